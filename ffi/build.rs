@@ -1,0 +1,58 @@
+//! Compiles the C shim with the wrapper of the chosen MPI and generates its Rust side. mpi-sys chooses the same
+//! wrapper: the environment variable MPICC, else `mpicc`.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=MPICC");
+    println!("cargo:rerun-if-changed=shim/shim.c");
+    println!("cargo:rerun-if-changed=shim/shim.h");
+
+    let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    let shown = show(&mpicc);
+    let with_prefix = |prefix: &str| -> Vec<String> {
+        shown.iter().filter_map(|a| a.strip_prefix(prefix)).map(|a| a.trim_matches(['"', '\'']).to_owned()).collect()
+    };
+
+    cc::Build::new().compiler(&mpicc).file("shim/shim.c").warnings(true).compile("beff_shim");
+
+    let mut builder = bindgen::builder()
+        .header("shim/shim.h")
+        .allowlist_var("beff_.*")
+        .allowlist_var("BEFF_.*")
+        .allowlist_function("beff_.*")
+        .blocklist_type("MPI_.*|ompi_.*")
+        .raw_line("use mpi_sys::*;")
+        .default_macro_constant_type(bindgen::MacroTypeVariation::Signed);
+    for dir in with_prefix("-I") {
+        builder = builder.clang_arg(format!("-I{dir}"));
+    }
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("shim.rs");
+    builder
+        .generate()
+        .expect("bindgen reads shim.h; if it says that stddef.h is missing, libclang has no headers of its own: see CONTRIBUTING.md")
+        .write_to_file(out)
+        .expect("OUT_DIR is writable");
+
+    // The root package and the tests take these as DEP_BEFF_MPI_LIBDIRS for the run path.
+    let libdirs = with_prefix("-L");
+    println!("cargo:libdirs={}", libdirs.join(":"));
+    for dir in &libdirs {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{dir}");
+    }
+}
+
+/// What `mpicc -show` says it would call, split into words.
+fn show(mpicc: &str) -> Vec<String> {
+    let output = Command::new(mpicc).arg("-show").output().unwrap_or_else(|e| {
+        panic!(
+            "no MPI: the compiler wrapper `{mpicc}` cannot be started ({e}).\n\
+             Install one (Debian: libmpich-dev or libopenmpi-dev), or set MPICC to the wrapper of your MPI, \
+             or type `make run`, which finds or installs one."
+        )
+    });
+    let text = String::from_utf8_lossy(&output.stdout);
+    shell_words::split(&text).unwrap_or_else(|e| panic!("`{mpicc} -show` printed something unreadable: {e}\n{text}"))
+}

@@ -1,0 +1,72 @@
+#include "shim.h"
+
+#define STR2(x) #x
+#define STR(x) STR2(x)
+
+const MPI_Datatype beff_double = MPI_DOUBLE;
+const MPI_Datatype beff_byte = MPI_BYTE;
+const MPI_Datatype beff_uint64 = MPI_UINT64_T;
+const MPI_Info beff_info_null = MPI_INFO_NULL;
+const MPI_Comm beff_comm_null = MPI_COMM_NULL;
+const int beff_undefined = MPI_UNDEFINED;
+const int beff_comm_type_shared = MPI_COMM_TYPE_SHARED;
+
+const int beff_mode_create = MPI_MODE_CREATE;
+const int beff_mode_excl = MPI_MODE_EXCL;
+const int beff_mode_rdwr = MPI_MODE_RDWR;
+const int beff_mode_rdonly = MPI_MODE_RDONLY;
+const int beff_mode_unique_open = MPI_MODE_UNIQUE_OPEN;
+
+const int beff_max_error_string = MPI_MAX_ERROR_STRING;
+const int beff_max_info_key = MPI_MAX_INFO_KEY;
+const int beff_max_info_val = MPI_MAX_INFO_VAL;
+const int beff_max_library_version_string = MPI_MAX_LIBRARY_VERSION_STRING;
+
+#if defined(OMPI_MAJOR_VERSION)
+const char *const beff_built_with =
+    "Open MPI " STR(OMPI_MAJOR_VERSION) "." STR(OMPI_MINOR_VERSION) "." STR(OMPI_RELEASE_VERSION);
+#elif defined(I_MPI_VERSION)
+const char *const beff_built_with = "Intel MPI " I_MPI_VERSION;
+#elif defined(MVAPICH2_VERSION)
+const char *const beff_built_with = "MVAPICH2 " MVAPICH2_VERSION;
+#elif defined(MPICH_VERSION)
+const char *const beff_built_with = "MPICH " MPICH_VERSION;
+#else
+const char *const beff_built_with = "an MPI library of standard " STR(MPI_VERSION) "." STR(MPI_SUBVERSION);
+#endif
+
+#define CLASSES(X) \
+    X(MPI_ERR_FILE) X(MPI_ERR_NOT_SAME) X(MPI_ERR_AMODE) X(MPI_ERR_UNSUPPORTED_DATAREP) \
+    X(MPI_ERR_UNSUPPORTED_OPERATION) X(MPI_ERR_NO_SUCH_FILE) X(MPI_ERR_FILE_EXISTS) X(MPI_ERR_BAD_FILE) \
+    X(MPI_ERR_ACCESS) X(MPI_ERR_NO_SPACE) X(MPI_ERR_QUOTA) X(MPI_ERR_READ_ONLY) X(MPI_ERR_FILE_IN_USE) \
+    X(MPI_ERR_IO) X(MPI_ERR_ARG) X(MPI_ERR_COMM) X(MPI_ERR_COUNT) X(MPI_ERR_TYPE) X(MPI_ERR_BUFFER) \
+    X(MPI_ERR_TRUNCATE) X(MPI_ERR_NO_MEM) X(MPI_ERR_INFO) X(MPI_ERR_INFO_KEY) X(MPI_ERR_INFO_VALUE) \
+    X(MPI_ERR_INTERN) X(MPI_ERR_OTHER) X(MPI_ERR_UNKNOWN)
+
+const char *beff_class_name(int error_class)
+{
+    switch (error_class) {
+#define NAME(c) case c: return #c;
+        CLASSES(NAME)
+    default: return "an unnamed MPI error class";
+    }
+}
+
+int beff_cause_of_class(int error_class)
+{
+    switch (error_class) {
+    case MPI_ERR_NO_SPACE: case MPI_ERR_QUOTA:
+        return BEFF_CAUSE_NO_SPACE;
+    case MPI_ERR_NO_SUCH_FILE: case MPI_ERR_FILE_EXISTS: case MPI_ERR_BAD_FILE: case MPI_ERR_ACCESS: case MPI_ERR_READ_ONLY:
+        return BEFF_CAUSE_PATH;
+    case MPI_ERR_UNSUPPORTED_OPERATION: case MPI_ERR_UNSUPPORTED_DATAREP:
+        return BEFF_CAUSE_UNSUPPORTED;
+    default:
+        return BEFF_CAUSE_OTHER;
+    }
+}
+
+int beff_allreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    return MPI_Allreduce(MPI_IN_PLACE, buffer, count, type, op, comm);
+}

@@ -1,0 +1,35 @@
+/* What mpi.h offers only as macros, as symbols; and the few calls that differ between MPI libraries. */
+#ifndef BEFF_SHIM_H
+#define BEFF_SHIM_H
+#include <mpi.h>
+
+extern const MPI_Datatype beff_double;
+extern const MPI_Datatype beff_byte;
+extern const MPI_Datatype beff_uint64;
+extern const MPI_Info beff_info_null;
+extern const MPI_Comm beff_comm_null;
+extern const int beff_undefined;
+extern const int beff_comm_type_shared;
+
+extern const int beff_mode_create;
+extern const int beff_mode_excl;
+extern const int beff_mode_rdwr;
+extern const int beff_mode_rdonly;
+extern const int beff_mode_unique_open;
+
+extern const int beff_max_error_string;
+extern const int beff_max_info_key;
+extern const int beff_max_info_val;
+extern const int beff_max_library_version_string;
+
+/* "Open MPI 4.1.4", "MPICH 4.0.2", ...: the header this file was compiled with. */
+extern const char *const beff_built_with;
+
+enum { BEFF_CAUSE_OTHER = 0, BEFF_CAUSE_NO_SPACE = 1, BEFF_CAUSE_PATH = 2, BEFF_CAUSE_UNSUPPORTED = 3 };
+/* Sorts an error class of MPI-3.1 section 13.7 into one of the causes above. */
+int beff_cause_of_class(int error_class);
+/* The standard's name of an error class, "MPI_ERR_OTHER" and the like. */
+const char *beff_class_name(int error_class);
+/* In place: the send buffer macro is no address constant on every library. */
+int beff_allreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+#endif

@@ -1,0 +1,309 @@
+//! Communicators: owned handles and the few collective calls the engine needs. A rank that is alone agrees with itself
+//! without a call, so [`Comm::own`] works before MPI is started.
+
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+use mpi_sys::MPI_Comm;
+
+use crate::error::{check, Result};
+use crate::shim;
+
+/// A communicator. The predefined ones are borrowed from MPI, the others are freed on drop.
+#[derive(Debug)]
+pub struct Comm {
+    handle: MPI_Comm,
+    owned: bool,
+    rank: u64,
+    size: u64,
+}
+
+impl Comm {
+    fn from_handle(handle: MPI_Comm, owned: bool) -> Self {
+        let (mut rank, mut size): (c_int, c_int) = (0, 1);
+        // SAFETY: the handle is a valid communicator; two integers are written.
+        unsafe {
+            mpi_sys::MPI_Comm_rank(handle, &raw mut rank);
+            mpi_sys::MPI_Comm_size(handle, &raw mut size);
+        }
+        // Ranks and sizes are never negative (MPI-3.1 section 6.4.1).
+        Self { handle, owned, rank: u64::try_from(rank).unwrap_or(0), size: u64::try_from(size).unwrap_or(1) }
+    }
+
+    pub(crate) fn world() -> Self {
+        // SAFETY: a constant of the library.
+        Self::from_handle(unsafe { mpi_sys::RSMPI_COMM_WORLD }, false)
+    }
+
+    /// MPI_COMM_SELF: this rank alone. Its rank and size are known, so this works before MPI is started too.
+    #[must_use]
+    pub fn own() -> Self {
+        // SAFETY: a constant of the library.
+        let handle = unsafe { mpi_sys::RSMPI_COMM_SELF };
+        Self { handle, owned: false, rank: 0, size: 1 }
+    }
+
+    pub(crate) fn handle(&self) -> MPI_Comm {
+        self.handle
+    }
+
+    /// This process's rank.
+    #[must_use]
+    pub fn rank(&self) -> u64 {
+        self.rank
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// True on rank 0.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.rank == 0
+    }
+
+    pub(crate) fn return_errors(&self) -> Result<()> {
+        // SAFETY: valid communicator, predefined error handler.
+        check(unsafe { mpi_sys::MPI_Comm_set_errhandler(self.handle, mpi_sys::RSMPI_ERRORS_RETURN) })
+    }
+
+    /// The ranks 0 .. `ranks`-1 as a communicator of their own, None on the others. Collective.
+    ///
+    /// # Errors
+    /// What MPI_Comm_split reports.
+    pub fn prefix(&self, ranks: u64) -> Result<Option<Self>> {
+        // SAFETY: constant of the shim.
+        let color = if self.rank < ranks { 0 } else { unsafe { shim::beff_undefined } };
+        // SAFETY: a predefined constant.
+        let mut handle = unsafe { shim::beff_comm_null };
+        // Ranks are C integers by definition, so the key fits.
+        let key = c_int::try_from(self.rank).unwrap_or(c_int::MAX);
+        // SAFETY: collective call on a valid communicator; the new handle is written.
+        check(unsafe { mpi_sys::MPI_Comm_split(self.handle, color, key, &raw mut handle) })?;
+        Self::adopt(handle)
+    }
+
+    /// The ranks that share this rank's node. Collective.
+    ///
+    /// # Errors
+    /// What MPI_Comm_split_type reports.
+    pub fn node(&self) -> Result<Option<Self>> {
+        // SAFETY: a predefined constant.
+        let mut handle = unsafe { shim::beff_comm_null };
+        // SAFETY: predefined constants; collective call on a valid communicator.
+        check(unsafe {
+            mpi_sys::MPI_Comm_split_type(
+                self.handle,
+                shim::beff_comm_type_shared,
+                0,
+                mpi_sys::RSMPI_INFO_NULL,
+                &raw mut handle,
+            )
+        })?;
+        Self::adopt(handle)
+    }
+
+    fn adopt(handle: MPI_Comm) -> Result<Option<Self>> {
+        // SAFETY: comparison with a constant.
+        if handle == unsafe { shim::beff_comm_null } {
+            return Ok(None);
+        }
+        let comm = Self::from_handle(handle, true);
+        comm.return_errors()?;
+        Ok(Some(comm))
+    }
+
+    /// MPI_Barrier.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn barrier(&self) -> Result<()> {
+        if self.size == 1 {
+            return Ok(());
+        }
+        // SAFETY: collective call on a valid communicator.
+        check(unsafe { mpi_sys::MPI_Barrier(self.handle) })
+    }
+
+    /// A barrier that does not burn a core while it waits: for ranks outside the partition that is measured.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn idle_barrier(&self) -> Result<()> {
+        // SAFETY: a predefined constant.
+        let mut request = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
+        // SAFETY: collective call on a valid communicator; the request is completed below.
+        check(unsafe { mpi_sys::MPI_Ibarrier(self.handle, &raw mut request) })?;
+        loop {
+            let mut done: c_int = 0;
+            // SAFETY: the request is the pending one from above; the status is not wanted.
+            check(unsafe { mpi_sys::MPI_Test(&raw mut request, &raw mut done, mpi_sys::RSMPI_STATUS_IGNORE) })?;
+            if done != 0 {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn allreduce<T>(&self, values: &mut [T], datatype: mpi_sys::MPI_Datatype, op: mpi_sys::MPI_Op) -> Result<()> {
+        if self.size == 1 {
+            return Ok(());
+        }
+        let count = c_int::try_from(values.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the buffer holds `count` elements of the type the callers below pair with it; in place.
+        check(unsafe {
+            shim::beff_allreduce_in_place(values.as_mut_ptr().cast::<c_void>(), count, datatype, op, self.handle)
+        })
+    }
+
+    /// Minimum or maximum. MPICH 4.0.2 compares MPI_UINT64_T as if it were signed (2^64 - 1 < 0): with the top bit turned
+    /// over, signed numbers have the order of the unsigned ones everywhere.
+    fn extreme_u64(&self, values: &mut [u64], op: mpi_sys::MPI_Op) -> Result<()> {
+        let turn_over = |values: &mut [u64]| values.iter_mut().for_each(|value| *value ^= 1 << 63);
+        turn_over(values);
+        // SAFETY: a constant of the library.
+        let result = self.allreduce(values, unsafe { mpi_sys::RSMPI_INT64_T }, op);
+        turn_over(values);
+        result
+    }
+
+    /// Element-wise maximum over all ranks, in place. Does not allocate.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn max_f64(&self, values: &mut [f64]) -> Result<()> {
+        // SAFETY: constants of the library.
+        self.allreduce(values, unsafe { mpi_sys::RSMPI_DOUBLE }, unsafe { mpi_sys::RSMPI_MAX })
+    }
+
+    /// Element-wise minimum over all ranks, in place. Does not allocate.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn min_f64(&self, values: &mut [f64]) -> Result<()> {
+        // SAFETY: constants of the library.
+        self.allreduce(values, unsafe { mpi_sys::RSMPI_DOUBLE }, unsafe { mpi_sys::RSMPI_MIN })
+    }
+
+    /// Element-wise minimum over all ranks, in place.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn min_u64(&self, values: &mut [u64]) -> Result<()> {
+        // SAFETY: a constant of the library.
+        self.extreme_u64(values, unsafe { mpi_sys::RSMPI_MIN })
+    }
+
+    /// Element-wise maximum over all ranks, in place.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn max_u64(&self, values: &mut [u64]) -> Result<()> {
+        // SAFETY: a constant of the library.
+        self.extreme_u64(values, unsafe { mpi_sys::RSMPI_MAX })
+    }
+
+    /// Element-wise sum over all ranks, in place.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn sum_u64(&self, values: &mut [u64]) -> Result<()> {
+        // SAFETY: constants of the library.
+        self.allreduce(values, unsafe { mpi_sys::RSMPI_UINT64_T }, unsafe { mpi_sys::RSMPI_SUM })
+    }
+
+    /// Broadcast of numbers from `root`, in place. Does not allocate.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
+        if self.size == 1 {
+            return Ok(());
+        }
+        let count = c_int::try_from(values.len()).unwrap_or(c_int::MAX);
+        let root = c_int::try_from(root).unwrap_or(0);
+        // SAFETY: the buffer holds `count` doubles on every rank.
+        check(unsafe {
+            mpi_sys::MPI_Bcast(values.as_mut_ptr().cast::<c_void>(), count, mpi_sys::RSMPI_DOUBLE, root, self.handle)
+        })
+    }
+
+    /// The value of rank 0, on every rank.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn bcast_flag(&self, root_value: bool) -> Result<bool> {
+        let mut value = [f64::from(u8::from(root_value))];
+        self.bcast_f64(&mut value, 0)?;
+        Ok(value[0] > 0.5)
+    }
+
+    /// The bytes of `root`, on every rank; of any length.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn bcast_bytes(&self, bytes: Vec<u8>, root: u64) -> Result<Vec<u8>> {
+        // A length is far below 2^53, so the double carries it exactly.
+        let mut len = [bytes.len() as f64];
+        self.bcast_f64(&mut len, root)?;
+        let mut bytes = bytes;
+        bytes.resize(len[0] as usize, 0);
+        let root = c_int::try_from(root).unwrap_or(0);
+        for part in bytes.chunks_mut(1 << 30) {
+            let count = c_int::try_from(part.len()).unwrap_or(c_int::MAX);
+            // SAFETY: every rank passes parts of the same lengths; the part holds `count` bytes.
+            check(unsafe {
+                mpi_sys::MPI_Bcast(part.as_mut_ptr().cast::<c_void>(), count, mpi_sys::RSMPI_UINT8_T, root, self.handle)
+            })?;
+        }
+        Ok(bytes)
+    }
+
+    /// The bytes of every rank, in rank order, on rank 0; empty on the others.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut longest = [bytes.len() as u64];
+        self.max_u64(&mut longest)?;
+        let slot = usize::try_from(longest[0]).unwrap_or(usize::MAX) + 8;
+        let mut mine = vec![0_u8; slot];
+        mine[..8].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        mine[8..8 + bytes.len()].copy_from_slice(bytes);
+        let ranks = usize::try_from(self.size).unwrap_or(1);
+        let mut all = vec![0_u8; if self.is_root() { slot * ranks } else { 0 }];
+        let count = c_int::try_from(slot).unwrap_or(c_int::MAX);
+        // SAFETY: equal counts on all ranks; the receive buffer of the root holds one slot per rank.
+        check(unsafe {
+            mpi_sys::MPI_Gather(
+                mine.as_ptr().cast::<c_void>(),
+                count,
+                mpi_sys::RSMPI_UINT8_T,
+                all.as_mut_ptr().cast::<c_void>(),
+                count,
+                mpi_sys::RSMPI_UINT8_T,
+                0,
+                self.handle,
+            )
+        })?;
+        Ok(all
+            .chunks(slot)
+            .map(|s| {
+                let len = s[..8].iter().rev().fold(0_usize, |n, b| (n << 8) | usize::from(*b));
+                s[8..8 + len].to_vec()
+            })
+            .collect())
+    }
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: an owned handle is freed once, while MPI still runs (the Universe outlives its communicators).
+            unsafe { mpi_sys::MPI_Comm_free(&raw mut self.handle) };
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! MPI files: one thin wrapper per call of MPI-3.1 chapter 13 that is used.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
+
+use mpi_sys::{MPI_Datatype, MPI_File, MPI_Status};
+
+use crate::comm::Comm;
+use crate::datatype::{etype, FileType, TransferType, ETYPE_BYTES};
+use crate::error::{c_string, check, Result};
+use crate::info::Info;
+use crate::shim;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR.
+    CreateNew,
+    /// MPI_MODE_RDWR: also for writes, because data sieving must read.
+    Update,
+    /// MPI_MODE_RDONLY.
+    ReadOnly,
+}
+
+type WriteCall = unsafe extern "C" fn(MPI_File, *const c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
+type ReadCall = unsafe extern "C" fn(MPI_File, *mut c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
+
+/// An open MPI file. Closing is collective and therefore explicit; a file dropped without it stays open until the
+/// process ends, because one rank alone cannot close it.
+#[derive(Debug)]
+pub struct MpiFile {
+    handle: MPI_File,
+}
+
+impl MpiFile {
+    /// MPI_File_open; collective over `comm`. Errors are returned, not fatal: the default of files (MPI-3.1 13.7).
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn open(comm: &Comm, path: &Path, how: Open, unique: bool, info: &Info) -> Result<Self> {
+        // SAFETY: constants of the shim.
+        let mut mode = unsafe {
+            match how {
+                Open::CreateNew => shim::beff_mode_create | shim::beff_mode_excl | shim::beff_mode_rdwr,
+                Open::Update => shim::beff_mode_rdwr,
+                Open::ReadOnly => shim::beff_mode_rdonly,
+            }
+        };
+        if unique {
+            // SAFETY: constant of the shim.
+            mode |= unsafe { shim::beff_mode_unique_open };
+        }
+        let name = c_string(path.as_os_str().as_encoded_bytes(), "MPI_ERR_BAD_FILE")?;
+        // SAFETY: a predefined constant.
+        let mut file = Self { handle: unsafe { mpi_sys::RSMPI_FILE_NULL } };
+        // SAFETY: collective call; the name is a C string that outlives it; the handle is owned by `file`.
+        check(unsafe {
+            mpi_sys::MPI_File_open(
+                comm.handle(),
+                name.as_ptr().cast::<c_char>(),
+                mode,
+                info.handle(),
+                &raw mut file.handle,
+            )
+        })?;
+        Ok(file)
+    }
+
+    /// MPI_File_set_view with etype double and the native representation; collective. Resets both file pointers.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn set_view(&self, displacement_bytes: u64, filetype: &FileType, info: &Info) -> Result<()> {
+        let displacement = mpi_sys::MPI_Offset::try_from(displacement_bytes).unwrap_or(mpi_sys::MPI_Offset::MAX);
+        // SAFETY: open file, committed types, C string literal.
+        check(unsafe {
+            mpi_sys::MPI_File_set_view(
+                self.handle,
+                displacement,
+                etype(),
+                filetype.handle(),
+                c"native".as_ptr(),
+                info.handle(),
+            )
+        })
+    }
+
+    /// Hints in force as the library tells (MPI_File_get_info).
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn hints(&self) -> Result<Vec<(String, String)>> {
+        // SAFETY: a predefined constant.
+        let mut handle = unsafe { shim::beff_info_null };
+        // SAFETY: open file; the call returns a new object that Info frees.
+        check(unsafe { mpi_sys::MPI_File_get_info(self.handle, &raw mut handle) })?;
+        Info::from_handle(handle).pairs()
+    }
+
+    /// Size of the file now.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn size_bytes(&self) -> Result<u64> {
+        let mut size: mpi_sys::MPI_Offset = 0;
+        // SAFETY: open file, one integer written.
+        check(unsafe { mpi_sys::MPI_File_get_size(self.handle, &raw mut size) })?;
+        Ok(u64::try_from(size).unwrap_or(0))
+    }
+
+    /// MPI_File_sync; collective. Late write errors show up here.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn sync(&self) -> Result<()> {
+        // SAFETY: open file.
+        check(unsafe { mpi_sys::MPI_File_sync(self.handle) })
+    }
+
+    /// MPI_File_close; collective.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn close(mut self) -> Result<()> {
+        // SAFETY: open file, closed once: the value is consumed.
+        check(unsafe { mpi_sys::MPI_File_close(&raw mut self.handle) })
+    }
+
+    #[inline]
+    fn put(&self, call: WriteCall, data: &[u8], what: &TransferType) -> Result<u64> {
+        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
+        // SAFETY: a status is plain old data that the call fills in.
+        let mut status: MPI_Status = unsafe { std::mem::zeroed() };
+        // SAFETY: open file; the buffer holds at least the bytes of count x type (asserted); blocking call.
+        check(unsafe {
+            call(self.handle, data.as_ptr().cast::<c_void>(), what.count(), what.handle(), &raw mut status)
+        })?;
+        moved(&status)
+    }
+
+    #[inline]
+    fn get(&self, call: ReadCall, data: &mut [u8], what: &TransferType) -> Result<u64> {
+        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
+        // SAFETY: as in `put`.
+        let mut status: MPI_Status = unsafe { std::mem::zeroed() };
+        // SAFETY: as in `put`; the buffer is exclusively borrowed for the blocking call.
+        check(unsafe {
+            call(self.handle, data.as_mut_ptr().cast::<c_void>(), what.count(), what.handle(), &raw mut status)
+        })?;
+        moved(&status)
+    }
+
+    /// MPI_File_write: independent, individual pointer. Returns the bytes moved.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    #[inline]
+    pub fn write(&self, data: &[u8], what: &TransferType) -> Result<u64> {
+        self.put(mpi_sys::MPI_File_write, data, what)
+    }
+
+    /// MPI_File_write_all: collective, individual pointer. Returns the bytes moved.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    #[inline]
+    pub fn write_all(&self, data: &[u8], what: &TransferType) -> Result<u64> {
+        self.put(mpi_sys::MPI_File_write_all, data, what)
+    }
+
+    /// MPI_File_write_ordered: collective, shared pointer, rank order. Returns the bytes moved.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    #[inline]
+    pub fn write_ordered(&self, data: &[u8], what: &TransferType) -> Result<u64> {
+        self.put(mpi_sys::MPI_File_write_ordered, data, what)
+    }
+
+    /// MPI_File_read: independent, individual pointer. Returns the bytes moved; fewer at the end of the file.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    #[inline]
+    pub fn read(&self, data: &mut [u8], what: &TransferType) -> Result<u64> {
+        self.get(mpi_sys::MPI_File_read, data, what)
+    }
+
+    /// MPI_File_read_all: collective, individual pointer. Returns the bytes moved.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    #[inline]
+    pub fn read_all(&self, data: &mut [u8], what: &TransferType) -> Result<u64> {
+        self.get(mpi_sys::MPI_File_read_all, data, what)
+    }
+
+    /// MPI_File_read_ordered: collective, shared pointer, rank order. Returns the bytes moved.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    #[inline]
+    pub fn read_ordered(&self, data: &mut [u8], what: &TransferType) -> Result<u64> {
+        self.get(mpi_sys::MPI_File_read_ordered, data, what)
+    }
+}
+
+/// Bytes of a finished transfer, from its status. Doubles are counted, not copies of the transfer's type, so that
+/// part of a derived type is seen too.
+#[inline]
+fn moved(status: &MPI_Status) -> Result<u64> {
+    let mut elements: mpi_sys::MPI_Count = 0;
+    // SAFETY: the status was filled by a transfer whose basic elements are doubles.
+    check(unsafe { mpi_sys::MPI_Get_elements_x(status, etype(), &raw mut elements) })?;
+    // MPI_UNDEFINED is negative and means that the bytes are no whole number of elements: count it as nothing moved.
+    Ok(u64::try_from(elements).unwrap_or(0) * ETYPE_BYTES)
+}

@@ -1,0 +1,25 @@
+//! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around both.
+//!
+//! Every wrapper here is thin: one MPI call, its return code turned into [`MpiError`]. Nothing allocates in the calls
+//! that move data or agree on something, so that they can stand inside the clock.
+
+pub mod alloc;
+pub mod comm;
+pub mod datatype;
+pub mod error;
+pub mod file;
+pub mod info;
+pub mod universe;
+
+mod shim {
+    #![allow(missing_docs, non_upper_case_globals, non_camel_case_types, dead_code, unused_imports)]
+    #![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
+    include!(concat!(env!("OUT_DIR"), "/shim.rs"));
+}
+
+pub use comm::Comm;
+pub use datatype::{FileType, TransferType};
+pub use error::{Cause, MpiError, Result};
+pub use file::{MpiFile, Open};
+pub use info::Info;
+pub use universe::{built_with, library_version, Universe};

@@ -1,0 +1,102 @@
+//! Begin and end of MPI.
+
+use std::ffi::{c_char, c_int, CStr};
+use std::marker::PhantomData;
+
+use crate::comm::Comm;
+use crate::error::{check, Result};
+use crate::shim;
+
+/// MPI between MPI_Init_thread and MPI_Finalize. Dropping it finalizes; every communicator, datatype and file must
+/// be gone by then, which the borrow of [`Universe::world`] does not enforce but the program's structure does.
+#[derive(Debug)]
+pub struct Universe {
+    // MPI_THREAD_FUNNELED: calls come from the thread that initialized, so the value must not move to another one.
+    _not_send: PhantomData<*const ()>,
+}
+
+/// The MPI library whose header this program was built with, e.g. `MPICH 4.0.2`.
+#[must_use]
+pub fn built_with() -> &'static str {
+    // SAFETY: the shim's constant points to a string literal.
+    unsafe { CStr::from_ptr(shim::beff_built_with) }.to_str().unwrap_or("an MPI library with an unreadable name")
+}
+
+/// MPI_Get_library_version on one line, at most `max_chars` characters. May be called before MPI is started.
+///
+/// # Errors
+/// What MPI reports.
+pub fn library_version(max_chars: usize) -> Result<String> {
+    // SAFETY: constant of the shim.
+    let capacity = usize::try_from(unsafe { shim::beff_max_library_version_string }).unwrap_or(8192);
+    let mut buffer = vec![0_u8; capacity + 1];
+    let mut len: c_int = 0;
+    // SAFETY: the buffer is longer than MPI_MAX_LIBRARY_VERSION_STRING.
+    check(unsafe { mpi_sys::MPI_Get_library_version(buffer.as_mut_ptr().cast::<c_char>(), &raw mut len) })?;
+    buffer.truncate(usize::try_from(len).unwrap_or(0));
+    let text = String::from_utf8_lossy(&buffer);
+    let line = text.trim_end_matches('\0').split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(line.chars().take(max_chars).collect())
+}
+
+impl Universe {
+    /// Starts MPI.
+    ///
+    /// # Errors
+    /// What MPI_Init_thread reports (most libraries abort the process instead).
+    pub fn init() -> Result<Self> {
+        let mut provided: c_int = 0;
+        // SAFETY: MPI-3.1 section 8.7 allows null for argc and argv; the thread level is the library's own constant.
+        check(unsafe {
+            mpi_sys::MPI_Init_thread(
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                mpi_sys::RSMPI_THREAD_FUNNELED,
+                &raw mut provided,
+            )
+        })?;
+        let universe = Self { _not_send: PhantomData };
+        universe.world().return_errors()?;
+        Comm::own().return_errors()?;
+        Ok(universe)
+    }
+
+    /// The communicator of all ranks.
+    #[must_use]
+    #[allow(clippy::unused_self)] // the borrow shows that MPI is running
+    pub fn world(&self) -> Comm {
+        Comm::world()
+    }
+
+    /// The MPI standard the library implements, e.g. `4.0`.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn standard(&self) -> Result<String> {
+        let (mut major, mut minor): (c_int, c_int) = (0, 0);
+        // SAFETY: two integers to be written.
+        check(unsafe { mpi_sys::MPI_Get_version(&raw mut major, &raw mut minor) })?;
+        Ok(format!("{major}.{minor}"))
+    }
+}
+
+impl Drop for Universe {
+    fn drop(&mut self) {
+        // SAFETY: MPI was initialized by this value and is finalized once. The return code has no reader left.
+        unsafe { mpi_sys::MPI_Finalize() };
+    }
+}
+
+/// Ends all ranks at once; for a rank that cannot go on (a panic) and would leave the others in a collective call.
+pub fn abort(code: i32) {
+    let mut running: c_int = 0;
+    // SAFETY: MPI_Initialized may be called at any time; MPI_Abort only while MPI runs.
+    unsafe {
+        mpi_sys::MPI_Initialized(&raw mut running);
+        let mut ended: c_int = 0;
+        mpi_sys::MPI_Finalized(&raw mut ended);
+        if running != 0 && ended == 0 {
+            mpi_sys::MPI_Abort(mpi_sys::RSMPI_COMM_WORLD, code);
+        }
+    }
+}
