@@ -1,0 +1,119 @@
+use super::*;
+use crate::testing::{pattern, scratch};
+use proptest::prelude::*;
+
+#[test]
+fn creation_is_exclusive_and_agreed() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let mut told = None;
+    FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, |made| {
+        told = Some(made);
+        Ok(made)
+    })
+    .unwrap();
+    assert_eq!(told, Some(true));
+    std::fs::write(&path, b"precious").unwrap();
+    let error = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, |made| {
+        told = Some(made);
+        Ok(made)
+    })
+    .unwrap_err();
+    assert_eq!(told, Some(false), "the others are told before rank 0 returns");
+    assert_eq!((error.operation, error.cause), ("open", Cause::Path));
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+}
+
+#[test]
+fn other_ranks_follow_rank_0() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let other = |answer| FdPair::open_as(&path, OpenMode::CreateNew, Direct::Auto, false, move |_| answer);
+    let error = other(Ok(false)).unwrap_err();
+    assert!(error.to_string().contains("rank 0 could not create"), "{error}");
+    assert!(!path.exists(), "only rank 0 creates");
+    let lost = failure("open", &path, Cause::Io, "MPI lost".into());
+    assert_eq!(other(Err(lost.clone())).unwrap_err(), lost);
+    let first = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Auto).unwrap();
+    other(Ok(true)).unwrap().close().unwrap();
+    first.close().unwrap();
+}
+
+#[test]
+fn modes_need_the_file_and_give_the_rights() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    for mode in [OpenMode::Update, OpenMode::ReadOnly] {
+        let error = FdPair::open_alone(&path, mode, Direct::Off).unwrap_err();
+        assert_eq!(error.cause, Cause::Path);
+        assert!(!path.exists());
+    }
+    std::fs::write(&path, b"12345678").unwrap();
+    use std::os::unix::fs::FileExt;
+    let file = FdPair::open_alone(&path, OpenMode::ReadOnly, Direct::Auto).unwrap();
+    assert!(file.buffered.write_at(b"x", 0).is_err());
+    assert!(file.direct_file().is_none_or(|f| f.write_at(b"x", 0).is_err()));
+    file.sync().unwrap();
+    file.close().unwrap();
+}
+
+#[test]
+fn policy_decides_and_names_the_reason() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Off).unwrap();
+    let align = direct_align(&File::open(&path).unwrap()).unwrap();
+    let odd = Pattern { stride_bytes: 4096, ..pattern(1032, 1, 4) };
+    let open = |policy| FdPair::open_alone(&path, OpenMode::Update, policy).unwrap();
+    assert_eq!(open(Direct::Off).route(&odd), Ok(Route::Buffered { reason: None }));
+    let reason = open(Direct::Required).route(&odd).unwrap_err();
+    assert_eq!(open(Direct::Auto).route(&odd), Ok(Route::Buffered { reason: Some(reason.clone()) }));
+    let even = pattern(1 << 20, 1, 4);
+    match align {
+        Some(align) => {
+            let align_bytes = align.both_bytes();
+            assert_eq!(reason, format!("chunk 1032 is no multiple of {align_bytes}"));
+            assert_eq!(open(Direct::Required).route(&even), Ok(Route::Direct { align_bytes }));
+            assert_eq!(open(Direct::Auto).route(&even), Ok(Route::Direct { align_bytes }));
+        }
+        None => {
+            assert!(reason.contains("gives no alignment"), "{reason}");
+            assert_eq!(open(Direct::Required).route(&even), Err(reason));
+        }
+    }
+    let error = open(Direct::Required).route_or_error(&odd).unwrap_err();
+    assert_eq!(error.cause, Cause::Unsupported);
+    assert!(error.text.contains("--direct auto"), "{error}");
+}
+
+#[test]
+fn no_alignment_means_no_direct() {
+    let null = Path::new("/dev/null");
+    let refused = FdPair::open_alone(null, OpenMode::Update, Direct::Required).unwrap();
+    assert!(refused.route(&pattern(4096, 1, 1)).unwrap_err().contains("gives no alignment"));
+    let auto = FdPair::open_alone(null, OpenMode::Update, Direct::Auto).unwrap();
+    let route = auto.route(&pattern(4096, 1, 1)).unwrap();
+    let told = in_force("pwrite", AccessKind::Collective, &route);
+    assert_eq!(told.direct, Some(false));
+    assert!(told.strategy.starts_with("pwrite at the same offsets (no collective call), buffered, not direct: the"));
+}
+
+#[test]
+fn continuing_depends_on_the_alignment() {
+    assert!(Route::Buffered { reason: None }.can_continue(7));
+    assert!(Route::Direct { align_bytes: 512 }.can_continue(1024));
+    assert!(!Route::Direct { align_bytes: 512 }.can_continue(1000));
+}
+
+proptest! {
+    #[test]
+    fn a_reason_exactly_when_misaligned(
+        chunk in 0_u64..4, stride in 0_u64..4, base in 0_u64..4, stream in 0_u64..4,
+    ) {
+        let p = Pattern {
+            chunk_bytes: 256 * chunk, stride_bytes: 256 * stride, base_bytes: 256 * base, stream_bytes: 256 * stream,
+            ..pattern(8, 1, 1)
+        };
+        prop_assert_eq!(misaligned(&p, 512).is_none(), p.is_aligned(512));
+    }
+}

@@ -1,0 +1,102 @@
+//! Computes every address and offset and moves nothing: what the program itself costs.
+
+use std::hint::black_box;
+use std::path::PathBuf;
+
+use crate::walk::{batch_bytes, check_fits, Walk};
+use crate::{Batch, Direction, Driver, InForce, OpenFile, OpenRequest, Pattern, Result, Ring};
+
+/// Driver that touches neither file nor memory; no file is created.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NullDriver;
+
+impl Driver for NullDriver {
+    fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
+        Ok(Box::new(NullFile::new(request.path)))
+    }
+}
+
+/// A file that is only a name.
+#[derive(Debug)]
+pub(crate) struct NullFile {
+    path: PathBuf,
+    pattern: Option<Pattern>,
+}
+
+impl NullFile {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), pattern: None }
+    }
+
+    fn walk(&self, operation: &'static str, batch: Batch, ring: &Ring) -> Result<u64> {
+        let pattern = self.pattern.as_ref().ok_or_else(|| crate::direct::not_prepared(operation, &self.path))?;
+        let base = ring.bytes().as_ptr();
+        for (offset, index) in Walk::new(pattern, batch, ring, &self.path)? {
+            black_box((base.wrapping_add(index), offset));
+        }
+        Ok(batch_bytes(pattern, batch))
+    }
+}
+
+impl OpenFile for NullFile {
+    fn unsupported(&self, _pattern: &Pattern) -> Option<String> {
+        None
+    }
+
+    fn prepare(
+        &mut self,
+        pattern: &Pattern,
+        _direction: Direction,
+        ring: &mut Ring,
+        _hints: &[(String, String)],
+    ) -> Result<InForce> {
+        check_fits(pattern, ring, &self.path)?;
+        self.pattern = Some(*pattern);
+        Ok(InForce {
+            strategy: "addresses and offsets of every chunk are computed, nothing is moved".into(),
+            direct: None,
+        })
+    }
+
+    fn write(&mut self, batch: Batch, ring: &Ring) -> Result<u64> {
+        self.walk("null write", batch, ring)
+    }
+
+    fn read(&mut self, batch: Batch, ring: &mut Ring) -> Result<u64> {
+        self.walk("null read", batch, ring)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{pattern, scratch};
+
+    #[test]
+    fn counts_and_moves_nothing() {
+        let dir = scratch();
+        let path = dir.path().join("never");
+        let mut file = NullFile::new(&path);
+        let mut ring = Ring::new(4096, 4096).unwrap();
+        ring.bytes_mut().fill(0xa5);
+        let p = pattern(1032, 3, 100);
+        let batch = Batch { first_call: 2, calls: 98 };
+        assert!(file.write(batch, &ring).unwrap_err().text.contains("prepare"));
+        let in_force = file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+        assert_eq!(in_force.direct, None);
+        assert_eq!(file.write(batch, &ring).unwrap(), 98 * 3 * 1032);
+        assert_eq!(file.read(batch, &mut ring).unwrap(), 98 * 3 * 1032);
+        assert!(ring.bytes().iter().all(|&b| b == 0xa5));
+        file.sync().unwrap();
+        Box::new(file).close().unwrap();
+        assert!(!path.exists());
+    }
+}

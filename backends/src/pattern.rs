@@ -1,0 +1,87 @@
+//! An access pattern of one rank as arithmetic: from call number to file offsets and memory positions.
+
+/// How the ranks of a file's communicator take part in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Each rank on its own, at its own offsets.
+    Independent,
+    /// All ranks together, each at its own offsets.
+    Collective,
+    /// All ranks together through a shared file pointer, in rank order. The offsets of [`Pattern`] are where
+    /// that order puts the bytes; a driver without shared pointers uses them directly.
+    SharedOrdered,
+}
+
+/// Write or read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Memory to file.
+    Write,
+    /// File to memory.
+    Read,
+}
+
+/// One rank's part of a pattern. Call `i` moves `chunks_per_call` chunks of `chunk_bytes`, contiguous in memory;
+/// chunk number `k = i * chunks_per_call + j` lies at file offset `base_bytes + k * stride_bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// How the ranks take part.
+    pub kind: AccessKind,
+    /// Contiguous bytes in the file, l of the paper. A multiple of 8.
+    pub chunk_bytes: u64,
+    /// Chunks moved by one call: L / l.
+    pub chunks_per_call: u64,
+    /// File offset of this rank's first chunk.
+    pub base_bytes: u64,
+    /// Distance from one chunk of this rank to its next.
+    pub stride_bytes: u64,
+    /// File offset where the pattern begins for all ranks together (the displacement of a shared view).
+    pub origin_bytes: u64,
+    /// Position of the first byte in this rank's stream through the file; decides the window of the ring.
+    pub stream_bytes: u64,
+    /// Calls that may ever be asked for; no batch goes beyond.
+    pub max_calls: u64,
+}
+
+impl Pattern {
+    /// Bytes of one call of this rank, L of the paper.
+    #[must_use]
+    pub fn call_bytes(&self) -> u64 {
+        self.chunk_bytes * self.chunks_per_call
+    }
+
+    /// File offset of chunk `chunk` (counted over all calls).
+    #[must_use]
+    #[inline]
+    pub fn chunk_offset(&self, chunk: u64) -> u64 {
+        self.base_bytes + chunk * self.stride_bytes
+    }
+
+    /// Position in this rank's stream of the first byte of call `call`.
+    #[must_use]
+    #[inline]
+    pub fn stream_position(&self, call: u64) -> u64 {
+        self.stream_bytes + call * self.call_bytes()
+    }
+
+    /// True if the chunks of this rank follow each other without a gap.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        self.stride_bytes == self.chunk_bytes
+    }
+
+    /// True if every offset, length and memory position is a multiple of `align_bytes`.
+    #[must_use]
+    pub fn is_aligned(&self, align_bytes: u64) -> bool {
+        [self.base_bytes, self.chunk_bytes, self.stride_bytes, self.stream_bytes].iter().all(|v| v % align_bytes == 0)
+    }
+}
+
+/// Calls `first_call .. first_call + calls` of the prepared pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Number of the first call.
+    pub first_call: u64,
+    /// How many calls.
+    pub calls: u64,
+}

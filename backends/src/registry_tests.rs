@@ -1,0 +1,86 @@
+use super::*;
+use crate::testing::{fill, open_alone, pattern, scratch};
+use crate::{Batch, Direct, Direction, OpenMode, Ring};
+use std::collections::BTreeSet;
+
+const CALLS: Batch = Batch { first_call: 0, calls: 9 };
+
+#[test]
+fn names_are_unique_and_found() {
+    let names: BTreeSet<_> = drivers().iter().map(|row| row.name).collect();
+    assert_eq!(names, BTreeSet::from(["mpiio", "null", "posix", "uring"]));
+    assert_eq!(names.len(), drivers().len());
+    for row in drivers() {
+        assert!(std::ptr::eq(driver(row.name).unwrap(), row));
+    }
+    assert!(driver("").is_none());
+    assert!(driver("POSIX").is_none());
+}
+
+#[test]
+fn summaries_are_one_short_line_and_capabilities_agree() {
+    for row in drivers() {
+        assert!(!row.summary.trim().is_empty(), "{}", row.name);
+        assert!(!row.summary.contains('\n') && row.summary.len() <= 100, "{}", row.name);
+        assert!(!row.can_direct || row.uses_space, "{}: direct, but stores nothing", row.name);
+        assert!(!row.has_shared_pointer || row.is_collective_native, "{}", row.name);
+    }
+}
+
+#[test]
+fn every_driver_is_made() {
+    let options = DriverOptions { direct: Direct::Auto, queue_depth: 4, unique_open: false };
+    for row in drivers() {
+        let _driver: Box<dyn Driver> = (row.make)(&options);
+    }
+}
+
+#[test]
+fn every_driver_without_mpi_writes_and_reads_through_the_seam() {
+    let mut without_mpi = Vec::new();
+    for row in drivers() {
+        for direct in [Direct::Off, Direct::Auto] {
+            let dir = scratch();
+            let path = dir.path().join("f");
+            let Some(file) = open_alone(row.name, &path, OpenMode::CreateNew, direct, 4) else {
+                continue;
+            };
+            without_mpi.push(row.name);
+            let mut file = file.unwrap();
+            let p = pattern(4096, 2, 9);
+            let mut ring = Ring::new(5 * 4096, p.call_bytes()).unwrap();
+            fill(&mut ring, 7);
+            let data = ring.bytes().to_vec();
+            assert_eq!(file.unsupported(&p), None);
+            let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+            assert!(!told.strategy.is_empty());
+            assert_eq!(told.direct.is_some(), row.can_direct, "{}", row.name);
+            assert_eq!(file.write(CALLS, &ring).unwrap(), 9 * p.call_bytes(), "{}", row.name);
+            file.sync().unwrap();
+            ring.bytes_mut().fill(0);
+            file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+            assert_eq!(file.read(CALLS, &mut ring).unwrap(), 9 * p.call_bytes(), "{}", row.name);
+            file.close().unwrap();
+            assert_eq!(path.exists(), row.uses_space, "{}", row.name);
+            // Nine windows begin at every page of the period and end at most one page behind it.
+            let seen = ring.period_bytes() as usize + 4096;
+            assert_eq!(ring.bytes()[..seen] == data[..seen], row.uses_space, "{}", row.name);
+        }
+    }
+    without_mpi.dedup();
+    assert_eq!(without_mpi, ["posix", "uring", "null"]);
+}
+
+#[test]
+fn nothing_that_exists_is_overwritten() {
+    for row in drivers().iter().filter(|row| row.uses_space) {
+        let dir = scratch();
+        let path = dir.path().join("f");
+        std::fs::write(&path, b"precious").unwrap();
+        let Some(opened) = open_alone(row.name, &path, OpenMode::CreateNew, Direct::Auto, 4) else {
+            continue;
+        };
+        assert!(opened.is_err(), "{}", row.name);
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    }
+}

@@ -1,0 +1,107 @@
+//! Operations in flight, which never outlive the batch that made them.
+
+use std::io;
+
+use io_uring::{cqueue, squeue, EnterFlags, Submitter};
+
+use super::setup::Queue;
+
+/// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
+/// works on; only then is the memory of the transfers the caller's again.
+pub(super) struct Flight<'a> {
+    submitter: Submitter<'a>,
+    sq: squeue::SubmissionQueue<'a>,
+    cq: cqueue::CompletionQueue<'a>,
+    abandoned: &'a mut bool,
+    /// Pushed and not yet taken out of the completion queue.
+    in_flight: usize,
+}
+
+impl<'a> Flight<'a> {
+    pub(super) fn new(queue: &'a mut Queue) -> Self {
+        let (submitter, sq, cq) = queue.ring.split();
+        Self { submitter, sq, cq, abandoned: &mut queue.abandoned, in_flight: 0 }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Puts an operation into the submission queue.
+    ///
+    /// # Safety
+    /// The memory the entry names is valid for the transfer until this value has been dropped.
+    #[inline]
+    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: the caller's promise covers the time until the drop, which waits for the completion.
+        let pushed = unsafe { self.sq.push(entry) };
+        // The queue has room for the whole depth, and never more than that is in flight.
+        assert!(pushed.is_ok(), "submission queue is full");
+        self.in_flight += 1;
+    }
+
+    /// Hands everything pushed to the kernel and waits for `want` completions.
+    pub(super) fn submit_and_wait(&mut self, want: usize) -> io::Result<()> {
+        self.sq.sync();
+        match self.submitter.submit_and_wait(want) {
+            Err(error) if !is_transient(&error) => return Err(error),
+            // After a signal or without resources: what was not taken stays in the queue for the next time.
+            Ok(_) | Err(_) => {}
+        }
+        self.sq.sync();
+        self.cq.sync();
+        Ok(())
+    }
+
+    /// The next completion that is already there: (user data, result).
+    #[inline]
+    pub(super) fn next_completion(&mut self) -> Option<(u64, i32)> {
+        let entry = self.cq.next()?;
+        self.in_flight -= 1;
+        Some((entry.user_data(), entry.result()))
+    }
+
+    /// Waits until the kernel works on nothing any more. Entries it has not taken are not submitted: they stay behind
+    /// in a queue that is never used again.
+    fn drain(&mut self) {
+        loop {
+            self.sq.sync();
+            self.cq.sync();
+            while self.next_completion().is_some() {}
+            self.cq.sync();
+            let waiting = self.sq.len();
+            if waiting > 0 {
+                *self.abandoned = true;
+            }
+            if self.in_flight <= waiting {
+                return;
+            }
+            // SAFETY: nothing is submitted (0) and no argument is passed, so no memory is named.
+            let entered = unsafe { self.submitter.enter::<()>(0, 1, EnterFlags::GETEVENTS.bits(), None) };
+            match entered {
+                Err(error) if !is_transient(&error) => {
+                    // Returning would let the kernel write into memory that is no longer ours.
+                    eprintln!(
+                        "io_uring_enter: cannot wait for {} transfers in flight: {error}; giving up",
+                        self.in_flight
+                    );
+                    std::process::abort();
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        if self.in_flight > 0 {
+            self.drain();
+        }
+    }
+}
+
+/// A signal, or a lack of resources that passes when completions are taken.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+}

@@ -1,0 +1,192 @@
+//! io_uring: all chunks of a batch flow through one queue, up to the queue depth in flight.
+//!
+//! `setup` makes the ring and registers memory, `flight` keeps in-flight operations from outliving the batch,
+//! `pump` feeds chunks in and takes completions out. Asynchronous completion never leaves this module.
+
+mod flight;
+mod pump;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+use std::os::fd::AsRawFd;
+
+use crate::direct::{in_force, not_prepared, FdPair, Route};
+use crate::error::Cause;
+use crate::walk::{batch_bytes, check_fits, Walk};
+use crate::{
+    direct, BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, OpenFile, OpenRequest, Pattern,
+    Result, Ring,
+};
+use pump::{Failure, Job, Pump};
+use setup::Queue;
+
+/// Place of the buffered descriptor among the registered files.
+const BUFFERED: u32 = 0;
+/// Place of the descriptor with O_DIRECT.
+const DIRECT: u32 = 1;
+
+/// Driver for io_uring. Collective kinds of access use the same offsets, each rank on its own.
+#[derive(Clone, Copy, Debug)]
+pub struct UringDriver {
+    direct: Direct,
+    queue_depth: u32,
+}
+
+impl UringDriver {
+    /// Takes direct-I/O policy and queue depth from the options.
+    #[must_use]
+    pub fn new(options: &DriverOptions) -> Self {
+        Self { direct: options.direct, queue_depth: options.queue_depth }
+    }
+}
+
+impl Driver for UringDriver {
+    fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
+        // The file first: its creation is agreed by all ranks, so no rank may leave before.
+        let files = FdPair::open(request, self.direct)?;
+        Ok(Box::new(UringFile::new(files, self.queue_depth)?))
+    }
+}
+
+/// An open file with a queue of its own.
+pub(crate) struct UringFile {
+    // Before the files: the queue lets go of its memory and descriptors first.
+    queue: Queue,
+    pump: Pump,
+    files: FdPair,
+    prepared: Option<Prepared>,
+}
+
+struct Prepared {
+    pattern: Pattern,
+    route: Route,
+    /// The ring whose memory is registered, or was looked at and found too large to be.
+    ring_id: u64,
+    /// Operations in flight at most.
+    depth: u32,
+}
+
+impl UringFile {
+    /// Makes a queue of `queue_depth` for the file.
+    pub(crate) fn new(files: FdPair, queue_depth: u32) -> Result<Self> {
+        Self::with_pieces(files, queue_depth, setup::MAX_PIECE_SHIFT)
+    }
+
+    /// [`UringFile::new`] with operations and registered buffers of at most `1 << piece_shift` bytes.
+    fn with_pieces(files: FdPair, queue_depth: u32, piece_shift: u32) -> Result<Self> {
+        let buffered = files.buffered.as_raw_fd();
+        let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
+        let queue = Queue::new(queue_depth, &fds, piece_shift, &files.path)?;
+        let pump = Pump::new(queue.depth());
+        Ok(Self { queue, pump, files, prepared: None })
+    }
+
+    fn run(&mut self, direction: Direction, batch: Batch, ring: &Ring, base: *mut u8) -> Result<u64> {
+        let operation = operation(direction);
+        let path = &self.files.path;
+        let prepared = self.prepared.as_ref().ok_or_else(|| not_prepared(operation, path))?;
+        if prepared.ring_id != ring.id() {
+            let text = "the ring is not the one given to prepare()".into();
+            return Err(direct::failure(operation, path, Cause::Unsupported, text));
+        }
+        let pattern = &prepared.pattern;
+        let walk = Walk::new(pattern, batch, ring, path)?;
+        let job = Job {
+            direction,
+            file: if matches!(prepared.route, Route::Direct { .. }) { DIRECT } else { BUFFERED },
+            base,
+            chunk_bytes: pattern.chunk_bytes,
+            depth: prepared.depth,
+            span_chunks: match direction {
+                // The same bytes may be on their way out twice.
+                Direction::Write => u64::MAX,
+                Direction::Read => windows(pattern, ring),
+            },
+            route: &prepared.route,
+        };
+        // SAFETY: `base` is the start of the memory of `ring`, which the caller has borrowed for the whole batch, for
+        // reads exclusively (`write` and `read` below); `Walk::new` has checked that every window of the pattern ends
+        // inside of it; and if the queue has registered memory, `ring_id` says it is this ring's.
+        let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk) };
+        outcome.map_err(|failure| self.report(operation, &failure))?;
+        Ok(batch_bytes(&prepared.pattern, batch))
+    }
+
+    fn report(&self, operation: &'static str, failure: &Failure) -> BackendError {
+        let path = &self.files.path;
+        match failure {
+            Failure::Chunk { offset, errno, .. } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                BackendError::from_io(operation, path, Some(*offset), &error)
+            }
+            Failure::Short { offset, expected, got, .. } => {
+                BackendError::short(operation, path, *offset, *expected, *got)
+            }
+            Failure::Enter(error) => BackendError::from_io("io_uring_enter", path, None, error),
+            Failure::Abandoned => {
+                let text = "the queue was given up after an earlier error: close the file and open it again".into();
+                direct::failure(operation, path, Cause::Io, text)
+            }
+        }
+    }
+}
+
+impl OpenFile for UringFile {
+    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
+        self.files.route(pattern).err()
+    }
+
+    fn prepare(
+        &mut self,
+        pattern: &Pattern,
+        direction: Direction,
+        ring: &mut Ring,
+        _hints: &[(String, String)],
+    ) -> Result<InForce> {
+        check_fits(pattern, ring, &self.files.path)?;
+        let route = self.files.route_or_error(pattern)?;
+        self.queue.register_memory(ring, &self.files.path)?;
+        // Reads in flight must not share memory; writes may.
+        let windows = if direction == Direction::Read { windows(pattern, ring) } else { u64::MAX };
+        let depth = u64::from(self.queue.depth()).min(windows) as u32;
+        let told = in_force(operation(direction), pattern.kind, &route);
+        let strategy = format!("{}, depth {depth}, {}", told.strategy, self.queue.describe());
+        self.prepared = Some(Prepared { pattern: *pattern, route, ring_id: ring.id(), depth });
+        Ok(InForce { strategy, ..told })
+    }
+
+    fn write(&mut self, batch: Batch, ring: &Ring) -> Result<u64> {
+        // Only ever read through: the kernel takes bytes out of the memory of a write.
+        let base = ring.bytes().as_ptr().cast_mut();
+        self.run(Direction::Write, batch, ring, base)
+    }
+
+    fn read(&mut self, batch: Batch, ring: &mut Ring) -> Result<u64> {
+        let base = ring.bytes_mut().as_mut_ptr();
+        self.run(Direction::Read, batch, ring, base)
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.files.sync()
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        let Self { queue, files, .. } = *self;
+        // The queue holds references to the file: without letting go first, close(2) would not be the last one.
+        drop(queue);
+        files.close()
+    }
+}
+
+fn operation(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Write => "io_uring write",
+        Direction::Read => "io_uring read",
+    }
+}
+
+/// Consecutive chunks whose windows in the ring do not overlap.
+fn windows(pattern: &Pattern, ring: &Ring) -> u64 {
+    (ring.period_bytes() / pattern.chunk_bytes).max(1)
+}

@@ -1,0 +1,299 @@
+//! Feeds the chunks of a batch into the queue and takes the completions out, without allocation.
+
+use std::io;
+
+use io_uring::{opcode, squeue, types::Fixed};
+
+use super::flight::Flight;
+use super::setup::{Memory, Queue};
+use crate::direct::Route;
+use crate::walk::Walk;
+use crate::Direction;
+
+/// What is the same for all operations of a batch.
+pub(super) struct Job<'a> {
+    pub(super) direction: Direction,
+    /// Index of the registered file.
+    pub(super) file: u32,
+    /// First byte of the memory of the ring.
+    pub(super) base: *mut u8,
+    pub(super) chunk_bytes: u64,
+    /// Operations in flight at most.
+    pub(super) depth: u32,
+    /// The newest chunk in flight is less than this many chunks ahead of the oldest one.
+    pub(super) span_chunks: u64,
+    pub(super) route: &'a Route,
+}
+
+/// Why a batch did not succeed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// An operation failed at this offset.
+    Chunk { number: u64, offset: u64, errno: i32 },
+    /// A chunk ended before its last byte.
+    Short { number: u64, offset: u64, expected: u64, got: u64 },
+    /// The queue itself failed.
+    Enter(io::Error),
+    /// The queue failed in an earlier batch.
+    Abandoned,
+}
+
+impl Failure {
+    /// Number of the chunk in its batch; the failure of the queue comes before all.
+    fn number(&self) -> u64 {
+        match self {
+            Self::Chunk { number, .. } | Self::Short { number, .. } => *number,
+            Self::Enter(_) | Self::Abandoned => 0,
+        }
+    }
+}
+
+/// A chunk in flight. Its index in the table is the user data of its operation.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// File offset of what is still to move.
+    offset: u64,
+    /// Index in the ring of what is still to move.
+    index: usize,
+    /// Bytes still to move; 0 when the slot is free.
+    left: u64,
+    /// Number of the chunk in its batch.
+    number: u64,
+}
+
+/// The table of the chunks in flight, made once per file.
+pub(super) struct Pump {
+    slots: Box<[Slot]>,
+    /// Slots without a chunk.
+    free: Vec<u32>,
+    /// Slots whose chunk has bytes left and no operation in flight.
+    again: Vec<u32>,
+}
+
+impl Pump {
+    /// Room for `depth` operations in flight.
+    pub(super) fn new(depth: u32) -> Self {
+        let depth = depth as usize;
+        Self {
+            slots: vec![Slot::default(); depth].into_boxed_slice(),
+            free: Vec::with_capacity(depth),
+            again: Vec::with_capacity(depth),
+        }
+    }
+
+    /// True if no slot holds a chunk.
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.slots.iter().all(|slot| slot.left == 0)
+    }
+
+    /// Moves all chunks of `walk`. After a failure no new chunk is begun, but those begun before the failed one are
+    /// brought to their end, so that the first failure in the order of the batch is the one reported. When this
+    /// returns, nothing is in flight.
+    ///
+    /// # Safety
+    /// `job.base` is valid for `index + job.chunk_bytes` bytes of every index that `walk` yields, and, for a read, not
+    /// otherwise used, until this returns; if memory is registered, it is this memory.
+    pub(super) unsafe fn run(&mut self, queue: &mut Queue, job: &Job<'_>, walk: Walk) -> Result<(), Failure> {
+        if queue.abandoned {
+            return Err(Failure::Abandoned);
+        }
+        let depth = job.depth.min(self.slots.len() as u32);
+        self.slots.fill(Slot::default());
+        self.again.clear();
+        self.free.clear();
+        self.free.extend((0..depth).rev());
+        let shape = Shape::new(queue, job);
+        let mut stream = Stream { walk, begun: 0, begin_below: job.span_chunks, failure: None };
+        let mut flight = Flight::new(queue);
+        loop {
+            // SAFETY: the caller's promise, which holds until this function returns, after `flight` is dropped.
+            unsafe { self.fill(&mut flight, &mut stream, job, &shape) };
+            let in_flight = flight.in_flight();
+            if in_flight == 0 {
+                break;
+            }
+            // Nothing more to add: one call for all the rest. Otherwise keep the queue full.
+            let want = if stream.is_done() { in_flight } else { shape.want.min(in_flight) };
+            flight.submit_and_wait(want).map_err(Failure::Enter)?;
+            while let Some((slot, result)) = flight.next_completion() {
+                self.complete(slot as usize, result, job, &mut stream);
+            }
+        }
+        match stream.failure {
+            None => Ok(()),
+            Some(failure) => Err(failure),
+        }
+    }
+
+    /// Issues what has to go on, then new chunks, as many as there is room for.
+    ///
+    /// # Safety
+    /// As for [`Pump::run`], until `flight` is dropped.
+    #[inline]
+    unsafe fn fill(&mut self, flight: &mut Flight<'_>, stream: &mut Stream, job: &Job<'_>, shape: &Shape) {
+        while let Some(slot) = self.again.pop() {
+            // SAFETY: the slot holds the rest of a chunk of the walk.
+            unsafe { flight.push(&shape.entry(&self.slots[slot as usize], slot, job)) };
+        }
+        if stream.failure.is_some() {
+            return;
+        }
+        while let Some(&slot) = self.free.last() {
+            if stream.begun >= stream.begin_below && !self.advance(stream, job) {
+                return;
+            }
+            let Some((offset, index)) = stream.walk.next() else {
+                return;
+            };
+            self.free.pop();
+            let chunk = Slot { offset, index, left: job.chunk_bytes, number: stream.begun };
+            self.slots[slot as usize] = chunk;
+            stream.begun += 1;
+            // SAFETY: the slot holds a chunk of the walk.
+            unsafe { flight.push(&shape.entry(&chunk, slot, job)) };
+        }
+    }
+
+    /// Looks for the oldest chunk in flight; true if the next one may be begun. Asked once per period at most, or by
+    /// chunks so large that it does not matter.
+    #[cold]
+    fn advance(&self, stream: &mut Stream, job: &Job<'_>) -> bool {
+        let oldest = self.slots.iter().filter(|s| s.left > 0).map(|s| s.number).min().unwrap_or(stream.begun);
+        stream.begin_below = oldest.saturating_add(job.span_chunks);
+        stream.begun < stream.begin_below
+    }
+
+    /// Takes the result of the operation of one slot.
+    #[inline]
+    fn complete(&mut self, slot: usize, result: i32, job: &Job<'_>, stream: &mut Stream) {
+        let chunk = &mut self.slots[slot];
+        let moved = u64::from(result.max(0).unsigned_abs());
+        if moved == chunk.left {
+            chunk.left = 0;
+            self.free.push(slot as u32);
+            return;
+        }
+        self.incomplete(slot, result, moved, job, stream);
+    }
+
+    /// A chunk that is not at its end: it goes on, or it has failed.
+    #[cold]
+    fn incomplete(&mut self, slot: usize, result: i32, moved: u64, job: &Job<'_>, stream: &mut Stream) {
+        let chunk = &mut self.slots[slot];
+        chunk.left -= moved;
+        chunk.offset += moved;
+        chunk.index += moved as usize;
+        let got = job.chunk_bytes - chunk.left;
+        let retry = result == -libc::EAGAIN || result == -libc::EINTR;
+        let goes_on = retry || (moved > 0 && job.route.can_continue(got));
+        let number = chunk.number;
+        let is_first = stream.failure.as_ref().is_none_or(|f| number < f.number());
+        if goes_on && is_first {
+            self.again.push(slot as u32);
+            return;
+        }
+        if !goes_on && is_first {
+            stream.failure = Some(if result < 0 {
+                Failure::Chunk { number, offset: chunk.offset, errno: -result }
+            } else {
+                Failure::Short { number, offset: chunk.offset - got, expected: job.chunk_bytes, got }
+            });
+        }
+        chunk.left = 0;
+        self.free.push(slot as u32);
+    }
+}
+
+/// The chunks of a batch that are still to begin.
+struct Stream {
+    walk: Walk,
+    begun: u64,
+    /// Chunks below this number may be begun without a look at the oldest one in flight.
+    begin_below: u64,
+    failure: Option<Failure>,
+}
+
+impl Stream {
+    fn is_done(&self) -> bool {
+        self.failure.is_some() || self.walk.is_done()
+    }
+}
+
+/// How an operation is written down.
+struct Shape {
+    registered: bool,
+    piece_shift: u32,
+    /// Completions to wait for while there is more to begin.
+    want: usize,
+}
+
+impl Shape {
+    fn new(queue: &Queue, job: &Job<'_>) -> Self {
+        Self {
+            registered: matches!(queue.memory, Memory::Registered { .. }),
+            piece_shift: queue.piece_shift,
+            want: (job.depth as usize / WANT_DIVISOR).max(1),
+        }
+    }
+
+    /// The operation for what is left of a chunk, up to the end of its piece of memory: an operation with a
+    /// registered buffer must not leave it.
+    #[inline]
+    fn entry(&self, chunk: &Slot, slot: u32, job: &Job<'_>) -> squeue::Entry {
+        let piece = chunk.index >> self.piece_shift;
+        let piece_left = ((piece + 1) << self.piece_shift) - chunk.index;
+        // At most 1 GiB; the number of pieces is checked by the kernel at registration (at most 16384).
+        let len = chunk.left.min(piece_left as u64) as u32;
+        let buffer = piece as u16;
+        let memory = job.base.wrapping_add(chunk.index);
+        let file = Fixed(job.file);
+        let entry = match (job.direction, self.registered) {
+            (Direction::Write, true) => opcode::WriteFixed::new(file, memory, len, buffer).offset(chunk.offset).build(),
+            (Direction::Write, false) => opcode::Write::new(file, memory, len).offset(chunk.offset).build(),
+            (Direction::Read, true) => opcode::ReadFixed::new(file, memory, len, buffer).offset(chunk.offset).build(),
+            (Direction::Read, false) => opcode::Read::new(file, memory, len).offset(chunk.offset).build(),
+        };
+        entry.user_data(u64::from(slot))
+    }
+}
+
+/// Part of the depth that is waited for in one call while there is more to begin: fewer calls, and the device still
+/// has the rest to work on.
+const WANT_DIVISOR: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::pattern;
+    use crate::{Batch, Ring};
+    use std::path::Path;
+
+    #[test]
+    fn reads_never_run_a_period_ahead_of_the_oldest_in_flight() {
+        let p = pattern(4096, 1, 100);
+        let ring = Ring::new(4 * 4096, 4096).unwrap();
+        let batch = Batch { first_call: 0, calls: 100 };
+        let walk = Walk::new(&p, batch, &ring, Path::new("f")).unwrap();
+        let route = Route::Buffered { reason: None };
+        let job = Job {
+            direction: Direction::Read,
+            file: 0,
+            base: std::ptr::null_mut(),
+            chunk_bytes: 4096,
+            depth: 3,
+            span_chunks: 4,
+            route: &route,
+        };
+        let mut pump = Pump::new(3);
+        let mut stream = Stream { walk, begun: 9, begin_below: 4, failure: None };
+        pump.slots[2] = Slot { left: 8, number: 5, ..Slot::default() };
+        pump.slots[0] = Slot { left: 4096, number: 8, ..Slot::default() };
+        assert!(!pump.advance(&mut stream, &job), "chunk 9 has the window of chunk 5");
+        pump.slots[2].left = 0;
+        assert!(pump.advance(&mut stream, &job));
+        assert_eq!(stream.begin_below, 12, "without another look");
+        pump.slots[0].left = 0;
+        assert!(pump.advance(&mut stream, &job));
+    }
+}

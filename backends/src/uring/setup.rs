@@ -1,0 +1,207 @@
+//! The ring of the kernel: made with the best flags it has, with files and memory registered.
+
+use std::io;
+use std::os::fd::RawFd;
+use std::path::Path;
+
+use io_uring::{Builder, IoUring};
+
+use crate::error::Cause;
+use crate::{direct, BackendError, Result, Ring};
+
+/// One operation and one registered buffer are at most 1 GiB long (io_uring_register(2)).
+pub(super) const MAX_PIECE_SHIFT: u32 = 30;
+/// Entries of a submission queue at most (io_uring_setup(2)).
+const MAX_DEPTH: u32 = 32768;
+
+/// A submission and completion queue for one file.
+pub(super) struct Queue {
+    pub(super) ring: IoUring,
+    depth: u32,
+    flags: &'static str,
+    pub(super) piece_shift: u32,
+    pub(super) memory: Memory,
+    /// Submissions were left behind that must never reach the kernel.
+    pub(super) abandoned: bool,
+}
+
+/// Whether transfers use registered memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// None given yet.
+    None,
+    /// The whole memory of this ring, in pieces.
+    Registered { ring_id: u64 },
+    /// The kernel did not allow it; why.
+    Refused { ring_id: u64, reason: String },
+}
+
+impl Memory {
+    fn ring_id(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Registered { ring_id } | Self::Refused { ring_id, .. } => Some(*ring_id),
+        }
+    }
+}
+
+type Setup = fn(&mut Builder) -> &mut Builder;
+
+/// Flags from the newest to none; a kernel that does not know one says EINVAL.
+const CHAIN: [(&str, Setup); 4] = [
+    ("SINGLE_ISSUER|DEFER_TASKRUN|COOP_TASKRUN|SUBMIT_ALL", |b| {
+        b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun().setup_submit_all()
+    }),
+    ("SINGLE_ISSUER|COOP_TASKRUN|SUBMIT_ALL", |b| b.setup_single_issuer().setup_coop_taskrun().setup_submit_all()),
+    ("COOP_TASKRUN|SUBMIT_ALL", |b| b.setup_coop_taskrun().setup_submit_all()),
+    ("no setup flags", |b| b),
+];
+
+impl Queue {
+    /// Makes the queue and registers `fds` under their index.
+    ///
+    /// # Errors
+    /// If io_uring is not available, with what to look at.
+    pub(super) fn new(queue_depth: u32, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
+        let depth = queue_depth.clamp(1, MAX_DEPTH);
+        let (ring, flags) = build(depth).map_err(|e| unavailable(path, &e))?;
+        let files = ring.submitter().register_files(fds);
+        files.map_err(|e| BackendError::from_io("io_uring_register (files)", path, None, &e))?;
+        let piece_shift = piece_shift.min(MAX_PIECE_SHIFT);
+        Ok(Self { ring, depth, flags, piece_shift, memory: Memory::None, abandoned: false })
+    }
+
+    /// Operations in flight at most.
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Registers the whole memory of `ring` in place of another ring's. A refusal for lack of lockable memory is not
+    /// an error: transfers then name addresses, and [`Queue::describe`] says so.
+    pub(super) fn register_memory(&mut self, ring: &mut Ring, path: &Path) -> Result<()> {
+        if self.memory.ring_id() == Some(ring.id()) {
+            return Ok(());
+        }
+        self.unregister_memory();
+        let ring_id = ring.id();
+        let bytes = ring.bytes_mut();
+        let total_bytes = bytes.len();
+        let pieces: Vec<_> = bytes
+            .chunks_mut(1 << self.piece_shift)
+            .map(|piece| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() })
+            .collect();
+        // SAFETY: every iovec is a piece of the ring's mapping. The kernel pins its pages until they are
+        // unregistered, so they exist even if the ring is unmapped first, and transfers are issued only while the
+        // ring of `ring_id` is borrowed.
+        match unsafe { self.ring.submitter().register_buffers(&pieces) } {
+            Ok(()) => self.memory = Memory::Registered { ring_id },
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM)) => {
+                self.memory = Memory::Refused { ring_id, reason: refusal(&error, total_bytes) };
+            }
+            Err(error) => return Err(BackendError::from_io("io_uring_register (buffers)", path, None, &error)),
+        }
+        Ok(())
+    }
+
+    /// What is in force, for the report.
+    pub(super) fn describe(&self) -> String {
+        let memory = match &self.memory {
+            Memory::None => "no memory given".to_owned(),
+            Memory::Registered { .. } => "registered file and buffers".to_owned(),
+            Memory::Refused { reason, .. } => {
+                format!("registered file, buffers NOT registered: {reason}")
+            }
+        };
+        format!("{memory}, {}", self.flags)
+    }
+
+    fn unregister_memory(&mut self) {
+        if matches!(self.memory, Memory::Registered { .. }) {
+            // Fails only if nothing is registered.
+            let _ = self.ring.submitter().unregister_buffers();
+        }
+        self.memory = Memory::None;
+    }
+}
+
+impl Drop for Queue {
+    /// Unpins memory and lets go of the files now: the kernel tears a closed ring down later, and until then locked
+    /// memory counts against the limit of the next one.
+    fn drop(&mut self) {
+        self.unregister_memory();
+        let _ = self.ring.submitter().unregister_files();
+    }
+}
+
+fn build(depth: u32) -> io::Result<(IoUring, &'static str)> {
+    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
+    for (flags, setup) in CHAIN {
+        match setup(&mut IoUring::builder()).build(depth) {
+            Ok(ring) => return Ok((ring, flags)),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refused)
+}
+
+/// The error of a system without io_uring.
+fn unavailable(path: &Path, error: &io::Error) -> BackendError {
+    let setting = match std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled") {
+        Ok(value) => format!("kernel.io_uring_disabled is {}", value.trim()),
+        Err(_) => "this kernel has no kernel.io_uring_disabled".to_owned(),
+    };
+    let cause = match error.raw_os_error() {
+        Some(libc::ENOSYS | libc::EPERM) => Cause::Unsupported,
+        _ => Cause::Io,
+    };
+    let hint = match error.raw_os_error() {
+        Some(libc::ENOSYS) => "the kernel is older than 5.1, built without io_uring, or a seccomp filter hides it",
+        Some(libc::EPERM) => {
+            "a seccomp filter (usual in containers) or the sysctl forbids it; `sysctl kernel.io_uring_disabled=0` allows it"
+        }
+        Some(libc::ENOMEM) => "the limit of locked memory is too small for the queue: raise `ulimit -l` or lower the queue depth",
+        _ => "see io_uring_setup(2)",
+    };
+    let text = format!("io_uring is not available: {error}; {setting}; {hint}. The posix driver needs none of this");
+    direct::failure("io_uring_setup", path, cause, text)
+}
+
+/// Why memory could not be registered, with the limit and the way out.
+fn refusal(error: &io::Error, total_bytes: usize) -> String {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable memory of exactly one struct rlimit.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) } == 0;
+    let limit = match known {
+        true if limit.rlim_cur == libc::RLIM_INFINITY => "unlimited".to_owned(),
+        true => format!("{} bytes", limit.rlim_cur),
+        false => "unknown".to_owned(),
+    };
+    format!("{error} for {total_bytes} bytes, RLIMIT_MEMLOCK is {limit}: raise `ulimit -l`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_of_the_chain_is_known_here_or_refused_as_invalid() {
+        for (flags, setup) in CHAIN {
+            match setup(&mut IoUring::builder()).build(4) {
+                Ok(_) => {}
+                Err(error) => {
+                    assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{flags}: {error}")
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn missing_io_uring_names_the_setting() {
+        for errno in [libc::ENOSYS, libc::EPERM] {
+            let error = unavailable(Path::new("f"), &io::Error::from_raw_os_error(errno));
+            assert_eq!(error.cause, Cause::Unsupported);
+            assert!(error.text.contains("kernel.io_uring_disabled"), "{error}");
+        }
+    }
+}

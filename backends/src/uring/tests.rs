@@ -1,0 +1,390 @@
+//! The same bytes as posix, the same errors, and nothing in flight after a batch, however it ends.
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
+
+use io_uring::{opcode, types};
+use proptest::prelude::*;
+
+use super::*;
+use crate::statx::direct_align;
+use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
+use crate::{AccessKind, OpenMode};
+
+fn uring(path: &Path, mode: OpenMode, direct: Direct, depth: u32) -> UringFile {
+    UringFile::new(FdPair::open_alone(path, mode, direct).unwrap(), depth).unwrap()
+}
+
+fn all(pattern: &Pattern) -> Batch {
+    Batch { first_call: 0, calls: pattern.max_calls }
+}
+
+/// Nothing in the queues and nothing counted: the batch has really ended.
+fn assert_idle(file: &mut UringFile) {
+    assert!(file.queue.ring.submission().is_empty());
+    assert!(file.queue.ring.completion().is_empty());
+    assert!(!file.queue.abandoned);
+    assert!(file.pump.is_idle());
+}
+
+/// What several ranks do to one file, and what it holds afterwards.
+#[derive(Clone, Debug)]
+struct Case {
+    ranks: Vec<Pattern>,
+    period: u64,
+    depth: u32,
+    piece_shift: u32,
+    split: u64,
+}
+
+impl Case {
+    fn ring(&self, rank: usize) -> Ring {
+        let mut ring = Ring::new(self.period, self.ranks[rank].call_bytes()).unwrap();
+        fill(&mut ring, rank as u64 + 1);
+        ring
+    }
+
+    fn batches(&self) -> Vec<Batch> {
+        let calls = self.ranks[0].max_calls;
+        let split = self.split.min(calls);
+        vec![Batch { first_call: 0, calls: split }, Batch { first_call: split, calls: calls - split }]
+    }
+
+    /// The file by the definition of a pattern, byte for byte.
+    fn expected_file(&self) -> Vec<u8> {
+        let mut file = Vec::new();
+        for (rank, p) in self.ranks.iter().enumerate() {
+            for k in 0..p.max_calls * p.chunks_per_call {
+                let (start, position) = (p.chunk_offset(k) as usize, p.stream_bytes + k * p.chunk_bytes);
+                let end = start + p.chunk_bytes as usize;
+                file.resize(file.len().max(end), 0);
+                for (i, byte) in file[start..end].iter_mut().enumerate() {
+                    *byte = stream_byte(rank as u64 + 1, position + i as u64, self.period);
+                }
+            }
+        }
+        file
+    }
+
+    /// A poisoned ring after all reads of a rank from `file`, by the definition.
+    fn expected_ring(&self, rank: usize, file: &[u8], ring: &Ring) -> Vec<u8> {
+        let p = &self.ranks[rank];
+        let mut memory = vec![0; ring.bytes().len()];
+        for call in 0..p.max_calls {
+            for j in 0..p.chunks_per_call {
+                let index = ring.index(p.stream_position(call)) + (j * p.chunk_bytes) as usize;
+                let offset = p.chunk_offset(call * p.chunks_per_call + j) as usize;
+                let len = p.chunk_bytes as usize;
+                memory[index..index + len].copy_from_slice(&file[offset..offset + len]);
+            }
+        }
+        memory
+    }
+
+    fn open(&self, name: &str, path: &Path, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
+        if name == "uring" {
+            let files = FdPair::open_alone(path, mode, direct).unwrap();
+            return Box::new(UringFile::with_pieces(files, self.depth, self.piece_shift).unwrap());
+        }
+        open_alone(name, path, mode, direct, self.depth).unwrap().unwrap()
+    }
+
+    fn write_all(&self, name: &str, path: &Path, direct: Direct) {
+        for (rank, p) in self.ranks.iter().enumerate() {
+            let mode = if rank == 0 { OpenMode::CreateNew } else { OpenMode::Update };
+            let mut file = self.open(name, path, mode, direct);
+            let mut ring = self.ring(rank);
+            file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
+            for batch in self.batches() {
+                assert_eq!(file.write(batch, &ring).unwrap(), batch.calls * p.call_bytes());
+            }
+            file.sync().unwrap();
+            file.close().unwrap();
+        }
+    }
+
+    fn read_all(&self, name: &str, path: &Path, direct: Direct, content: &[u8]) {
+        for (rank, p) in self.ranks.iter().enumerate() {
+            let mut file = self.open(name, path, OpenMode::ReadOnly, direct);
+            let mut ring = self.ring(rank);
+            ring.bytes_mut().fill(0);
+            file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
+            for batch in self.batches() {
+                assert_eq!(file.read(batch, &mut ring).unwrap(), batch.calls * p.call_bytes());
+            }
+            assert!(ring.bytes() == self.expected_ring(rank, content, &ring), "rank {rank} read other bytes");
+            file.close().unwrap();
+        }
+    }
+}
+
+prop_compose! {
+    fn cases()(
+        ranks in 1_u64..4,
+        chunk in prop_oneof![Just(512), Just(1024), Just(1032), Just(4096), Just(4104), Just(32768), Just(32776), (1_u64..500).prop_map(|w| 8 * w)],
+        chunks_per_call in 1_u64..5,
+        max_calls in 1_u64..12,
+        gap in prop_oneof![Just(0), Just(512), Just(8)],
+        origin in prop_oneof![Just(0), Just(4096), Just(1 << 20), (0_u64..1000).prop_map(|w| 8 * w)],
+        stream in prop_oneof![Just(0), Just(4096 * 7), (0_u64..100_000).prop_map(|w| 8 * w)],
+        segmented in any::<bool>(),
+        pages in 1_u64..20,
+        depth in 1_u32..40,
+        piece_shift in prop_oneof![Just(12_u32), Just(14), Just(30)],
+        split in 0_u64..12,
+    ) -> Case {
+        let segment = (chunk + gap) * chunks_per_call * max_calls;
+        let rank = |r| Pattern {
+            kind: AccessKind::Collective,
+            chunk_bytes: chunk,
+            chunks_per_call,
+            base_bytes: origin + r * if segmented { segment } else { chunk + gap },
+            stride_bytes: (chunk + gap) * if segmented { 1 } else { ranks },
+            origin_bytes: origin,
+            stream_bytes: stream,
+            max_calls,
+        };
+        Case { ranks: (0..ranks).map(rank).collect(), period: 4096 * pages, depth, piece_shift, split }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn same_bytes_by_every_way(case in cases()) {
+        let content = case.expected_file();
+        let ways = [("posix", Direct::Off), ("uring", Direct::Off), ("uring", Direct::Auto), ("posix", Direct::Auto)];
+        for (i, (name, direct)) in ways.into_iter().enumerate() {
+            let dir = scratch();
+            let path = dir.path().join("f");
+            case.write_all(name, &path, direct);
+            prop_assert!(std::fs::read(&path).unwrap() == content, "{} {:?} wrote other bytes", name, direct);
+            // Read by another way than it was written.
+            let (name, direct) = ways[(i + 1) % ways.len()];
+            case.read_all(name, &path, direct, &content);
+        }
+    }
+
+    #[test]
+    fn short_reads_are_told_alike(case in cases(), cut in 1_u64..100_000) {
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let content = case.expected_file();
+        let len = content.len() as u64 - cut.min(content.len() as u64);
+        std::fs::write(&path, &content[..len as usize]).unwrap();
+        for (rank, p) in case.ranks.iter().enumerate() {
+            let numbers = 0..p.max_calls * p.chunks_per_call;
+            let first = numbers.map(|k| p.chunk_offset(k)).find(|offset| offset + p.chunk_bytes > len);
+            for (name, direct) in [("posix", Direct::Off), ("uring", Direct::Off), ("uring", Direct::Auto), ("posix", Direct::Auto)] {
+                let mut file = case.open(name, &path, OpenMode::ReadOnly, direct);
+                let mut ring = case.ring(rank);
+                file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
+                for attempt in 0..2 {
+                    match (file.read(all(p), &mut ring), first) {
+                        (Ok(bytes), None) => prop_assert_eq!(bytes, p.max_calls * p.call_bytes()),
+                        (Err(error), Some(offset)) => {
+                            prop_assert_eq!(error.cause, Cause::Short, "{} {}", error, attempt);
+                            prop_assert_eq!(error.offset_bytes, Some(offset));
+                            prop_assert_eq!(error.expected_got_bytes, Some((p.chunk_bytes, len.saturating_sub(offset))));
+                        }
+                        (outcome, first) => prop_assert!(false, "{name} {direct:?}: {outcome:?}, expected {first:?}"),
+                    }
+                }
+                file.close().unwrap();
+            }
+        }
+    }
+}
+
+/// Ranks that share blocks of the file system, and pages of the cache, write a new file at the same time.
+#[test]
+fn ranks_write_at_the_same_time() {
+    const RANKS: u64 = 4;
+    for (chunk, name, direct) in [
+        (512, "uring", Direct::Auto),
+        (1024, "uring", Direct::Auto),
+        (1024, "posix", Direct::Auto),
+        (1032, "uring", Direct::Auto),
+        (1032, "uring", Direct::Off),
+    ] {
+        let rank = |r| Pattern { base_bytes: r * chunk, stride_bytes: RANKS * chunk, ..pattern(chunk, 4, 50) };
+        let case =
+            Case { ranks: (0..RANKS).map(rank).collect(), period: 4096 * 11, depth: 8, piece_shift: 30, split: 7 };
+        let dir = scratch();
+        let path = dir.path().join("f");
+        drop(case.open(name, &path, OpenMode::CreateNew, direct));
+        std::thread::scope(|scope| {
+            for (rank, p) in case.ranks.iter().enumerate() {
+                let (case, path) = (&case, &path);
+                scope.spawn(move || {
+                    let mut file = case.open(name, path, OpenMode::Update, direct);
+                    let mut ring = case.ring(rank);
+                    file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
+                    for batch in case.batches() {
+                        file.write(batch, &ring).unwrap();
+                    }
+                    file.sync().unwrap();
+                });
+            }
+        });
+        let content = case.expected_file();
+        assert!(std::fs::read(&path).unwrap() == content, "{name} {direct:?} chunk {chunk}");
+        case.read_all("posix", &path, Direct::Off, &content);
+    }
+}
+
+#[test]
+fn strategy_tells_what_is_in_force() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let mut file = uring(&path, OpenMode::CreateNew, Direct::Auto, 32);
+    let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
+    let small = Pattern { kind: AccessKind::SharedOrdered, ..pattern(1032, 1, 1) };
+    let told = file.prepare(&small, Direction::Write, &mut ring, &[]).unwrap();
+    assert_eq!(told.direct, Some(false));
+    for part in ["io_uring write at the offsets", "no shared pointer", "buffered, not direct", "depth 32", "registered"]
+    {
+        assert!(told.strategy.contains(part), "{part}: {}", told.strategy);
+    }
+    let large = pattern(1 << 14, 1, 1);
+    let told = file.prepare(&large, Direction::Read, &mut ring, &[]).unwrap();
+    assert!(told.strategy.contains("depth 4,"), "windows in flight must not overlap: {}", told.strategy);
+    let has_direct = direct_align(&std::fs::File::open(&path).unwrap()).unwrap().is_some();
+    assert_eq!(told.direct, Some(has_direct));
+    let told = file.prepare(&pattern(1 << 16, 1, 1), Direction::Read, &mut ring, &[]).unwrap();
+    assert!(told.strategy.contains("depth 1,"), "{}", told.strategy);
+}
+
+#[test]
+fn full_device_is_no_space_and_leaves_nothing_in_flight() {
+    let mut file = uring(Path::new("/dev/full"), OpenMode::Update, Direct::Auto, 32);
+    let mut ring = Ring::new(1 << 20, 4096).unwrap();
+    let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 1000) };
+    assert!(file.write(all(&p), &ring).unwrap_err().text.contains("prepare"));
+    file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+    for _ in 0..3 {
+        let error = file.write(all(&p), &ring).unwrap_err();
+        assert_eq!((error.operation, error.cause, error.offset_bytes), ("io_uring write", Cause::NoSpace, Some(8192)));
+        assert_idle(&mut file);
+    }
+}
+
+#[test]
+fn required_refuses_before_anything_runs() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let mut file = uring(&path, OpenMode::CreateNew, Direct::Required, 8);
+    let odd = pattern(1032, 1, 4);
+    let reason = file.unsupported(&odd).unwrap();
+    assert!(reason.contains("no multiple of") || reason.contains("gives no alignment"), "{reason}");
+    let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
+    let error = file.prepare(&odd, Direction::Write, &mut ring, &[]).unwrap_err();
+    assert_eq!(error.cause, Cause::Unsupported);
+    assert!(error.text.contains(&reason), "{error}");
+    let full = uring(Path::new("/dev/full"), OpenMode::Update, Direct::Required, 8);
+    assert!(full.unsupported(&pattern(4096, 1, 4)).unwrap().contains("gives no alignment"));
+}
+
+#[test]
+fn another_ring_is_registered_anew_or_refused() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let mut file = uring(&path, OpenMode::CreateNew, Direct::Off, 8);
+    let p = pattern(4096, 1, 4);
+    // Rings that come and go land at the same address; each must be written from its own memory.
+    for seed in 1..5 {
+        let mut ring = Ring::new(1 << 16, 4096).unwrap();
+        fill(&mut ring, seed);
+        file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+        file.write(all(&p), &ring).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..4 * 4096]);
+        let stranger = Ring::new(1 << 16, 4096).unwrap();
+        assert!(file.write(all(&p), &stranger).unwrap_err().text.contains("not the one given"));
+    }
+}
+
+/// Gives up the right to lock any amount of memory, for this thread alone.
+fn drop_cap_ipc_lock() {
+    const CAP_IPC_LOCK: u32 = 14;
+    let mut header = [0x2008_0522_u32, 0];
+    let mut sets = [[0_u32; 3]; 2];
+    // SAFETY: header and sets have the layout of capget(2) and capset(2), version 3: two words, and twice three words.
+    unsafe {
+        assert_eq!(libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()), 0);
+        sets[0][0] &= !(1 << CAP_IPC_LOCK);
+        assert_eq!(libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()), 0);
+    }
+}
+
+#[test]
+fn without_lockable_memory_it_runs_unregistered_and_says_so() {
+    const LIMIT: u64 = 4 << 20;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is one struct rlimit, read and written; lowering the soft limit is always allowed.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit), 0);
+        limit.rlim_cur = limit.rlim_cur.min(LIMIT);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit), 0);
+    }
+    let run = || {
+        drop_cap_ipc_lock();
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let mut file = uring(&path, OpenMode::CreateNew, Direct::Off, 8);
+        let p = pattern(32768, 1, 40);
+        let mut ring = Ring::new(2 * LIMIT, 32768).unwrap();
+        fill(&mut ring, 3);
+        let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+        for part in ["buffers NOT registered", "RLIMIT_MEMLOCK is", "ulimit -l"] {
+            assert!(told.strategy.contains(part), "{part}: {}", told.strategy);
+        }
+        file.write(all(&p), &ring).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..40 * 32768]);
+        ring.bytes_mut().fill(0);
+        file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+        file.read(all(&p), &mut ring).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..40 * 32768]);
+    };
+    std::thread::spawn(run).join().unwrap();
+}
+
+/// A read that stays in flight until somebody writes into the other end.
+#[test]
+fn a_panic_waits_for_what_is_in_flight() {
+    use std::io::Write;
+    let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut queue = Queue::new(4, &[reader.as_raw_fd()], setup::MAX_PIECE_SHIFT, Path::new("socket")).unwrap();
+    let mut memory = [0_u8; 8];
+    let entry = opcode::Read::new(types::Fixed(0), memory.as_mut_ptr(), 8).build().user_data(0);
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        writer.write_all(b"in time!").unwrap();
+    });
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let mut flight = flight::Flight::new(&mut queue);
+        // SAFETY: `memory` lives until the end of the test, `flight` until the end of this closure.
+        unsafe { flight.push(&entry) };
+        flight.submit_and_wait(0).unwrap();
+        panic!("in the middle of a batch");
+    }));
+    assert!(unwound.is_err());
+    assert_eq!(&memory, b"in time!", "the drop of the flight waits for the kernel");
+    assert!(!queue.abandoned);
+    late.join().unwrap();
+}
+
+#[test]
+fn what_was_never_submitted_makes_the_queue_unusable() {
+    let dir = scratch();
+    let mut file = uring(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off, 4);
+    let mut ring = Ring::new(1 << 16, 4096).unwrap();
+    let p = pattern(4096, 1, 4);
+    file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+    let mut flight = flight::Flight::new(&mut file.queue);
+    // SAFETY: an operation without memory.
+    unsafe { flight.push(&opcode::Nop::new().build()) };
+    drop(flight);
+    let error = file.write(all(&p), &ring).unwrap_err();
+    assert!(error.text.contains("open it again"), "{error}");
+}

@@ -1,0 +1,148 @@
+//! From a batch to the file offset and the place in the ring of every chunk, by additions alone.
+
+use crate::{BackendError, Batch, Pattern, Result, Ring};
+use std::path::Path;
+
+/// Iterates over the chunks of a batch in order; yields (file offset, index of the first byte in the ring).
+///
+/// A call is contiguous in memory, so the ring wraps only between calls: one addition and, per call, one comparison
+/// take the place of a remainder per chunk.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    chunks_left: u64,
+    offset_bytes: u64,
+    stride_bytes: u64,
+    index: usize,
+    chunk_bytes: usize,
+    left_in_call: u64,
+    chunks_per_call: u64,
+    call_index: usize,
+    call_step: usize,
+    period: usize,
+}
+
+impl Walk {
+    /// The chunks of `batch`.
+    ///
+    /// # Errors
+    /// If a call of the pattern is longer than the ring allows: its windows would end outside of the memory.
+    pub(crate) fn new(pattern: &Pattern, batch: Batch, ring: &Ring, path: &Path) -> Result<Self> {
+        check_fits(pattern, ring, path)?;
+        debug_assert!(batch.first_call + batch.calls <= pattern.max_calls, "batch goes beyond the pattern");
+        let period = ring.period_bytes();
+        let call_index = ring.index(pattern.stream_position(batch.first_call));
+        Ok(Self {
+            chunks_left: batch.calls * pattern.chunks_per_call,
+            offset_bytes: pattern.chunk_offset(batch.first_call * pattern.chunks_per_call),
+            stride_bytes: pattern.stride_bytes,
+            index: call_index,
+            // All below the length of the ring, which is a usize.
+            chunk_bytes: pattern.chunk_bytes as usize,
+            left_in_call: pattern.chunks_per_call,
+            chunks_per_call: pattern.chunks_per_call,
+            call_index,
+            call_step: (pattern.call_bytes() % period) as usize,
+            period: period as usize,
+        })
+    }
+}
+
+impl Walk {
+    /// True if no chunk is left.
+    pub(crate) fn is_done(&self) -> bool {
+        self.chunks_left == 0
+    }
+}
+
+impl Iterator for Walk {
+    type Item = (u64, usize);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, usize)> {
+        if self.chunks_left == 0 {
+            return None;
+        }
+        self.chunks_left -= 1;
+        let here = (self.offset_bytes, self.index);
+        // Wraps at most behind the last chunk of a pattern that ends at the last possible offset.
+        self.offset_bytes = self.offset_bytes.wrapping_add(self.stride_bytes);
+        self.left_in_call -= 1;
+        if self.left_in_call == 0 {
+            self.left_in_call = self.chunks_per_call;
+            self.call_index += self.call_step;
+            if self.call_index >= self.period {
+                self.call_index -= self.period;
+            }
+            self.index = self.call_index;
+        } else {
+            self.index += self.chunk_bytes;
+        }
+        Some(here)
+    }
+}
+
+/// Bytes a batch moves on this rank.
+pub(crate) fn batch_bytes(pattern: &Pattern, batch: Batch) -> u64 {
+    batch.calls * pattern.call_bytes()
+}
+
+/// Refuses a pattern whose calls are longer than the ring was made for.
+pub(crate) fn check_fits(pattern: &Pattern, ring: &Ring, path: &Path) -> Result<()> {
+    let max_call_bytes = ring.bytes().len() as u64 - ring.period_bytes();
+    // A product that overflows must not pass for a small call: the windows of transfers rely on this check.
+    let call_bytes = pattern.chunk_bytes.checked_mul(pattern.chunks_per_call);
+    if call_bytes.is_some_and(|bytes| bytes > 0 && bytes <= max_call_bytes) {
+        return Ok(());
+    }
+    Err(BackendError {
+        operation: "prepare",
+        path: path.into(),
+        offset_bytes: None,
+        expected_got_bytes: None,
+        cause: crate::error::Cause::Unsupported,
+        text: format!(
+            "a call of {} chunks of {} bytes is empty or does not fit a ring made for calls of at most {max_call_bytes} bytes",
+            pattern.chunks_per_call, pattern.chunk_bytes
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::pattern;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn same_as_the_definition(
+            chunk in 1_u64..40, cpc in 1_u64..5, gap in 0_u64..100, base in 0_u64..10_000,
+            stream in 0_u64..100_000, first in 0_u64..50, calls in 0_u64..60,
+        ) {
+            let p = Pattern { base_bytes: base, stride_bytes: chunk * 800 + gap, stream_bytes: stream, ..pattern(chunk * 800, cpc, 110) };
+            let ring = Ring::new(3 * 4096, p.call_bytes()).unwrap();
+            let batch = Batch { first_call: first, calls };
+            let mut expected = Vec::new();
+            for call in first..first + calls {
+                for j in 0..cpc {
+                    let index = ring.index(p.stream_position(call)) + (j * p.chunk_bytes) as usize;
+                    expected.push((p.chunk_offset(call * cpc + j), index));
+                    prop_assert!(index + p.chunk_bytes as usize <= ring.bytes().len());
+                }
+            }
+            let got: Vec<_> = Walk::new(&p, batch, &ring, Path::new("f")).unwrap().collect();
+            prop_assert_eq!(got, expected);
+        }
+    }
+
+    #[test]
+    fn too_long_calls_and_empty_chunks_are_refused() {
+        let ring = Ring::new(4096, 64).unwrap();
+        let batch = Batch { first_call: 0, calls: 1 };
+        assert!(Walk::new(&pattern(64, 1, 1), batch, &ring, Path::new("f")).is_ok());
+        assert!(Walk::new(&pattern(4096 * 2, 1, 1), batch, &ring, Path::new("f")).is_err());
+        assert!(Walk::new(&pattern(0, 1, 1), batch, &ring, Path::new("f")).is_err());
+        assert!(Walk::new(&pattern(1 << 33, (1 << 31) + 1, 1), batch, &ring, Path::new("f")).is_err());
+        assert!(Walk::new(&pattern(8, 0, 1), batch, &ring, Path::new("f")).is_err());
+    }
+}
