@@ -1,0 +1,84 @@
+//! The machine and the software of a run, as far as they explain its numbers.
+
+use serde::{Deserialize, Serialize};
+
+/// One host of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// Host name.
+    pub name: String,
+    /// Ranks on it.
+    pub ranks: u64,
+    /// Cores this process may use.
+    pub cores: u64,
+    /// CPU model.
+    pub cpu: String,
+    /// Memory of the node.
+    pub memory_bytes: u64,
+    /// Memory limit of the control group, if it is smaller.
+    pub cgroup_memory_limit_bytes: Option<u64>,
+    /// Last-level cache.
+    pub last_level_cache_bytes: u64,
+}
+
+/// The file system under --path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StorageRecord {
+    /// Directory asked for.
+    pub path: String,
+    /// Mount point.
+    pub mount_point: String,
+    /// Source: device or export.
+    pub source: String,
+    /// Type.
+    pub fs_type: String,
+    /// Mount options.
+    pub mount_options: String,
+    /// Device facts where /sys tells: model, scheduler, rotational.
+    pub device: Option<String>,
+    /// Size of the file system.
+    pub total_bytes: u64,
+    /// Free for this user at the start.
+    pub free_bytes: u64,
+    /// Offset alignment of direct I/O, None if the file system does not tell.
+    pub direct_offset_align_bytes: Option<u64>,
+    /// Memory alignment of direct I/O.
+    pub direct_memory_align_bytes: Option<u64>,
+}
+
+/// The machine and the software, enough to repeat the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Program version.
+    pub program_version: String,
+    /// Revision of the source.
+    pub git_revision: String,
+    /// MPI it was built with.
+    pub mpi_built_with: String,
+    /// Library string at run time (MPI_Get_library_version), one line.
+    pub mpi_library: String,
+    /// MPI standard version at run time.
+    pub mpi_standard: String,
+    /// I/O layer as far as the library tells (ROMIO, OMPIO).
+    pub mpi_io_layer: String,
+    /// Start, UTC, RFC 3339.
+    pub started_utc: String,
+    /// Command line.
+    pub command_line: Vec<String>,
+    /// Operating system and kernel.
+    pub kernel: String,
+    /// Hosts.
+    pub hosts: Vec<HostRecord>,
+    /// Ranks of the world.
+    pub ranks: u64,
+    /// Memory one rank can use, smallest over the ranks.
+    pub memory_per_rank_bytes: u64,
+    /// Where the files are.
+    pub storage: StorageRecord,
+    /// Environment variables that change MPI or I/O.
+    pub environment: Vec<(String, String)>,
+    /// Directory of the run.
+    pub run_dir: String,
+    /// Period of the data stream.
+    pub period_bytes: u64,
+}

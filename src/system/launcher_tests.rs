@@ -1,0 +1,97 @@
+use super::*;
+
+fn env<'a>(list: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
+    |name| list.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+}
+
+#[test]
+fn mpich_under_open_mpi() {
+    let started = [("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "1"), ("PMIX_RANK", "1")];
+    let text = wrong_launcher(1, "MPICH 4.0.2", env(&started)).unwrap();
+    for part in ["2 processes", "OMPI_COMM_WORLD_SIZE=2", "MPICH 4.0.2", "`mpirun -n 2", "mpirun.mpich"] {
+        assert!(text.contains(part), "{part} not in: {text}");
+    }
+    assert!(!speaks_for_all(env(&started)));
+}
+
+#[test]
+fn open_mpi_under_mpich() {
+    // After MPI_Init each copy carries what its own singleton daemon put there.
+    let started = [("PMI_SIZE", "2"), ("PMI_RANK", "1"), ("MPI_LOCALNRANKS", "2"), ("PMIX_RANK", "0")];
+    let text = wrong_launcher(1, "Open MPI 4.1.4", env(&started)).unwrap();
+    assert!(text.contains("PMI_SIZE=2") && text.contains("mpirun.openmpi"), "{text}");
+    assert!(!speaks_for_all(env(&started)));
+    let port = [("MPI_LOCALNRANKS", "3"), ("PMI_ID", "0"), ("PMI_PORT", "h:1")];
+    assert!(wrong_launcher(1, "Open MPI 4.1.4", env(&port)).unwrap().contains("MPI_LOCALNRANKS=3"));
+    assert!(speaks_for_all(env(&port)));
+}
+
+#[test]
+fn right_launches_pass() {
+    assert_eq!(wrong_launcher(2, "MPICH 4.0.2", env(&[("PMI_SIZE", "2")])), None);
+    assert_eq!(wrong_launcher(1, "MPICH 4.0.2", env(&[("PMI_SIZE", "1")])), None);
+    assert_eq!(wrong_launcher(1, "MPICH 4.0.2", env(&[])), None);
+    assert_eq!(wrong_launcher(1, "MPICH 4.0.2", env(&[("OMPI_COMM_WORLD_SIZE", "1")])), None);
+    // Two hosts, one rank on each, seen from one of them.
+    assert_eq!(wrong_launcher(2, "MPICH 4.0.2", env(&[("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "1")])), None);
+}
+
+#[test]
+fn the_own_launcher_is_believed_inside_another() {
+    let nested = [("OMPI_COMM_WORLD_SIZE", "4"), ("PMI_SIZE", "1"), ("MPI_LOCALNRANKS", "1")];
+    assert_eq!(wrong_launcher(1, "MPICH 4.0.2", env(&nested)), None);
+    let reverse = [("OMPI_COMM_WORLD_SIZE", "1"), ("PMI_SIZE", "4")];
+    assert_eq!(wrong_launcher(1, "Open MPI 5.0.1", env(&reverse)), None);
+}
+
+#[test]
+fn the_same_family_from_elsewhere() {
+    let text = wrong_launcher(1, "Open MPI 4.1.4", env(&[("OMPI_COMM_WORLD_SIZE", "2")])).unwrap();
+    assert!(text.contains("another installation"), "{text}");
+}
+
+#[test]
+fn slurm_steps_but_not_batch_scripts() {
+    let text = wrong_launcher(1, "Open MPI 4.1.4", env(&[(SLURM, "8"), ("SLURM_NTASKS", "8")])).unwrap();
+    assert!(text.contains("srun --mpi=pmix -n 8"), "{text}");
+    assert!(wrong_launcher(1, "MPICH 4.0.2", env(&[(SLURM, "8")])).unwrap().contains("--mpi=pmi2"));
+    assert_eq!(wrong_launcher(1, "MPICH 4.0.2", env(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")])), None);
+    // mpirun -n 1 inside a job: its daemons are a step of two tasks.
+    assert_eq!(wrong_launcher(1, "MPICH 4.0.2", env(&[(SLURM, "2"), ("PMI_SIZE", "1")])), None);
+    assert_eq!(wrong_launcher(1, "Open MPI 4.1.4", env(&[(SLURM, "2"), ("OMPI_COMM_WORLD_SIZE", "1")])), None);
+}
+
+#[test]
+fn before_init_refuses_only_what_aborts() {
+    let open_mpi = [("OMPI_COMM_WORLD_SIZE", "2"), ("PMIX_RANK", "0")];
+    let library = "MPICH Version:      5.0.2\nMPICH configure:    --with-device=ch4:ofi\n";
+    let text = before_init(library, env(&open_mpi)).unwrap();
+    assert!(text.contains("built with MPICH Version: 5.0.2,"), "{text}");
+    assert!(text.contains("but this program is built"), "{text}");
+    assert_eq!(before_init("MPICH 5.0.2 --with-pmix=/usr", env(&open_mpi)), None);
+    assert_eq!(before_init("Open MPI 5.0.1", env(&open_mpi)), None);
+    assert_eq!(before_init("Intel MPI 2021.19", env(&open_mpi)), None);
+    let told = [open_mpi[0], ("MPIR_CVAR_PMI_VERSION", "pmix")];
+    assert_eq!(before_init("MPICH 5.0.2", env(&told)), None);
+}
+
+#[test]
+fn before_init_lets_slurm_and_hydra_through() {
+    for launch in [
+        &[("PMI_SIZE", "4"), ("PMI_RANK", "0"), ("PMI_FD", "6")][..],
+        &[("PMIX_RANK", "0"), ("PMIX_NAMESPACE", "slurm.pmix.1.0"), (SLURM, "4")],
+        &[("OMPI_COMM_WORLD_SIZE", "2"), ("PMI_PORT", "h:1"), ("PMI_ID", "0")],
+        &[("OMPI_COMM_WORLD_SIZE", "1")],
+        &[],
+    ] {
+        assert_eq!(before_init("MPICH 5.0.2", env(launch)), None, "{launch:?}");
+    }
+}
+
+#[test]
+fn one_process_speaks() {
+    assert!(speaks_for_all(env(&[])));
+    assert!(speaks_for_all(env(&[("OMPI_COMM_WORLD_RANK", "0")])));
+    assert!(!speaks_for_all(env(&[("SLURM_PROCID", "3")])));
+    assert!(!speaks_for_all(env(&[("SLURM_PROCID", "0"), ("PMI_RANK", "3")])));
+}
