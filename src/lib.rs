@@ -4,7 +4,10 @@
 //! `stats` to `report`. ARCHITECTURE.md says what must never appear where.
 #![forbid(unsafe_code)]
 
+pub mod cli;
 pub mod config;
+pub mod config_build;
+pub mod error;
 pub mod plan;
 pub mod results;
 pub mod stats;

@@ -1,0 +1,86 @@
+//! What stands below the options in `--help`.
+
+/// Units and exit codes, the same under every command.
+macro_rules! common {
+    () => {
+        "\
+Units:
+  Sizes are bytes, or a number with K, M, G or T in powers of two: 64K = 65536.
+  Times are seconds, or a number with s, m or h: 90s, 15m, 2h.
+  Bandwidths are shown in MB/s = 1000000 bytes per second, as in the papers.
+
+Exit codes:
+    0  done
+    1  an I/O or MPI operation failed; what was measured before is kept
+    2  the command line, the hints file or the launcher does not fit; nothing was measured
+    3  data read was not the data written
+  130  interrupted; what was measured before is kept"
+    };
+}
+
+pub(super) const MAIN: &str = concat!(
+    "Examples:
+  One minute through MPI-IO, files in /scratch:
+      mpirun -n 4 beff-raw --path /scratch
+  The ladder from device to MPI-IO, results kept in ladder.json:
+      mpirun -n 4 beff-raw --backend mpiio,posix,uring -T 15m --path /scratch --out ladder
+  What a run on 1024 ranks would write, without running it:
+      beff-raw plan --ranks 1024 --rate 20G -T 15m
+
+  `beff-raw COMMAND --help` has more for each command.
+
+",
+    common!()
+);
+
+pub(super) const IO: &str = concat!(
+    "Examples:
+  A value that may be compared with other systems (release 1: 15 minutes):
+      mpirun -n 16 beff-raw io -T 15m --path /scratch --out scratch
+  MPI-IO beside the kernel's interfaces, past the page cache where possible:
+      mpirun -n 4 beff-raw io --backend mpiio,posix,uring --direct auto --depth 64 --path /scratch
+  As release 2.1 did it, half an hour for each of its three partitions, with hints:
+      mpirun -n 64 beff-raw io --release 2.1 -T 90m --hints hints.txt --path /scratch
+
+",
+    common!()
+);
+
+pub(super) const PLAN: &str = concat!(
+    "Examples:
+  Schedule and sizes of the default run on 4 ranks:
+      beff-raw plan --ranks 4
+  Would a comparable run on 1024 ranks at 20 GiB/s fit into 100 TiB?
+      beff-raw plan --ranks 1024 --rate 20G -T 15m --space 100T
+  The partitions of release 2.1 on 142 ranks, for a script:
+      beff-raw plan --ranks 142 --release 2.1 -T 90m --json
+
+",
+    common!()
+);
+
+pub(super) const REPORT: &str = concat!(
+    "Examples:
+  The table of a run, with every pattern:
+      beff-raw report scratch.json --details
+  What a run that was killed had measured so far:
+      beff-raw report scratch.jsonl
+  Several runs as one tidy table for a spreadsheet or a data frame:
+      beff-raw report monday.json tuesday.json --format csv > week.csv
+
+",
+    common!()
+);
+
+pub(super) const INFO: &str = concat!(
+    "Examples:
+  What can be measured here:
+      beff-raw info
+  The same for the storage under /scratch:
+      beff-raw info --path /scratch
+  What the program sees on a compute node, under the batch system's launcher:
+      srun -N 1 -n 1 beff-raw info --path /scratch
+
+",
+    common!()
+);

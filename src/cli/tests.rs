@@ -1,0 +1,129 @@
+use clap::error::ErrorKind;
+use clap::CommandFactory;
+
+use super::*;
+
+fn parse(line: &str) -> Result<Command, clap::Error> {
+    Cli::try_parse_from(line.split_whitespace()).map(Cli::into_command)
+}
+
+fn io(line: &str) -> IoArgs {
+    match parse(line).unwrap() {
+        Command::Io(args) => *args,
+        other => panic!("not io: {other:?}"),
+    }
+}
+
+fn refused(line: &str) -> String {
+    let error = parse(line).unwrap_err();
+    assert_eq!(error.exit_code(), 2, "{line}");
+    error.to_string()
+}
+
+#[test]
+fn the_definition_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn io_is_the_default_command() {
+    for line in ["beff-raw --backend posix,uring -T 2m", "beff-raw io --backend posix,uring -T 2m"] {
+        let args = io(line);
+        assert_eq!(args.measure.backend, ["posix", "uring"]);
+        assert_eq!(args.measure.time, 120.0);
+    }
+}
+
+#[test]
+fn defaults() {
+    let args = io("beff-raw");
+    assert_eq!(args.measure.backend, ["mpiio"]);
+    assert_eq!(args.measure.time, 60.0);
+    assert_eq!(args.measure.release, Release::R1);
+    assert_eq!(args.measure.types, [0, 1, 2, 3, 4]);
+    assert_eq!(args.measure.segment_multiple, 1 << 20);
+    assert_eq!(args.measure.space, None);
+    assert_eq!(args.measure.path, PathBuf::from("."));
+    assert!(!args.details && !args.quiet);
+    // `plan` has no such options and takes the defaults from here.
+    assert_eq!(format!("{:?}", args.run), format!("{:?}", RunArgs::default()));
+}
+
+#[test]
+fn values_of_every_kind() {
+    let args =
+        io("beff-raw io --release 2.1 --partitions 1,4,16 --rewrite scatter --space 200G --direct auto --depth 64 \
+                   --termination per-call --verify full --inject other-rank --no-shared --memory-per-process 4G");
+    assert_eq!(args.measure.release, Release::R2_1);
+    assert_eq!(args.measure.partitions, Some(Partitions::List(vec![1, 4, 16])));
+    assert_eq!(args.measure.rewrite, Some(Rewrite::Scatter));
+    assert_eq!(args.measure.space, Some(SpaceLimit::Bytes(200 << 30)));
+    assert_eq!(args.measure.termination, Termination::PerCall);
+    assert_eq!((args.run.direct, args.run.depth), (DirectPolicy::Auto, Some(64)));
+    assert_eq!((args.run.verify, args.run.inject), (Verify::Full, Some(Inject::OtherRank)));
+    assert_eq!(io("beff-raw --partitions small,medium,all").measure.partitions, Some(Partitions::SmallMediumAll));
+    assert_eq!(io("beff-raw --partitions all").measure.partitions, Some(Partitions::All));
+    assert_eq!(io("beff-raw --space 12.5%").measure.space, Some(SpaceLimit::Percent(12.5)));
+}
+
+#[test]
+fn other_commands() {
+    let Command::Plan(plan) = parse("beff-raw plan -n 142 --release 2.1 --rate 20G/s --json").unwrap() else {
+        panic!()
+    };
+    assert_eq!((plan.ranks, plan.rate, plan.json), (142, 20 << 30, true));
+    let Command::Report(report) = parse("beff-raw report a.json b.jsonl --format sum --details").unwrap() else {
+        panic!()
+    };
+    assert_eq!((report.files.len(), report.format, report.details), (2, ReportFormat::Sum, true));
+    assert!(matches!(parse("beff-raw info").unwrap(), Command::Info(_)));
+}
+
+#[test]
+fn bad_words_are_refused_with_the_option_and_the_cause() {
+    for (line, parts) in [
+        ("beff-raw --partitions 1,0", ["--partitions", "begin at 1"]),
+        ("beff-raw --partitions 2,all", ["--partitions", "'all' is not a number of ranks"]),
+        ("beff-raw --partitions 4,2,4", ["--partitions", "4 ranks is listed twice"]),
+        ("beff-raw --space 0", ["--space", "200G"]),
+        ("beff-raw --space 0%", ["--space", "above 0%"]),
+        ("beff-raw --space 101%", ["--space", "at most 100%"]),
+        ("beff-raw --space NaN%", ["--space", "at most 100%"]),
+        ("beff-raw --space many%", ["--space", "80%"]),
+        ("beff-raw --depth 0", ["--depth", "1..=4096"]),
+        ("beff-raw --depth 4097", ["--depth", "1..=4096"]),
+        ("beff-raw --time soon", ["--time", "soon"]),
+        ("beff-raw --segment-multiple 1Q", ["--segment-multiple", "1Q"]),
+        ("beff-raw --release 3", ["--release", "2.1"]),
+        ("beff-raw --direct maybe", ["--direct", "required, auto, off"]),
+        ("beff-raw --types a", ["--types", "a"]),
+        ("beff-raw plan --ranks 0", ["--ranks", "0"]),
+        ("beff-raw plan --ranks 2 --rate 0", ["--rate", "0 bytes per second"]),
+        ("beff-raw plan", ["--ranks", "required"]),
+        ("beff-raw report", ["FILE", "required"]),
+        ("beff-raw report a.json --format xml", ["--format", "sum"]),
+        ("beff-raw measure", ["measure", "unrecognized subcommand"]),
+        ("beff-raw --no-such-option", ["--no-such-option", "unexpected"]),
+    ] {
+        let text = refused(line);
+        for part in parts {
+            assert!(text.contains(part), "{line}: {part} not in: {text}");
+        }
+    }
+}
+
+#[test]
+fn help_is_complete() {
+    for command in ["", "io", "plan", "report", "info"] {
+        let error = parse(&format!("beff-raw {command} --help")).unwrap_err();
+        assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
+        let text = error.to_string();
+        assert!(text.contains("Usage: beff-raw"), "{command}");
+        let examples = text.split("Examples:").nth(1).unwrap().split("Units:").next().unwrap();
+        assert_eq!(examples.matches("\n      ").count(), 3, "{command}: {examples}");
+        for part in ["powers of two", "15m", "  130  interrupted", "    3  data read"] {
+            assert!(text.contains(part), "{command}: {part}");
+        }
+        assert!(!text.contains("--inject"), "{command}");
+    }
+}

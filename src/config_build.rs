@@ -1,0 +1,278 @@
+//! From what the user typed to what will run: every combination that cannot be run is refused here, with its cause and
+//! what to type instead.
+
+use std::fmt::Display;
+use std::path::{Component, Path};
+
+use crate::cli::values::Rewrite;
+use crate::cli::{IoArgs, MeasureArgs, PlanArgs, ReportArgs, RunArgs, DEFAULT_DEPTH};
+use crate::config::{Config, DirectPolicy, Partitions, Release, SpaceLimit};
+use crate::error::UsageError;
+use crate::plan::hints::{self, HintRule};
+
+/// Shortest scheduled time, seconds. One time unit is T/192 (T/150 in release 2.1): below this it is a few milliseconds,
+/// less than a single call and its sync take.
+pub const SHORTEST_TIME_SECONDS: f64 = 1.0;
+
+/// Share of the free space that a run may take when nothing else is said, percent.
+pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
+
+/// What the command line must know of a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownBackend<'a> {
+    /// Name as it is typed.
+    pub name: &'a str,
+    /// Can be asked for direct I/O.
+    pub direct: bool,
+    /// Takes MPI-IO hints and open modes.
+    pub mpi: bool,
+    /// Keeps several operations in flight.
+    pub queue: bool,
+}
+
+impl IoArgs {
+    /// The configuration of this command line. Reads the hints file, touches nothing else.
+    ///
+    /// # Errors
+    /// The first thing that cannot be run.
+    pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
+        build(&self.measure, &self.run, known)
+    }
+}
+
+impl PlanArgs {
+    /// The configuration that is planned, with the number of ranks checked too.
+    ///
+    /// # Errors
+    /// The first thing that cannot be run.
+    pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
+        let config = build(&self.measure, &RunArgs::default(), known)?;
+        check_ranks(&config, self.ranks)?;
+        Ok(config)
+    }
+}
+
+impl ReportArgs {
+    /// Refuses files that are no results by their name.
+    ///
+    /// # Errors
+    /// The first file with another ending than .jsonl or .json.
+    pub fn check(&self) -> Result<(), UsageError> {
+        let is_result =
+            |path: &&std::path::PathBuf| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "json");
+        self.files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
+            Err(UsageError::new(
+                format!("{}: neither a journal (.jsonl) nor a result (.json)", path.display()),
+                "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
+            ))
+        })
+    }
+}
+
+/// Refuses partitions that are larger than the number of ranks.
+///
+/// # Errors
+/// The first such partition.
+pub fn check_ranks(config: &Config, ranks: u64) -> Result<(), UsageError> {
+    let Partitions::List(sizes) = &config.partitions else { return Ok(()) };
+    sizes.iter().find(|size| **size > ranks).map_or(Ok(()), |size| {
+        Err(UsageError::new(
+            format!("--partitions: a partition of {size} ranks does not fit into {ranks}"),
+            format!("Start at least {size} ranks, or leave this size out."),
+        ))
+    })
+}
+
+fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
+    let chosen = backends(&measure.backend, known)?;
+    check_options_have_effect(run, &chosen, known)?;
+    check_time(measure.time)?;
+    check_types(&measure.types)?;
+    check_sizes(measure)?;
+    run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
+    run.out.as_deref().map_or(Ok(()), check_out)?;
+    let release_2_1 = measure.release == Release::R2_1;
+    let default_partitions = if release_2_1 { Partitions::SmallMediumAll } else { Partitions::All };
+    let default_rewrite = if release_2_1 { Rewrite::Scatter } else { Rewrite::All };
+    Ok(Config {
+        release: measure.release,
+        time_seconds: measure.time,
+        backends: measure.backend.clone(),
+        path: measure.path.clone(),
+        run_dir: run.run_dir.clone(),
+        keep_files: run.keep_files,
+        out: run.out.clone(),
+        partitions: measure.partitions.clone().unwrap_or(default_partitions),
+        types: measure.types.clone(),
+        full_rewrite: measure.rewrite.unwrap_or(default_rewrite) == Rewrite::All,
+        shared_pointer: !measure.no_shared,
+        memory_per_process_bytes: measure.memory_per_process,
+        space_limit: measure.space.unwrap_or(SpaceLimit::Percent(DEFAULT_SPACE_PERCENT)),
+        segment_multiple_bytes: measure.segment_multiple,
+        termination: measure.termination,
+        verify: run.verify,
+        direct: run.direct,
+        queue_depth: run.depth.unwrap_or(DEFAULT_DEPTH),
+        unique_open: run.unique_open,
+        hints: run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?,
+        seed: run.seed,
+        inject: run.inject,
+    })
+}
+
+fn join<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn names(known: &[KnownBackend<'_>], which: impl Fn(&KnownBackend<'_>) -> bool) -> String {
+    join(known.iter().filter(|backend| which(backend)).map(|backend| backend.name))
+}
+
+fn backends<'a>(asked: &[String], known: &[KnownBackend<'a>]) -> Result<Vec<KnownBackend<'a>>, UsageError> {
+    let mut chosen: Vec<KnownBackend<'a>> = Vec::new();
+    for name in asked {
+        let Some(backend) = known.iter().find(|backend| backend.name == name) else {
+            return Err(UsageError::new(
+                format!("--backend: there is no backend '{name}' in this build"),
+                format!("Choose from: {}.", names(known, |_| true)),
+            ));
+        };
+        if chosen.contains(backend) {
+            return Err(UsageError::new(
+                format!("--backend: '{name}' is listed twice"),
+                "Name each backend once; several results of one backend come from several runs.",
+            ));
+        }
+        chosen.push(*backend);
+    }
+    Ok(chosen)
+}
+
+/// An option that none of the backends looks at would be ignored silently: refused instead.
+fn check_options_have_effect(
+    run: &RunArgs,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+) -> Result<(), UsageError> {
+    let unable = names(chosen, |backend| !backend.direct);
+    if run.direct == DirectPolicy::Required && !unable.is_empty() {
+        return Err(UsageError::new(
+            format!("--direct required: {unable} cannot be asked for direct I/O"),
+            format!("Take only backends that can ({}), or --direct auto.", names(known, |backend| backend.direct)),
+        ));
+    }
+    let needs_mpi = [(run.hints.is_some(), "--hints"), (run.unique_open, "--unique-open")];
+    for (given, option) in needs_mpi {
+        if given && !chosen.iter().any(|backend| backend.mpi) {
+            return Err(no_effect(option, chosen, &names(known, |backend| backend.mpi)));
+        }
+    }
+    if run.depth.is_some() && !chosen.iter().any(|backend| backend.queue) {
+        return Err(no_effect("--depth", chosen, &names(known, |backend| backend.queue)));
+    }
+    Ok(())
+}
+
+fn no_effect(option: &str, chosen: &[KnownBackend<'_>], able: &str) -> UsageError {
+    UsageError::new(
+        format!("{option} has no effect with --backend {}", names(chosen, |_| true).replace(", ", ",")),
+        format!("Leave it out, or add a backend that uses it: {able}."),
+    )
+}
+
+fn check_time(seconds: f64) -> Result<(), UsageError> {
+    if seconds >= SHORTEST_TIME_SECONDS && seconds.is_finite() {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!("-T {seconds}: below {SHORTEST_TIME_SECONDS} s no pattern gets its time: most have 1 to 4 of the about 200 units of T"),
+        "Give at least 1s; 60s for a first look, 15m for a value that may be compared.",
+    ))
+}
+
+fn check_types(types: &[u8]) -> Result<(), UsageError> {
+    let example = "Write a list such as 0,1,2,3,4 or 0,3.";
+    if let Some(unknown) = types.iter().find(|number| **number > 4) {
+        return Err(UsageError::new(format!("--types: there is no pattern type {unknown}, only 0 to 4"), example));
+    }
+    let mut sorted = types.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let listed = join(types).replace(", ", ",");
+    if sorted.len() != types.len() {
+        return Err(UsageError::new(
+            format!("--types {listed}: a type is listed twice"),
+            format!("Write --types {}.", join(&sorted).replace(", ", ",")),
+        ));
+    }
+    if sorted != types {
+        return Err(UsageError::new(
+            format!("--types {listed}: the types always run in ascending order"),
+            format!("Write --types {}.", join(&sorted).replace(", ", ",")),
+        ));
+    }
+    if types.iter().all(|number| *number > 2) {
+        return Err(UsageError::new(
+            format!("--types {listed}: types 3 and 4 take the sizes of their segments from types 0, 1 and 2"),
+            format!("Add one of them, e.g. --types 2,{listed}."),
+        ));
+    }
+    Ok(())
+}
+
+fn check_sizes(measure: &MeasureArgs) -> Result<(), UsageError> {
+    let multiple = measure.segment_multiple;
+    if multiple == 0 || multiple % 8 != 0 {
+        return Err(UsageError::new(
+            format!("--segment-multiple {multiple}: not a positive multiple of 8 bytes, the size of an element"),
+            "Give the striping unit of the file system, e.g. 1M or 4M.",
+        ));
+    }
+    if measure.memory_per_process == Some(0) {
+        return Err(UsageError::new(
+            "--memory-per-process 0: a rank without memory cannot run",
+            "Give the memory of one rank, e.g. 4G, or leave the option out to have it found.",
+        ));
+    }
+    Ok(())
+}
+
+/// The directory is made directly under --path and removed afterwards: a path could lead anywhere.
+fn check_run_dir(name: &str) -> Result<(), UsageError> {
+    let mut parts = Path::new(name).components();
+    let plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
+    if plain {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!("--run-dir '{name}': not a plain name"),
+        "Give one name without '/'; the place is given with --path.",
+    ))
+}
+
+fn check_out(prefix: &Path) -> Result<(), UsageError> {
+    let text = prefix.as_os_str().to_string_lossy();
+    if prefix.file_name().is_some() && !text.ends_with('/') && !text.ends_with("/.") {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!("--out '{text}': names a directory, but the names of the output files begin with it"),
+        "Give a prefix such as results/scratch, which becomes results/scratch.json.",
+    ))
+}
+
+fn read_hints(path: &Path) -> Result<Vec<HintRule>, UsageError> {
+    let format =
+        "Lines are: <ranks|all> <access> <pattern type> <chunk size> <key> <value>; # in column 1 is a comment.";
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        UsageError::new(
+            format!("--hints {}: cannot be read: {error}", path.display()),
+            "Name a text file that every rank can read.",
+        )
+    })?;
+    hints::parse(&text).map_err(|error| UsageError::new(format!("--hints {}: {error}", path.display()), format))
+}
+
+#[cfg(test)]
+#[path = "config_build_tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! Exit codes of the program in one place, and the error of a user who asked for something that cannot be run.
+
+use std::process::ExitCode;
+
+/// How the program ends, as scripts see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done.
+    Ok = 0,
+    /// An I/O or MPI operation failed; what was measured before is kept.
+    Failure = 1,
+    /// The command line, the hints file or the launcher does not fit; nothing was measured.
+    Usage = 2,
+    /// Data read was not the data written.
+    Corruption = 3,
+    /// A signal ended the run (128 + SIGINT, as shells count); what was measured before is kept.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The number the operating system gets.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl Exit {
+    /// The exit with this number; [`Exit::Failure`] for any other.
+    #[must_use]
+    pub fn from_code(code: u8) -> Self {
+        [Self::Ok, Self::Usage, Self::Corruption, Self::Interrupted]
+            .into_iter()
+            .find(|e| e.code() == code)
+            .unwrap_or(Self::Failure)
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Something the user asked for that cannot be run: what and why, and what to type instead. Ends with [`Exit::Usage`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}\n  {next_step}")]
+pub struct UsageError {
+    /// What does not fit and why.
+    pub cause: String,
+    /// What to do instead, as a sentence.
+    pub next_step: String,
+}
+
+impl UsageError {
+    /// An error from its two halves.
+    #[must_use]
+    pub fn new(cause: impl Into<String>, next_step: impl Into<String>) -> Self {
+        Self { cause: cause.into(), next_step: next_step.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_documented_ones() {
+        let codes = [Exit::Ok, Exit::Failure, Exit::Usage, Exit::Corruption, Exit::Interrupted].map(Exit::code);
+        assert_eq!(codes, [0, 1, 2, 3, 130]);
+    }
+
+    #[test]
+    fn a_usage_error_shows_cause_and_next_step() {
+        let error = UsageError::new("no backend 'x'", "Choose one of: null.");
+        assert_eq!(error.to_string(), "no backend 'x'\n  Choose one of: null.");
+    }
+}
