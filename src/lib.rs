@@ -9,6 +9,7 @@ pub mod config;
 pub mod config_build;
 pub mod error;
 pub mod plan;
+pub mod report;
 pub mod results;
 pub mod stats;
 pub mod system;

@@ -1,0 +1,180 @@
+//! PREFIX.csv: one row for each pattern, access method, partition and backend. Units are in the column names.
+
+use serde::Serialize;
+
+use crate::plan::patterns::type_name;
+use crate::results::{Ended, PatternRecord, RunResult};
+
+use super::layout;
+
+/// One row; the names of the fields are the header of the table.
+#[derive(Serialize)]
+struct Row<'a> {
+    backend: &'a str,
+    ranks: u64,
+    access: &'static str,
+    pattern_type: u8,
+    type_name: &'a str,
+    pattern: u8,
+    chunk_bytes: u64,
+    call_bytes: u64,
+    time_units: u32,
+    calls: u64,
+    moved_bytes: u64,
+    scheduled_seconds: f64,
+    budget_seconds: f64,
+    seconds: f64,
+    view_seconds: f64,
+    transfer_seconds: f64,
+    decide_seconds: f64,
+    decision_cost_seconds: f64,
+    sync_seconds: f64,
+    mb_per_second: Option<f64>,
+    ended: &'static str,
+    not_run_reason: &'a str,
+    words_checked: u64,
+    words_wrong: u64,
+    strategy: &'a str,
+    direct: Option<bool>,
+    storage_read_bytes: Option<u64>,
+    storage_written_bytes: Option<u64>,
+    allocations_in_clock: u64,
+}
+
+impl<'a> Row<'a> {
+    fn new(r: &'a PatternRecord) -> Self {
+        Self {
+            backend: &r.backend,
+            ranks: r.ranks,
+            access: r.access.name(),
+            pattern_type: r.pattern_type,
+            type_name: type_name(r.pattern_type),
+            pattern: r.pattern,
+            chunk_bytes: r.chunk_bytes,
+            call_bytes: r.call_bytes,
+            time_units: r.time_units,
+            calls: r.calls,
+            moved_bytes: r.moved_bytes,
+            scheduled_seconds: r.scheduled_seconds,
+            budget_seconds: r.budget_seconds,
+            seconds: r.seconds(),
+            view_seconds: r.intervals.view_seconds,
+            transfer_seconds: r.intervals.transfer_seconds,
+            decide_seconds: r.intervals.decide_seconds,
+            decision_cost_seconds: r.decision_cost_seconds,
+            sync_seconds: r.intervals.sync_seconds,
+            mb_per_second: layout::rate(r),
+            ended: ended_name(&r.ended),
+            not_run_reason: match &r.ended {
+                Ended::NotRun(reason) => reason,
+                _ => "",
+            },
+            words_checked: r.verification.words_checked,
+            words_wrong: r.verification.words_wrong,
+            strategy: &r.strategy,
+            direct: r.direct,
+            storage_read_bytes: r.storage_read_bytes,
+            storage_written_bytes: r.storage_written_bytes,
+            allocations_in_clock: r.allocations_in_clock,
+        }
+    }
+}
+
+/// The end of a pattern in one word, the same as in the JSON document.
+#[must_use]
+pub fn ended_name(ended: &Ended) -> &'static str {
+    match ended {
+        Ended::Time => "time",
+        Ended::Count => "count",
+        Ended::Space => "space",
+        Ended::TimeGuard => "time_guard",
+        Ended::Interrupted => "interrupted",
+        Ended::Error => "error",
+        Ended::NotRun(_) => "not_run",
+    }
+}
+
+/// The whole table as UTF-8 bytes, header first; the header alone if nothing was measured.
+///
+/// # Errors
+/// What the csv writer reports.
+pub fn rows(result: &RunResult) -> Result<Vec<u8>, ::csv::Error> {
+    let mut writer = ::csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    writer.write_record(HEADER)?;
+    for record in &result.patterns {
+        writer.serialize(Row::new(record))?;
+    }
+    writer.into_inner().map_err(|e| ::csv::Error::from(e.into_error()))
+}
+
+/// Column names in order; written by hand so that an empty run has its header too. A test holds it against the rows.
+const HEADER: [&str; 29] = [
+    "backend",
+    "ranks",
+    "access",
+    "pattern_type",
+    "type_name",
+    "pattern",
+    "chunk_bytes",
+    "call_bytes",
+    "time_units",
+    "calls",
+    "moved_bytes",
+    "scheduled_seconds",
+    "budget_seconds",
+    "seconds",
+    "view_seconds",
+    "transfer_seconds",
+    "decide_seconds",
+    "decision_cost_seconds",
+    "sync_seconds",
+    "mb_per_second",
+    "ended",
+    "not_run_reason",
+    "words_checked",
+    "words_wrong",
+    "strategy",
+    "direct",
+    "storage_read_bytes",
+    "storage_written_bytes",
+    "allocations_in_clock",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixtures;
+
+    #[test]
+    fn golden_table() {
+        let bytes = rows(&fixtures::failed()).unwrap();
+        insta::assert_snapshot!("failed.csv", String::from_utf8(bytes).unwrap());
+    }
+
+    #[test]
+    fn the_header_names_the_fields_of_a_row() {
+        let record = fixtures::pattern("posix", 2, crate::results::Access::Write, 5);
+        let row = serde_json::to_value(Row::new(&record)).unwrap();
+        let fields = row.as_object().unwrap();
+        assert_eq!(fields.len(), HEADER.len());
+        let mut writer = ::csv::Writer::from_writer(Vec::new());
+        writer.serialize(Row::new(&record)).unwrap();
+        let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+        assert_eq!(text.lines().next().unwrap(), HEADER.join(","));
+    }
+
+    #[test]
+    fn a_reader_gets_back_what_was_measured() {
+        let result = fixtures::complete();
+        let bytes = rows(&result).unwrap();
+        let mut reader = ::csv::Reader::from_reader(bytes.as_slice());
+        let column = |name: &str| HEADER.iter().position(|h| *h == name).unwrap();
+        let read: Vec<::csv::StringRecord> = reader.records().map(|r| r.unwrap()).collect();
+        assert_eq!(read.len(), result.patterns.len());
+        for (row, record) in read.iter().zip(&result.patterns) {
+            assert_eq!(row[column("moved_bytes")].parse::<u64>().unwrap(), record.moved_bytes);
+            assert_eq!(row[column("seconds")].parse::<f64>().unwrap(), record.seconds());
+            assert_eq!(&row[column("access")], record.access.name());
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! PREFIX.json: one pretty JSON document with everything, described by docs/results-schema.json.
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::{RunResult, Warning, SCHEMA_VERSION};
+use crate::stats::{AccessTime, Derived, PartitionValue, SystemValue, TypeValue, Validity};
+
+use super::warnings;
+
+/// Value of the field `program`, by which the document is recognised.
+pub const PROGRAM: &str = "beff-raw";
+
+/// Why a document could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// Not JSON, or JSON cut short.
+    #[error("this is not a whole JSON document: {0}; if the run was killed, read its journal (.jsonl) instead")]
+    Syntax(#[source] serde_json::Error),
+    /// JSON of something else.
+    #[error("this JSON document is not a result of {PROGRAM} (no \"program\": \"{PROGRAM}\" in it); give the PREFIX.json of a run")]
+    Foreign,
+    /// Written by a later version.
+    #[error(
+        "the document has schema version {found}, this program reads up to {SCHEMA_VERSION}; use a newer beff-raw"
+    )]
+    Newer {
+        /// Version in the document.
+        found: u64,
+    },
+    /// A field is missing or has another type.
+    #[error("the document does not fit schema version {SCHEMA_VERSION}: {0}; see docs/results-schema.json")]
+    Content(#[source] serde_json::Error),
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    program: &'static str,
+    #[serde(flatten)]
+    result: &'a RunResult,
+    derived: DerivedView<'a>,
+}
+
+#[derive(Serialize)]
+struct DerivedView<'a> {
+    types: &'a [TypeValue],
+    partitions: &'a [PartitionValue],
+    systems: &'a [SystemValue],
+    times: &'a [AccessTime],
+    validity: &'a [Validity],
+    warnings: Vec<WarningView<'a>>,
+}
+
+#[derive(Serialize)]
+struct WarningView<'a> {
+    #[serde(flatten)]
+    warning: &'a Warning,
+    cause: String,
+    next_step: String,
+}
+
+/// The document as UTF-8 bytes with a newline at the end.
+///
+/// # Errors
+/// A path of the configuration that is not UTF-8 has no JSON form.
+pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {
+    let warnings = derived
+        .warnings
+        .iter()
+        .map(|warning| {
+            let (cause, next_step) = warnings::text(warning, &result.config);
+            WarningView { warning, cause, next_step }
+        })
+        .collect();
+    let document = Document {
+        program: PROGRAM,
+        result,
+        derived: DerivedView {
+            types: &derived.types,
+            partitions: &derived.partitions,
+            systems: &derived.systems,
+            times: &derived.times,
+            validity: &derived.validity,
+            warnings,
+        },
+    };
+    let mut bytes = serde_json::to_vec_pretty(&document)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+#[derive(Deserialize)]
+struct Head {
+    program: Option<String>,
+    schema_version: Option<u64>,
+}
+
+/// Reads a document back; the derived values are not read but to be derived again.
+///
+/// # Errors
+/// [`JsonError`]: not JSON, not a result of this program, of a newer version, or with a field missing.
+pub fn parse(bytes: &[u8]) -> Result<RunResult, JsonError> {
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(JsonError::Syntax)?;
+    let head = Head::deserialize(&value).map_err(|_| JsonError::Foreign)?;
+    let (Some(PROGRAM), Some(found)) = (head.program.as_deref(), head.schema_version) else {
+        return Err(JsonError::Foreign);
+    };
+    if found > u64::from(SCHEMA_VERSION) {
+        return Err(JsonError::Newer { found });
+    }
+    // From the bytes again: errors then name line and column.
+    serde_json::from_slice(bytes).map_err(JsonError::Content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixtures;
+    use crate::stats::derive;
+
+    fn schema() -> serde_json::Value {
+        let text = include_str!("../../docs/results-schema.json");
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn assert_valid(schema: &serde_json::Value, document: &[u8]) {
+        let validator = jsonschema::validator_for(schema).unwrap();
+        let document = serde_json::from_slice(document).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+    }
+
+    #[test]
+    fn documents_fit_the_published_schema_and_read_back() {
+        let schema = schema();
+        assert!(jsonschema::meta::is_valid(&schema));
+        for (name, result, derived) in fixtures::all() {
+            let bytes = document(&result, &derived).unwrap();
+            assert_valid(&schema, &bytes);
+            assert_eq!(parse(&bytes).unwrap(), result, "{name}");
+        }
+    }
+
+    #[test]
+    fn golden_document() {
+        let result = fixtures::failed();
+        let bytes = document(&result, &derive(&result)).unwrap();
+        insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
+    }
+
+    /// The schema cannot rot: every object in it is closed and every property of it is required, but for the two
+    /// texts that only derived warnings have.
+    #[test]
+    fn the_schema_allows_nothing_beyond_what_it_names() {
+        fn check(node: &serde_json::Value, path: &str) {
+            if let Some(properties) = node.get("properties").and_then(|p| p.as_object()) {
+                assert_eq!(node.get("additionalProperties"), Some(&serde_json::Value::Bool(false)), "{path}");
+                let required: Vec<&str> =
+                    node["required"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
+                for name in properties.keys().filter(|n| !["cause", "next_step"].contains(&n.as_str())) {
+                    assert!(required.contains(&name.as_str()), "{path}: {name} is not required");
+                }
+            }
+            match node {
+                serde_json::Value::Object(map) => {
+                    map.iter().for_each(|(key, child)| check(child, &format!("{path}/{key}")));
+                }
+                serde_json::Value::Array(items) => {
+                    items.iter().for_each(|child| check(child, path));
+                }
+                _ => {}
+            }
+        }
+        check(&schema(), "");
+    }
+
+    #[test]
+    fn an_unknown_field_does_not_fit_the_schema() {
+        let result = fixtures::complete();
+        let bytes = document(&result, &derive(&result)).unwrap();
+        let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        assert!(validator.is_valid(&document));
+        document["patterns"][0]["speed"] = 1.into();
+        assert!(!validator.is_valid(&document));
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused_with_the_reason() {
+        let message = |bytes: &[u8]| parse(bytes).unwrap_err().to_string();
+        assert!(message(b"").contains("not a whole JSON document"));
+        assert!(message(b"[1]").contains("not a result of beff-raw"));
+        assert!(message(b"{\"schema_version\": 1}").contains("not a result of beff-raw"));
+        assert!(message(br#"{"program":"beff-raw","schema_version":99}"#).contains("schema version 99"));
+        assert!(message(br#"{"program":"beff-raw","schema_version":1}"#).contains("missing field"));
+    }
+}

@@ -1,0 +1,172 @@
+//! The head of the report, at most 14 lines so that the numbers are on the first screen: what was measured, where, and
+//! what is unusual about it. Whatever does not fit into its line is in the section on the set-up.
+
+use crate::config::{Config, DirectPolicy, Inject, Termination, Verify};
+use crate::results::{Access, HostRecord, PatternRecord, RunResult};
+use crate::stats::{memory_of_hosts, Derived};
+use crate::units::{format_seconds, format_size};
+
+use crate::report::layout;
+use crate::report::library::short_name;
+use crate::report::text::{count, list, percent, Page};
+
+use super::measuring;
+
+/// Backends with a line of their own; more are in the tables.
+const BACKENDS: usize = 4;
+
+pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
+    let (config, manifest) = (&result.config, &result.manifest);
+    page.line(format!(
+        "beff-raw {}: effective I/O bandwidth (b_eff_io), {}",
+        manifest.program_version, manifest.started_utc
+    ));
+    page.line("sizes: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
+    page.blank();
+    page.short_field("schedule", &schedule(result));
+    if let Some(text) = settings(config) {
+        page.short_field("settings", &text);
+    }
+    page.short_field("hosts", &hosts(result));
+    let (library, layer) = (short_name(&manifest.mpi_library), &manifest.mpi_io_layer);
+    page.short_field("MPI", &format!("{library} (standard {}), I/O layer {layer}", manifest.mpi_standard));
+    if !manifest.environment.is_empty() {
+        let set: Vec<String> = manifest.environment.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        page.short_field("environment", &set.join(" "));
+    }
+    page.short_field("storage", &storage(result));
+    for backend in measuring(result).take(BACKENDS) {
+        page.short_field(backend, &evidence(result, derived, backend));
+    }
+}
+
+fn schedule(result: &RunResult) -> String {
+    let config = &result.config;
+    let partitions: Vec<String> = result.partitions.iter().map(|p| p.ranks.to_string()).collect();
+    format!(
+        "release {}, T = {} on {} ranks, {}{}",
+        config.release.name(),
+        format_seconds(config.time_seconds),
+        if partitions.is_empty() { "no".to_owned() } else { list(&partitions) },
+        list(&config.backends),
+        if config.backends.len() > 1 { " (T each, in turns)" } else { "" }
+    )
+}
+
+/// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
+fn settings(config: &Config) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(damage) = config.inject {
+        parts.push(format!("DAMAGED ON PURPOSE ({})", damage_name(damage)));
+    }
+    if config.types != layout::TYPES {
+        let types: Vec<String> = config.types.iter().map(u8::to_string).collect();
+        parts.push(format!("types {} only", list(&types)));
+    }
+    match config.direct {
+        DirectPolicy::ByBackend => {}
+        DirectPolicy::Off => parts.push("--direct off".into()),
+        DirectPolicy::Auto => parts.push("--direct auto".into()),
+        DirectPolicy::Required => parts.push("--direct required".into()),
+    }
+    if !config.shared_pointer {
+        parts.push("--no-shared".into());
+    }
+    if config.termination == Termination::PerCall {
+        parts.push("--termination per-call".into());
+    }
+    if config.unique_open {
+        parts.push("--unique-open".into());
+    }
+    if !config.hints.is_empty() {
+        parts.push(count(config.hints.len() as u64, "hint rule"));
+    }
+    if config.verify == Verify::Full {
+        parts.push("--verify full".into());
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+pub(super) fn damage_name(damage: Inject) -> &'static str {
+    match damage {
+        Inject::Flip => "one bit turned over",
+        Inject::OtherRank => "a chunk holds another rank's data",
+        Inject::Stale => "a chunk holds the data of the first write",
+        Inject::Hole => "a chunk is zero",
+    }
+}
+
+fn hosts(result: &RunResult) -> String {
+    let (hosts, per_rank) = (&result.manifest.hosts, result.manifest.memory_per_rank_bytes);
+    let Some(first) = hosts.first() else {
+        return "not recorded".to_owned();
+    };
+    let sum = |value: fn(&HostRecord) -> u64| hosts.iter().map(value).sum::<u64>();
+    let name =
+        if hosts.len() == 1 { first.name.clone() } else { format!("{} hosts ({} ...)", hosts.len(), first.name) };
+    format!(
+        "{name}: {} on {}, memory {}, {} per rank, {}",
+        count(sum(|h| h.ranks), "rank"),
+        count(sum(|h| h.cores), "core"),
+        format_size(memory_of_hosts(result)),
+        format_size(per_rank),
+        first.cpu
+    )
+}
+
+fn storage(result: &RunResult) -> String {
+    let storage = &result.manifest.storage;
+    let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
+    format!(
+        "{} on {}, {} of {} free, under {}{device}",
+        storage.fs_type,
+        storage.source,
+        format_size(storage.free_bytes),
+        format_size(storage.total_bytes),
+        storage.path
+    )
+}
+
+/// How much was written, where reads came from, and whether the page cache was in between.
+fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
+    let written: u64 = derived
+        .partitions
+        .iter()
+        .filter(|p| p.backend == backend)
+        .map(|p| p.access_bytes[layout::access_index(Access::Write)])
+        .sum();
+    let share = match written as f64 / memory_of_hosts(result).max(1) as f64 {
+        share if share > 1.0 => format!("{share:.1} x memory"),
+        share => format!("{} of memory", percent(share)),
+    };
+    let run: Vec<&PatternRecord> = result.patterns.iter().filter(|r| r.backend == backend && r.was_run()).collect();
+    let (reads, cache) = (read_from_storage(&run), direct_used(&run));
+    format!("first write {} ({share}), {reads}, {cache}", format_size(written))
+}
+
+fn read_from_storage(run: &[&PatternRecord]) -> String {
+    let (mut read, mut storage, mut known) = (0_u64, 0_u64, true);
+    for r in run.iter().filter(|r| r.access == Access::Read) {
+        read += r.moved_bytes;
+        storage += r.storage_read_bytes.unwrap_or(0);
+        known &= r.storage_read_bytes.is_some();
+    }
+    match (read, known) {
+        (0, _) => "nothing read".to_owned(),
+        (_, false) => "source of reads not known".to_owned(),
+        // Read-ahead may fetch more than was asked for.
+        (_, true) => format!("reads {} from storage", percent((storage as f64 / read as f64).min(1.0))),
+    }
+}
+
+fn direct_used(run: &[&PatternRecord]) -> String {
+    let direct = run.iter().filter(|r| r.direct == Some(true)).count();
+    let known = run.iter().filter(|r| r.direct.is_some()).count();
+    match (run.len(), known, direct) {
+        (0, ..) => "nothing run".to_owned(),
+        (_, 0, _) => "page cache as MPI chooses".to_owned(),
+        (all, _, direct) if direct == all => "direct I/O".to_owned(),
+        (_, _, 0) => "through the page cache".to_owned(),
+        (all, ..) => format!("{direct} of {all} direct"),
+    }
+}

@@ -1,0 +1,166 @@
+//! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
+
+use crate::config::{Config, DirectPolicy, Partitions, Termination, Verify};
+use crate::plan::patterns::type_name;
+use crate::report::library::short_name;
+use crate::report::text::{count, list, Page};
+use crate::results::{HostRecord, RunResult};
+use crate::units::{format_seconds, format_size};
+
+use super::header::damage_name;
+
+/// Host names shown of a group of equal hosts.
+const HOST_NAMES: usize = 6;
+
+pub(super) fn write(page: &mut Page, result: &RunResult) {
+    let config = &result.config;
+    page.heading("Set-up");
+    page.field("command", &result.manifest.command_line.join(" "));
+    page.field("schedule", &schedule(result));
+    page.field("patterns", &patterns(config));
+    page.field("termination", termination(config));
+    page.field("data", &data(result));
+    page.field("direct I/O", &direct(result));
+    machine(page, result);
+    file_system(page, result);
+}
+
+fn schedule(result: &RunResult) -> String {
+    let config = &result.config;
+    let partitions: Vec<String> = result
+        .partitions
+        .iter()
+        .map(|p| format!("{} {}", count(p.ranks, "rank"), format_seconds(p.time_seconds)))
+        .collect();
+    let choice = match config.partitions {
+        Partitions::All => "all ranks",
+        Partitions::SmallMediumAll => "small, medium, all",
+        Partitions::List(_) => "as listed",
+    };
+    let turns = if config.backends.len() > 1 { ", taking turns pattern by pattern" } else { "" };
+    format!(
+        "release {}, T = {} for each backend; partitions ({choice}): {}; {}{turns}",
+        config.release.name(),
+        format_seconds(config.time_seconds),
+        if partitions.is_empty() { "none".to_owned() } else { partitions.join(", ") },
+        list(&config.backends)
+    )
+}
+
+fn patterns(config: &Config) -> String {
+    let types: Vec<String> = config.types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
+    format!(
+        "types {}; {}; type 1 through {}; segments in multiples of {}; {}",
+        types.join(", "),
+        if config.full_rewrite { "all types rewritten" } else { "only type 0 rewritten" },
+        if config.shared_pointer { "the shared file pointer" } else { "a strided view" },
+        format_size(config.segment_multiple_bytes),
+        if config.hints.is_empty() { "no hints".to_owned() } else { count(config.hints.len() as u64, "hint rule") }
+    )
+}
+
+fn termination(config: &Config) -> &'static str {
+    match config.termination {
+        Termination::Geometric => "geometric: one common decision per batch of calls, batches grow",
+        Termination::PerCall => "per call: barrier, clock and broadcast after every call, as release 2.1 did",
+    }
+}
+
+fn data(result: &RunResult) -> String {
+    let config = &result.config;
+    let verify = match config.verify {
+        Verify::Ring => "what the last reads left in memory is compared",
+        Verify::Full => "every byte of every file is compared, untimed, and what the last reads left in memory",
+    };
+    let inject = config.inject.map(|damage| format!("; DAMAGED ON PURPOSE: {}", damage_name(damage)));
+    let period = format_size(result.manifest.period_bytes);
+    format!("seed {}, period {period}; {verify}{}", config.seed, inject.unwrap_or_default())
+}
+
+fn direct(result: &RunResult) -> String {
+    let policy = match result.config.direct {
+        DirectPolicy::ByBackend => "auto for uring, off for posix",
+        DirectPolicy::Required => "required",
+        DirectPolicy::Auto => "auto",
+        DirectPolicy::Off => "off",
+    };
+    let storage = &result.manifest.storage;
+    match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
+        (Some(offset), Some(memory)) => {
+            format!("{policy}; here offsets and lengths in multiples of {offset} bytes, memory of {memory}")
+        }
+        _ => format!("{policy}; the file system does not tell its alignment"),
+    }
+}
+
+fn machine(page: &mut Page, result: &RunResult) {
+    let manifest = &result.manifest;
+    for (number, text) in host_groups(&manifest.hosts).iter().enumerate() {
+        page.field(if number == 0 { "hosts" } else { "" }, text);
+    }
+    page.field("kernel", &manifest.kernel);
+    page.field(
+        "MPI",
+        &format!(
+            "{}; built with {}; source revision {}",
+            short_name(&manifest.mpi_library),
+            manifest.mpi_built_with,
+            manifest.git_revision
+        ),
+    );
+    if !manifest.environment.is_empty() {
+        let set: Vec<String> = manifest.environment.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        page.field("environment", &set.join(" "));
+    }
+}
+
+fn file_system(page: &mut Page, result: &RunResult) {
+    let storage = &result.manifest.storage;
+    page.field(
+        "file system",
+        &format!(
+            "{} on {}, mounted at {} ({})",
+            storage.fs_type, storage.source, storage.mount_point, storage.mount_options
+        ),
+    );
+    if let Some(device) = &storage.device {
+        page.field("device", device);
+    }
+    let kept = if result.config.keep_files { " (files kept)" } else { "" };
+    page.field("run directory", &format!("{}{kept}, under {}", result.manifest.run_dir, storage.path));
+}
+
+/// One text for each group of hosts that are alike, in order of appearance.
+fn host_groups(hosts: &[HostRecord]) -> Vec<String> {
+    let mut groups: Vec<(&HostRecord, Vec<String>)> = Vec::new();
+    for host in hosts {
+        let same =
+            groups.iter_mut().find(|(first, _)| HostRecord { name: first.name.clone(), ..host.clone() } == **first);
+        match same {
+            Some((_, names)) => names.push(host.name.clone()),
+            None => groups.push((host, vec![host.name.clone()])),
+        }
+    }
+    groups.iter().map(|(host, names)| host_group(host, names)).collect()
+}
+
+fn host_group(host: &HostRecord, names: &[String]) -> String {
+    let shown = if names.len() > HOST_NAMES {
+        format!("{}, ... ({})", names[..HOST_NAMES].join(", "), count(names.len() as u64, "host"))
+    } else {
+        list(names)
+    };
+    let limit = host
+        .cgroup_memory_limit_bytes
+        .map(|bytes| format!(", limited to {} by its control group", format_size(bytes)))
+        .unwrap_or_default();
+    format!(
+        "{shown}{}: {} on {}, {}, last-level cache {}, memory {}{limit}",
+        if names.len() > 1 { ", each" } else { "" },
+        count(host.ranks, "rank"),
+        count(host.cores, "core"),
+        host.cpu,
+        format_size(host.last_level_cache_bytes),
+        format_size(host.memory_bytes)
+    )
+}

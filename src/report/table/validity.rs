@@ -1,0 +1,67 @@
+//! Whether the values may be compared with those of other systems: the criteria that the releases share once, then those
+//! of each release.
+
+use crate::config::Release;
+use crate::report::text::Page;
+use crate::results::RunResult;
+use crate::stats::{Criterion, Derived, Validity};
+
+use super::measuring;
+
+pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
+    for backend in measuring(result) {
+        let mut judgements: Vec<&Validity> = derived.validity.iter().filter(|v| &v.backend == backend).collect();
+        let own = result.config.release;
+        judgements.sort_by_key(|v| v.release != own);
+        if judgements.is_empty() {
+            continue;
+        }
+        page.heading(&format!("Validity of {backend} for comparison with other systems"));
+        let shared = shared(&judgements);
+        page.line("  for all releases");
+        // What is missing first: it is what the reader can change.
+        lines(page, shared.iter().filter(|c| !c.met));
+        lines(page, shared.iter().filter(|c| c.met));
+        for v in judgements {
+            page.line(format!("  release {}: {}{}", v.release.name(), verdict(v), mark(v.release, own)));
+            lines(page, v.criteria.iter().filter(|c| !shared.contains(c)).collect::<Vec<_>>().iter());
+        }
+    }
+}
+
+/// The criteria that every release has, with the same text and outcome.
+fn shared<'a>(judgements: &[&'a Validity]) -> Vec<&'a Criterion> {
+    let Some((first, others)) = judgements.split_first() else {
+        return Vec::new();
+    };
+    first.criteria.iter().filter(|c| others.iter().all(|v| v.criteria.contains(c))).collect()
+}
+
+fn lines<'a>(page: &mut Page, criteria: impl Iterator<Item = &'a &'a Criterion>) {
+    for criterion in criteria {
+        let reached = if criterion.met { "reached" } else { "NOT reached" };
+        page.hanging(&format!("    {reached:<13}"), &criterion.text);
+    }
+}
+
+fn mark(release: Release, own: Release) -> &'static str {
+    if release == own {
+        "  <- definition of this run"
+    } else {
+        ""
+    }
+}
+
+/// `VALID`, or `NOT VALID (2 criteria not reached)`.
+pub(super) fn verdict(v: &Validity) -> String {
+    match v.criteria.iter().filter(|c| !c.met).count() {
+        _ if v.valid => "VALID".to_owned(),
+        1 => "NOT VALID (1 criterion not reached)".to_owned(),
+        missed => format!("NOT VALID ({missed} criteria not reached)"),
+    }
+}
+
+/// The judgement of one backend by one release.
+pub(super) fn find<'a>(derived: &'a Derived, backend: &str, release: Release) -> Option<&'a Validity> {
+    derived.validity.iter().find(|v| v.backend == backend && v.release == release)
+}

@@ -1,0 +1,195 @@
+//! Lines of plain text no wider than [`WIDTH`]: wrapping, labelled fields, headings.
+
+/// Widest line of any table, in characters.
+pub const WIDTH: usize = 110;
+
+/// Width of the label column of [`Page::field`], with its margin.
+const LABEL: usize = 16;
+
+/// Text that grows line by line. Trailing blanks never get in.
+#[derive(Debug, Default)]
+pub struct Page {
+    text: String,
+}
+
+impl Page {
+    /// Appends one line.
+    pub fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(line.as_ref().trim_end());
+        self.text.push('\n');
+    }
+
+    /// Appends an empty line.
+    pub fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// An empty line, a title, and a rule below it.
+    pub fn heading(&mut self, title: &str) {
+        self.blank();
+        for line in wrap(title, WIDTH) {
+            self.line(line);
+        }
+        self.line("-".repeat(title.chars().count().min(WIDTH)));
+    }
+
+    /// A label and its text, wrapped with a hanging indent. An empty label continues the field above.
+    pub fn field(&mut self, label: &str, text: &str) {
+        self.hanging(&prefix(label), text);
+    }
+
+    /// A label and as much of its text as one line holds; what is cut off is marked by dots.
+    pub fn short_field(&mut self, label: &str, text: &str) {
+        const DOTS: &str = " ...";
+        let prefix = prefix(label);
+        let room = WIDTH - prefix.chars().count();
+        match wrap(text, room).as_slice() {
+            [] => self.line(prefix),
+            [whole] => self.line(format!("{prefix}{whole}")),
+            _ => {
+                let start = wrap(text, room - DOTS.len()).swap_remove(0);
+                self.line(format!("{prefix}{start}{DOTS}"));
+            }
+        }
+    }
+
+    /// Text behind a prefix; further lines are indented by the width of the prefix.
+    pub fn hanging(&mut self, prefix: &str, text: &str) {
+        let indent = prefix.chars().count();
+        let lines = wrap(text, WIDTH.saturating_sub(indent));
+        if lines.is_empty() {
+            self.line(prefix);
+        }
+        for (number, line) in lines.iter().enumerate() {
+            if number == 0 {
+                self.line(format!("{prefix}{line}"));
+            } else {
+                self.line(format!("{:indent$}{line}", ""));
+            }
+        }
+    }
+
+    /// The text so far.
+    #[must_use]
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// The label column; a blank stands behind the longest label too.
+fn prefix(label: &str) -> String {
+    format!("  {label:<width$} ", width = LABEL - 3)
+}
+
+/// Breaks text at white space into lines of at most `width` characters; a longer word (a path, a list of mount
+/// options) is cut.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let mut rest: Vec<char> = word.chars().collect();
+        if used > 0 && used + 1 + rest.len() > width {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        while rest.len() > width {
+            lines.push(rest.drain(..width).collect());
+        }
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        used += rest.len();
+        line.extend(rest);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// `1 rank`, `2 ranks`.
+#[must_use]
+pub fn count(number: u64, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
+/// `a, b and c`.
+#[must_use]
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [front @ .., last] => format!("{} and {last}", front.join(", ")),
+    }
+}
+
+/// A share in percent with as many digits as it deserves: `0.04 %`, `7.3 %`, `63 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 {
+        "0 %".to_owned()
+    } else if percent < 1.0 {
+        format!("{percent:.2} %")
+    } else if percent < 10.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_keeps_every_word_and_every_width() {
+        assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap("ab abcdefgh", 4), ["ab", "abcd", "efgh"]);
+        assert!(wrap("", 10).is_empty());
+        assert_eq!(wrap("größe größe", 5), ["größe", "größe"], "characters count, not bytes");
+    }
+
+    #[test]
+    fn a_field_hangs_below_its_label() {
+        let mut page = Page::default();
+        page.field("label", &"word ".repeat(30));
+        let text = page.finish();
+        assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
+        assert!(text.lines().nth(1).is_some_and(|l| l.starts_with("                word")));
+    }
+
+    #[test]
+    fn a_short_field_is_one_line_whatever_it_says() {
+        let mut page = Page::default();
+        page.short_field("label", "a few words");
+        page.short_field("label", &"word ".repeat(30));
+        page.short_field("label", &"x".repeat(300));
+        page.short_field("label", "");
+        let text = page.finish();
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
+        assert_eq!(text.lines().filter(|l| l.ends_with(" ...")).count(), 2);
+        assert!(text.starts_with("  label         a few words\n"));
+        let mut page = Page::default();
+        page.field("a label with many words", "text");
+        assert_eq!(page.finish(), "  a label with many words text\n");
+    }
+
+    #[test]
+    fn numbers_in_words() {
+        assert_eq!(count(1, "rank"), "1 rank");
+        assert_eq!(count(0, "rank"), "0 ranks");
+        assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+        assert_eq!([percent(0.0), percent(0.0004), percent(0.073), percent(0.63)].join(" "), "0 % 0.04 % 7.3 % 63 %");
+    }
+}

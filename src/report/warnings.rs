@@ -1,0 +1,242 @@
+//! Text of the warnings: the cause, with figures, and the next step.
+
+use crate::config::{Config, Termination};
+use crate::results::Warning;
+use crate::units::{format_seconds, format_size};
+
+use super::text::{count, list, percent};
+
+/// Cause and next step of a warning of a run with this configuration, each a few plain sentences.
+#[must_use]
+pub fn text(warning: &Warning, config: &Config) -> (String, String) {
+    (cause(warning), next_step(warning, config))
+}
+
+fn cause(warning: &Warning) -> String {
+    match warning {
+        Warning::Oversubscribed { hosts, host, ranks, cores } => format!(
+            "{} on {} of host {host}{}: they wait for each other's turn inside the clock.",
+            count(*ranks, "rank"),
+            count(*cores, "core"),
+            others(*hosts, "host")
+        ),
+        Warning::ReadFromCache { backend, partitions, asked_bytes, storage_bytes } => {
+            read_from_cache(backend, *partitions, *asked_bytes, *storage_bytes)
+        }
+        Warning::SmallerThanMemory { backend, written_bytes, memory_bytes } => format!(
+            "{backend}: the first write moved {}, the hosts have {} of memory: a file system cache can hold all of it.",
+            format_size(*written_bytes),
+            format_size(*memory_bytes)
+        ),
+        Warning::EndedBySpace { backend, patterns } => format!(
+            "{backend}: {} ended because the share of the space was used, before the scheduled time.",
+            count(*patterns, "pattern run")
+        ),
+        Warning::TimeGuard { backend, patterns, pattern } => format!(
+            "{backend}: {} of types 3 and 4 cut short far beyond the scheduled time (first: pattern {pattern}): the counts \
+             that types 0 to 2 gave were not reached, and the segments keep holes.",
+            count(*patterns, "first write")
+        ),
+        Warning::MPartReduced { partitions, ranks, wanted_bytes, used_bytes } => format!(
+            "Partition of {}{}: M_PART is {} instead of the {} of the definition, because the space does not allow more.",
+            count(*ranks, "rank"),
+            others(*partitions, "partition"),
+            format_size(*used_bytes),
+            format_size(*wanted_bytes)
+        ),
+        Warning::Overrun { .. } => overrun(warning),
+        Warning::DecisionCost { backend, patterns, pattern, access, ranks, share } => format!(
+            "{backend}: deciding to go on or stop cost more than 1 % of the time of {}; the most, {}, in pattern {pattern}, \
+             {} on {}.",
+            count(*patterns, "pattern run"),
+            percent(*share),
+            access.name(),
+            count(*ranks, "rank")
+        ),
+        Warning::HintNotGranted { backend, hints, key, requested, granted } => {
+            let granted = granted.as_ref().map_or("the library does not list it".into(), |v| format!("{v} is in force"));
+            format!("{backend}: hint {key} = {requested} was asked for, {granted}{}.", others(*hints, "hint"))
+        }
+        Warning::NotRun { backend, patterns, reason } => {
+            format!("{backend}: {} left out: {}.", count(*patterns, "pattern run"), clause(reason))
+        }
+        Warning::Buffered { backend, patterns, reason } => format!(
+            "{backend}: {} went through the page cache although direct I/O was asked for, the first with {}.",
+            count(*patterns, "pattern run"),
+            clause(reason)
+        ),
+        Warning::MemoryFileSystem { fs_type } => format!(
+            "The files are on {fs_type}, a file system in memory: these numbers are memory bandwidth, not storage."
+        ),
+        Warning::FilesLeft { path, reason } => {
+            format!("The files of this run could not be removed from {path}: {}.", clause(reason))
+        }
+        Warning::JournalBroken { path, reason } => {
+            format!("The journal {path} could not be written to its end: {}. These results come from memory.", clause(reason))
+        }
+        Warning::JournalTorn { line, bytes } => format!(
+            "The journal ends inside line {line} ({bytes} bytes of it are there): the run was killed while it wrote."
+        ),
+    }
+}
+
+/// Behind the worst case of `all`: how many more there are.
+fn others(all: u64, noun: &str) -> String {
+    match all {
+        0 | 1 => String::new(),
+        more => format!(" (and {} more)", count(more - 1, noun)),
+    }
+}
+
+fn read_from_cache(backend: &str, partitions: u64, asked_bytes: u64, storage_bytes: u64) -> String {
+    let memory = asked_bytes.saturating_sub(storage_bytes) as f64 / asked_bytes.max(1) as f64;
+    let place = if partitions > 1 { format!(" in {}", count(partitions, "partition")) } else { String::new() };
+    format!(
+        "{backend}{place}: of {} read only {} came from storage; {} of the bytes came from memory.",
+        format_size(asked_bytes),
+        format_size(storage_bytes),
+        percent(memory)
+    )
+}
+
+/// The parts that are too small to matter are left out.
+fn overrun(warning: &Warning) -> String {
+    let Warning::Overrun {
+        backend,
+        methods,
+        ranks,
+        access,
+        scheduled_seconds,
+        real_seconds,
+        sync_seconds,
+        open_close_seconds,
+        counted_seconds,
+        loop_seconds,
+    } = warning
+    else {
+        return String::new();
+    };
+    let beyond = real_seconds - scheduled_seconds;
+    let parts = [
+        (sync_seconds, "syncs"),
+        (open_close_seconds, "opening and closing"),
+        (counted_seconds, "patterns driven by counts"),
+        (loop_seconds, "loops driven by time"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(seconds, _)| **seconds > 0.01 * beyond)
+        .map(|(seconds, what)| format!("{what} {}", format_seconds(**seconds)))
+        .collect();
+    let parts = list(&parts);
+    format!(
+        "{backend}, {} on {}{}: {} scheduled, {} used. Beyond the schedule: {parts}.",
+        access.name(),
+        count(*ranks, "rank"),
+        others(*methods, "access method"),
+        format_seconds(*scheduled_seconds),
+        format_seconds(*real_seconds)
+    )
+}
+
+/// A reason as part of a sentence that brings its own full stop.
+fn clause(reason: &str) -> &str {
+    reason.trim_end().trim_end_matches('.')
+}
+
+fn next_step(warning: &Warning, config: &Config) -> String {
+    let fixed = match warning {
+        Warning::Oversubscribed { .. } => "Start no more ranks per host than it has cores, or use more hosts.",
+        Warning::ReadFromCache { .. } => {
+            "For storage figures use --direct required, or a longer --time, so that more is written than memory holds."
+        }
+        Warning::SmallerThanMemory { .. } => {
+            "Raise --time or --space until a first write is larger than the memory, or use --direct required."
+        }
+        Warning::EndedBySpace { .. } => "Free space under --path, raise --space, or lower --time.",
+        Warning::TimeGuard { .. } => {
+            "Types 0 to 2 set the counts and were faster, perhaps into a cache: with a longer --time they show the storage \
+             too."
+        }
+        Warning::MPartReduced { .. } => {
+            "Free space under --path or raise --space; until then do not compare the M_PART rows with others."
+        }
+        Warning::Overrun { .. } => {
+            "Ask for machine time by the real time; with a longer --time the overrun is a smaller part of it."
+        }
+        Warning::DecisionCost { .. } => match config.termination {
+            Termination::Geometric => {
+                "Batches are as long as the time allows: use a longer --time, fewer ranks than cores, or an idle machine."
+            }
+            Termination::PerCall => "Use --termination geometric: one decision for each batch of calls.",
+        },
+        Warning::HintNotGranted { .. } => "Check its spelling, and whether this MPI library and file system know it.",
+        Warning::NotRun { .. } => {
+            "Values that need these patterns are missing; use another --backend or other settings for them."
+        }
+        Warning::Buffered { .. } => {
+            "Use --direct required to leave such patterns out, or --direct off to treat all patterns alike."
+        }
+        Warning::MemoryFileSystem { .. } => "Give --path a directory on the storage that is to be measured.",
+        Warning::FilesLeft { path, .. } => return format!("Remove the directory by hand: rm -r {path}"),
+        Warning::JournalBroken { .. } => "Free space where --out writes; use the .json of this run, not its journal.",
+        Warning::JournalTorn { .. } => {
+            "The record of that line is lost, all earlier ones are kept. Repeat the run for a complete result."
+        }
+    };
+    fixed.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+    use crate::report::fixtures;
+
+    fn with(termination: Termination) -> Config {
+        Config { termination, ..fixtures::complete().config }
+    }
+
+    #[test]
+    fn every_warning_has_a_cause_and_a_next_step() {
+        let shown: Vec<String> = fixtures::every_warning()
+            .iter()
+            .map(|w| {
+                let (cause, next_step) = text(w, &with(Termination::Geometric));
+                assert!(cause.ends_with('.'), "{cause}");
+                format!("{cause}\n  -> {next_step}\n")
+            })
+            .collect();
+        insta::assert_snapshot!("warnings", shown.concat());
+    }
+
+    #[test]
+    fn nobody_is_told_to_use_what_is_in_use() {
+        for warning in fixtures::every_warning().iter().filter(|w| matches!(w, Warning::DecisionCost { .. })) {
+            assert!(!text(warning, &with(Termination::Geometric)).1.contains("--termination"));
+            assert!(text(warning, &with(Termination::PerCall)).1.contains("--termination geometric"));
+        }
+    }
+
+    /// A report that names an option that does not exist sends its reader nowhere.
+    #[test]
+    fn every_option_in_a_report_exists() {
+        let command = Cli::command();
+        let known = |name: &str| command.get_arguments().any(|a| a.get_long() == Some(name));
+        for (_, result, derived) in fixtures::all() {
+            let mut page = crate::report::table::table(&result, &derived, true);
+            for termination in [Termination::Geometric, Termination::PerCall] {
+                page.extend(fixtures::every_warning().iter().map(|w| text(w, &with(termination)).1 + "\n"));
+            }
+            let is_option = |c: char| c.is_ascii_lowercase() || c == '-';
+            for word in
+                page.split_whitespace().filter_map(|word| word.trim_start_matches(['`', '(']).strip_prefix("--"))
+            {
+                let name: String = word.chars().take_while(|&c| is_option(c)).collect();
+                assert!(name.trim_matches('-').is_empty() || known(&name), "--{name}");
+            }
+        }
+    }
+}
