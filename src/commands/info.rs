@@ -1,0 +1,127 @@
+//! `beff-raw info`: what this build and this machine can do, and what is missing. Runs without mpirun.
+
+use std::fmt::Write;
+
+use beff_backends::{drivers, DriverOptions, DriverRow, OpenMode, OpenRequest};
+use beff_ffi::Comm;
+
+use crate::cli::{InfoArgs, DEFAULT_DEPTH};
+use crate::commands::publish;
+use crate::engine::harness;
+use crate::error::{Exit, UsageError};
+use crate::results::StorageRecord;
+use crate::system::survey::{io_layer, storage_record, LIBRARY_CHARS};
+use crate::system::{environment, host, memory, storage};
+use crate::units::format_size;
+
+/// Runs the command.
+///
+/// # Errors
+/// A path that does not exist, facts that cannot be found out.
+pub fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
+    let storage = storage_record(&args.path)
+        .map_err(|e| UsageError::new(e.to_string(), "Name an existing directory with --path."))?;
+    let mut text = String::new();
+    build(&mut text)?;
+    machine(&mut text)?;
+    storage_lines(&mut text, &storage)?;
+    backends(&mut text, args, &storage)?;
+    publish(text.as_bytes());
+    Ok(Exit::Ok)
+}
+
+fn build(text: &mut String) -> anyhow::Result<()> {
+    let library = beff_ffi::library_version(LIBRARY_CHARS)?;
+    writeln!(text, "beff-raw {} (source {})", env!("CARGO_PKG_VERSION"), env!("BEFF_GIT_REVISION"))?;
+    writeln!(text, "  built with   {}", beff_ffi::built_with())?;
+    writeln!(text, "  MPI library  {}", library.chars().take(90).collect::<String>())?;
+    writeln!(text, "  MPI-IO layer {}", io_layer(&library, &environment::relevant_environment()))?;
+    Ok(())
+}
+
+fn machine(text: &mut String) -> anyhow::Result<()> {
+    let node = memory::node_memory_bytes()?;
+    let limit = memory::cgroup_memory_limit_bytes(node);
+    writeln!(text, "\nThis host: {}, {}", host::host_name()?, host::kernel()?)?;
+    writeln!(text, "  cores        {} usable, {}", host::usable_cores()?, host::cpu_model())?;
+    let limit = limit.map_or("no control-group limit".into(), |l| format!("control-group limit {}", format_size(l)));
+    writeln!(text, "  memory       {}, {limit}", format_size(node))?;
+    writeln!(text, "  last cache   {}", format_size(memory::last_level_cache_bytes()))?;
+    let ns = harness::null_access_ns();
+    writeln!(
+        text,
+        "  harness      {ns:.2} ns per 1 kB access of the null backend (offset, window, seam; moves nothing)"
+    )?;
+    Ok(())
+}
+
+fn storage_lines(text: &mut String, s: &StorageRecord) -> anyhow::Result<()> {
+    writeln!(text, "\nStorage under {}", s.path)?;
+    writeln!(text, "  file system  {} on {} ({}), {}", s.fs_type, s.mount_point, s.source, s.mount_options)?;
+    if let Some(device) = &s.device {
+        writeln!(text, "  device       {device}")?;
+    }
+    writeln!(text, "  free         {} of {}", format_size(s.free_bytes), format_size(s.total_bytes))?;
+    match (s.direct_offset_align_bytes, s.direct_memory_align_bytes) {
+        (Some(offset), Some(memory)) => {
+            writeln!(text, "  direct I/O   offsets and lengths in multiples of {offset} bytes, memory of {memory}")?;
+        }
+        _ => writeln!(
+            text,
+            "  direct I/O   this file system does not tell its alignment (statx STATX_DIOALIGN): --direct required \
+             will not run here; choose a --path on ext4 or xfs"
+        )?,
+    }
+    if storage::is_in_memory(&s.fs_type) {
+        writeln!(text, "  warning      these files live in memory: choose a --path on a disk to measure storage")?;
+    }
+    Ok(())
+}
+
+fn options() -> DriverOptions {
+    DriverOptions { direct: beff_backends::Direct::Off, queue_depth: DEFAULT_DEPTH, unique_open: false }
+}
+
+fn backends(text: &mut String, args: &InfoArgs, storage: &StorageRecord) -> anyhow::Result<()> {
+    writeln!(text, "\nBackends (--backend a,b,c takes them in turn)")?;
+    for row in drivers() {
+        let mut can = Vec::new();
+        if row.can_direct {
+            can.push(if storage.direct_offset_align_bytes.is_some() { "direct I/O" } else { "no direct I/O here" });
+        }
+        if row.has_hints {
+            can.push("hints");
+        }
+        if row.has_shared_pointer {
+            can.push("shared file pointer");
+        }
+        writeln!(
+            text,
+            "  {:<7} {}{}",
+            row.name,
+            row.summary,
+            if can.is_empty() { String::new() } else { format!(" [{}]", can.join(", ")) }
+        )?;
+        if let Some(trouble) = trouble(row, args) {
+            writeln!(text, "          does not work here: {trouble}")?;
+        }
+    }
+    writeln!(text, "\nMeasure: mpirun -n {} beff-raw --path {}", host::usable_cores()?, args.path.display())?;
+    Ok(())
+}
+
+/// Opens a file of its own through the driver, where that needs no MPI; None: it works.
+fn trouble(row: &DriverRow, args: &InfoArgs) -> Option<String> {
+    // MPI-IO needs a started MPI: a run tells.
+    if row.is_collective_native {
+        return None;
+    }
+    let path = args.path.join(format!(".beff-raw-info-{}-{}", std::process::id(), row.name));
+    let own = Comm::own();
+    // A communicator of one needs no message, so this works without MPI for drivers that only ask for its rank.
+    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
+    let opened = (row.make)(&options()).open(&request);
+    let result = opened.and_then(beff_backends::OpenFile::close);
+    let _ = std::fs::remove_file(&path);
+    result.err().map(|e| e.to_string())
+}

@@ -1,0 +1,35 @@
+//! The commands: each wires config, plan, engine, results and report together, and is the only place that does.
+//!
+//! Results go to stdout, everything else to stderr.
+
+pub mod info;
+pub mod io;
+pub mod observer;
+pub mod plan;
+pub mod report;
+
+use std::io::Write;
+
+use beff_backends::drivers;
+
+use crate::config_build::KnownBackend;
+
+/// A message for the user on stderr. A closed stderr is no reason to fail.
+pub fn complain(message: &str) {
+    let _ = writeln!(std::io::stderr(), "beff-raw: {message}");
+}
+
+/// A result on stdout; false if nobody reads it (a closed pipe is the reader's choice, not an error).
+pub fn publish(text: &[u8]) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text).and_then(|()| out.flush()).is_ok()
+}
+
+/// What the command line must know of the backends of this build.
+#[must_use]
+pub fn known_backends() -> Vec<KnownBackend<'static>> {
+    drivers()
+        .iter()
+        .map(|d| KnownBackend { name: d.name, direct: d.can_direct, mpi: d.has_hints, queue: d.name == "uring" })
+        .collect()
+}

@@ -1,0 +1,113 @@
+//! What the harness itself costs: clock, barrier, decision, and an access that moves nothing.
+
+use std::time::{Duration, Instant};
+
+use beff_backends::{
+    driver, AccessKind, Batch, Direct, Direction, DriverOptions, OpenMode, OpenRequest, Pattern, Ring,
+};
+use beff_ffi::{Comm, MpiError};
+
+use crate::results::HarnessCost;
+
+/// Time spent on each of the costs, at most about.
+const SHARE: Duration = Duration::from_millis(50);
+
+/// Measures all costs. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn measure(comm: &Comm) -> Result<HarnessCost, MpiError> {
+    let (clock_resolution_ns, clock_read_ns) = clock();
+    Ok(HarnessCost {
+        clock_resolution_ns,
+        clock_read_ns,
+        barrier_ns: median_ns(comm, || comm.barrier())?,
+        decision_ns: median_ns(comm, || comm.max_f64(&mut [1.0; 4]))?,
+        null_access_ns: null_access_ns(),
+    })
+}
+
+fn clock() -> (f64, f64) {
+    const READS: u32 = 2000;
+    let mut smallest = f64::INFINITY;
+    let begin = Instant::now();
+    let mut last = begin;
+    for _ in 0..READS {
+        let now = Instant::now();
+        let step = (now - last).as_nanos();
+        if step > 0 {
+            smallest = smallest.min(step as f64);
+        }
+        last = now;
+    }
+    let whole_ns = begin.elapsed().as_nanos() as f64;
+    // A clock that did not move at all is coarser than the whole loop.
+    (smallest.min(whole_ns.max(1.0)), whole_ns / f64::from(READS))
+}
+
+/// Median over repetitions of the slowest rank's time for `call`.
+fn median_ns(comm: &Comm, mut call: impl FnMut() -> Result<(), MpiError>) -> Result<f64, MpiError> {
+    let mut one = || -> Result<f64, MpiError> {
+        let begin = Instant::now();
+        call()?;
+        Ok(begin.elapsed().as_secs_f64())
+    };
+    one()?;
+    // Crowded machines take milliseconds for a barrier: the number of repetitions follows from the first few.
+    let mut first = [one()? + one()? + one()?];
+    comm.max_f64(&mut first)?;
+    let repetitions = (SHARE.as_secs_f64() * 3.0 / first[0].max(1e-7)).clamp(5.0, 2001.0) as usize;
+    let mut times = Vec::with_capacity(repetitions);
+    for _ in 0..repetitions {
+        times.push(one()?);
+    }
+    comm.max_f64(&mut times)?;
+    times.sort_by(f64::total_cmp);
+    Ok(times[repetitions / 2] * 1e9)
+}
+
+/// One access of 1 kB through the null backend: the arithmetic of offsets and windows, and the seam; 0 if it cannot run.
+#[must_use]
+pub fn null_access_ns() -> f64 {
+    let options = DriverOptions { direct: Direct::Off, queue_depth: 1, unique_open: false };
+    const CHUNK: u64 = 1024;
+    const CHUNKS_PER_CALL: u64 = 1024;
+    const CALLS: u64 = 256;
+    let pattern = Pattern {
+        kind: AccessKind::Collective,
+        chunk_bytes: CHUNK,
+        chunks_per_call: CHUNKS_PER_CALL,
+        base_bytes: CHUNK,
+        stride_bytes: 4 * CHUNK,
+        origin_bytes: 0,
+        stream_bytes: 0,
+        max_calls: u64::MAX,
+    };
+    let own = Comm::own();
+    let request = OpenRequest { path: "null".as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
+    let Some(row) = driver("null") else { return 0.0 };
+    let (Ok(mut file), Ok(mut ring)) =
+        ((row.make)(&options).open(&request), Ring::new(1 << 20, CHUNK * CHUNKS_PER_CALL))
+    else {
+        return 0.0;
+    };
+    if file.prepare(&pattern, Direction::Write, &mut ring, &[]).is_err() {
+        return 0.0;
+    }
+    // The best of several: what the machine does beside it is not the harness's cost.
+    let mut best = f64::INFINITY;
+    for round in 0..20 {
+        let begin = Instant::now();
+        let moved = file.write(Batch { first_call: round * CALLS, calls: CALLS }, &ring);
+        let ns = begin.elapsed().as_nanos() as f64;
+        if moved.is_ok() {
+            best = best.min(ns / (CALLS * CHUNKS_PER_CALL) as f64);
+        }
+    }
+    let _ = file.close();
+    if best.is_finite() {
+        best
+    } else {
+        0.0
+    }
+}

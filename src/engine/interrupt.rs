@@ -1,0 +1,39 @@
+//! SIGINT and SIGTERM as a flag that the loops look at between batches.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// Whether the user or the batch system asked for an end.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    flag: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// Watches SIGINT and SIGTERM. A second signal does nothing more: launchers pass on what the terminal has sent
+    /// already, so two signals are often one key press. To end a rank that hangs, use the launcher or SIGQUIT.
+    ///
+    /// # Errors
+    /// The kernel's answer if a handler cannot be set.
+    pub fn watch() -> std::io::Result<Self> {
+        let this = Self::default();
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&this.flag))?;
+        }
+        Ok(this)
+    }
+
+    /// True once a signal has come.
+    #[must_use]
+    #[inline]
+    pub fn raised(&self) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    /// As if a signal had come.
+    pub fn raise(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,32 @@
+//! beff-raw: what was typed becomes a command, the command's end becomes the exit code.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use beff_ffi::alloc::CountingAllocator;
+use beff_raw::cli::{Cli, Command};
+use beff_raw::commands;
+use beff_raw::error::{Exit, UsageError};
+use clap::Parser;
+
+/// Counts, so that every result can say that nothing was allocated inside the clock.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().into_command() {
+        Command::Io(args) => commands::io::run(&args),
+        Command::Plan(args) => commands::plan::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Info(args) => commands::info::run(&args),
+    };
+    let exit = outcome.unwrap_or_else(|error| {
+        commands::complain(&format!("{error:#}"));
+        if error.is::<UsageError>() {
+            Exit::Usage
+        } else {
+            Exit::Failure
+        }
+    });
+    exit.into()
+}
