@@ -1,0 +1,139 @@
+//! The same bytes from all backends, direct I/O, hints.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{document, items, launcher, list, number, skip, Launch, Scratch, SHORT};
+
+/// True if the file system of the scratch directories tells the alignment of direct I/O.
+fn direct_here(result: &Value) -> bool {
+    let align = &result["manifest"]["storage"]["direct_offset_align_bytes"];
+    if align.is_null() {
+        skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
+    }
+    !align.is_null()
+}
+
+fn is_odd(p: &Value) -> bool {
+    // Chunks of 1 kB + 8 and the like; fill-ups (U = 0 beside the warm-up) have any size.
+    number(&p["chunk_bytes"]) % 512 != 0
+}
+
+#[test]
+fn direct_required_runs_what_is_aligned_and_nothing_else() {
+    let scratch = Scratch::new();
+    let args = ["--backend", "posix,uring", "--direct", "required", "--space", "300M", "--verify", "full"];
+    Launch::new(2).args(SHORT).args(args).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    if !direct_here(&result) {
+        return;
+    }
+    let mut odd = 0;
+    for p in items(&result["patterns"]) {
+        if is_odd(p) {
+            odd += 1;
+            assert_eq!(p["ended"]["by"], "not_run", "{p}");
+            assert!(p["ended"]["reason"].as_str().is_some_and(|r| r.len() > 20), "{p}");
+        } else if p["ended"]["by"] != "not_run" {
+            assert!(p["direct"] == true || p["calls"] == 0, "{p}");
+        }
+    }
+    assert!(odd >= 3 * 5 * 3 * 2, "{odd} odd patterns");
+    let direct = items(&result["patterns"]).iter().filter(|p| p["direct"] == true).count();
+    assert!(direct >= 18 * 3 * 2, "{direct} direct patterns");
+    assert_eq!(result["corruptions"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn direct_auto_says_for_each_pattern_what_was_in_force() {
+    let scratch = Scratch::new();
+    let args = ["--backend", "posix,uring", "--direct", "auto", "--space", "300M", "--verify", "full"];
+    Launch::new(2).args(SHORT).args(args).args(["--types", "0,2"]).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    if !direct_here(&result) {
+        return;
+    }
+    for p in items(&result["patterns"]) {
+        assert_ne!(p["ended"]["by"], "not_run", "{p}");
+        assert!(p["direct"].is_boolean() && (!is_odd(p) || p["direct"] == false), "{p}");
+    }
+    assert!(items(&result["patterns"]).iter().any(|p| p["direct"] == true));
+    assert_eq!(result["corruptions"], Value::Array(Vec::new()));
+}
+
+/// Where counts are driven by time they differ between backends; here the space ends every pattern, long before its time.
+fn identical_files(ranks: u64, space: &str) {
+    let scratch = Scratch::new();
+    let args = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--keep-files", "--run-dir", "kept"];
+    Launch::new(ranks).args(args).args(["--backend", "mpiio,posix,uring"]).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    let calls_of = |backend: &str, access: &str| -> Vec<u64> {
+        let of = |p: &&Value| p["backend"] == backend && p["access"] == access;
+        items(&result["patterns"]).iter().filter(of).map(|p| number(&p["calls"])).collect()
+    };
+    for access in ["write", "rewrite"] {
+        let first = calls_of("posix", access);
+        assert_eq!(first.len(), 43);
+        // Otherwise there is nothing to compare, and the test must be given another space or time.
+        assert_eq!(first, calls_of("mpiio", access), "{access}: other counts");
+        assert_eq!(first, calls_of("uring", access), "{access}: other counts");
+    }
+    let kept = scratch.join("disk/kept");
+    let is_data = |name: &String| Path::new(name).extension().is_some_and(|e| e == "dat");
+    let names: Vec<String> = list(&kept.join("posix")).into_iter().filter(is_data).collect();
+    assert_eq!(names.len() as u64, 4 + ranks, "{names:?}");
+    for name in names {
+        let one = fs::read(kept.join("posix").join(&name)).unwrap();
+        assert!(one.len() > 1 << 20, "{name}");
+        for other in ["mpiio", "uring"] {
+            let two = fs::read(kept.join(other).join(&name)).unwrap();
+            let differ = one.iter().zip(&two).position(|(a, b)| a != b);
+            assert_eq!(
+                (one.len(), differ),
+                (two.len(), None),
+                "{name}: posix and {other}, length and first difference"
+            );
+        }
+    }
+}
+
+#[test]
+fn identical_files_from_one_rank() {
+    identical_files(1, "106M");
+}
+
+#[test]
+fn identical_files_from_three_ranks() {
+    identical_files(3, "316M");
+}
+
+#[test]
+fn hints_are_asked_for_and_what_is_granted_is_reported() {
+    let scratch = Scratch::new();
+    let file = scratch.join("hints.txt");
+    let text = "# for all patterns, and for one chunk size of the rewrite\n\
+                all all scatter all cb_buffer_size 4194304\n\
+                all rewrite scatter 1024 romio_cb_write disable\n";
+    fs::write(&file, text).unwrap();
+    let args = ["--types", "0", "--space", "300M", "--hints"];
+    Launch::new(2).args(SHORT).args(args).arg(&file).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    let has = |list: &Value, key: &str, value: &str| items(list).iter().any(|h| h[0] == key && h[1] == value);
+    for t in items(&result["types"]) {
+        assert!(has(&t["hints_requested"], "cb_buffer_size", "4194304"), "{t}");
+        assert!(has(&t["hints_granted"], "cb_buffer_size", "4194304"), "{t}");
+    }
+    let mut special = 0;
+    for p in items(&result["patterns"]) {
+        let asked = p["access"] == "rewrite" && p["chunk_bytes"] == 1024;
+        assert_eq!(has(&p["hints_requested"], "romio_cb_write", "disable"), asked, "{p}");
+        special += u32::from(asked);
+        // Open MPI answers with whatever was asked; ROMIO with what is in force.
+        if asked && launcher().mpi != "openmpi" {
+            assert!(has(&p["hints_granted"], "romio_cb_write", "disable"), "{p}");
+        }
+    }
+    assert_eq!(special, 1);
+}

@@ -1,0 +1,136 @@
+//! Every pattern and access, with every backend and number of ranks, verified in full.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::support::{document, items, number, Launch, Scratch, SHORT};
+
+const ALL: &str = "mpiio,posix,uring";
+
+/// A run that must end well; its document.
+fn run(ranks: u64, args: &[&str]) -> Value {
+    let scratch = Scratch::new();
+    let run = Launch::new(ranks).args(["--verify", "full", "--space", "600M"]).args(args).into(&scratch).run();
+    run.expect(0);
+    assert!(run.stdout.contains("Run complete"), "{run}");
+    assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
+    document(&scratch)
+}
+
+/// Nothing wrong, nothing unchecked, nothing allocated.
+fn check_trust(result: &Value) {
+    assert_eq!(result["errors"], Value::Array(Vec::new()));
+    assert_eq!(result["corruptions"], Value::Array(Vec::new()));
+    for p in items(&result["patterns"]) {
+        let what = format!("{} {} pattern {} on {}", p["backend"], p["access"], p["pattern"], p["ranks"]);
+        assert_eq!(p["allocations_in_clock"], 0, "{what}");
+        assert_eq!(p["verification"]["words_wrong"], 0, "{what}");
+        let words = number(&p["verification"]["words_checked"]);
+        let moved_by_read = p["access"] == "read" && number(&p["moved_bytes"]) > 0;
+        assert_eq!(words > 0, moved_by_read, "{what}: {words} words compared");
+        assert_eq!(number(&p["moved_bytes"]), number(&p["calls"]) * number(&p["call_bytes"]) * number(&p["ranks"]));
+    }
+    for t in items(&result["types"]) {
+        let what = format!("{} {} type {}", t["backend"], t["access"], t["pattern_type"]);
+        if t["access"] == "read" {
+            assert_eq!(t["full_verification"], Value::Null, "{what}");
+            continue;
+        }
+        assert!(number(&t["full_verification"]["words_checked"]) > 0, "{what}");
+        assert_eq!(t["full_verification"]["words_wrong"], 0, "{what}");
+    }
+}
+
+/// 43 patterns x 3 access methods for each backend and partition, once each and all of them run.
+fn check_all_there(result: &Value, backends: u64, partitions: u64) {
+    let patterns = items(&result["patterns"]);
+    let key = |p: &Value| [&p["backend"], &p["ranks"], &p["access"], &p["pattern"]].map(Value::to_string).join(" ");
+    let seen: BTreeSet<String> = patterns.iter().map(key).collect();
+    assert_eq!(seen.len(), patterns.len(), "a pattern is there twice");
+    assert_eq!(patterns.len() as u64, 43 * 3 * backends * partitions);
+    for p in patterns {
+        assert_ne!(p["ended"]["by"], "not_run", "{}", key(p));
+        assert!(number(&p["calls"]) > 0 || number(&p["call_bytes"]) == 0, "{}", key(p));
+    }
+}
+
+fn everything(ranks: u64) {
+    let result = run(ranks, &[&SHORT[..], &["--backend", ALL]].concat());
+    check_trust(&result);
+    check_all_there(&result, 3, 1);
+}
+
+#[test]
+fn one_rank() {
+    everything(1);
+}
+
+#[test]
+fn two_ranks() {
+    everything(2);
+}
+
+#[test]
+fn three_ranks() {
+    everything(3);
+}
+
+#[test]
+fn four_ranks() {
+    everything(4);
+}
+
+#[test]
+fn without_the_shared_pointer() {
+    let result = run(3, &[&SHORT[..], &["--backend", ALL, "--no-shared", "--types", "1"]].concat());
+    check_trust(&result);
+    let mpiio: Vec<_> = items(&result["patterns"]).iter().filter(|p| p["backend"] == "mpiio").collect();
+    assert_eq!(mpiio.len(), 8 * 3);
+    for p in mpiio {
+        let strategy = p["strategy"].as_str().unwrap();
+        assert!(!strategy.contains("ordered"), "{strategy}");
+    }
+}
+
+#[test]
+fn several_partitions() {
+    let args = ["--backend", "posix,mpiio", "--partitions", "1,2,3", "--types", "0,1"];
+    let result = run(3, &[&SHORT[..], &args].concat());
+    check_trust(&result);
+    let ranks: Vec<u64> = items(&result["partitions"]).iter().map(|p| number(&p["ranks"])).collect();
+    assert_eq!(ranks, [1, 2, 3]);
+    assert_eq!(items(&result["patterns"]).len(), (9 + 8) * 3 * 2 * 3);
+}
+
+#[test]
+fn release_0_5() {
+    let result = run(2, &[&SHORT[..], &["--backend", "mpiio", "--release", "0.5"]].concat());
+    check_trust(&result);
+    check_all_there(&result, 1, 1);
+}
+
+#[test]
+fn release_2_1_rewrites_type_0_only_and_repeats_the_counts() {
+    let result = run(2, &[&SHORT[..], &["--backend", "posix,mpiio", "--release", "2.1"]].concat());
+    check_trust(&result);
+    let patterns = items(&result["patterns"]);
+    let rewritten: BTreeSet<u64> =
+        patterns.iter().filter(|p| p["access"] == "rewrite").map(|p| number(&p["pattern_type"])).collect();
+    assert_eq!(rewritten, BTreeSet::from([0]));
+    for read in patterns.iter().filter(|p| p["access"] == "read") {
+        let same = |p: &&Value| ["backend", "ranks", "pattern"].iter().all(|k| p[k] == read[k]);
+        let write = patterns.iter().filter(|p| p["access"] == "write").find(same).unwrap();
+        assert_eq!(read["calls"], write["calls"], "{read}");
+    }
+}
+
+#[test]
+fn decisions_after_each_call() {
+    let args = ["--backend", ALL, "--termination", "per-call", "--types", "0,2"];
+    let result = run(2, &[&SHORT[..], &args].concat());
+    check_trust(&result);
+    for p in items(&result["patterns"]).iter().filter(|p| p["ended"]["by"] == "time") {
+        assert!(items(&p["batches"]).iter().all(|b| b["calls"] == 1), "{p}");
+    }
+}

@@ -1,0 +1,75 @@
+//! What cannot be run is refused before anything is made, with cause and next step.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::{is_command, launcher, skip, Launch, Scratch, SHORT};
+
+/// Options, and what the message must have. All refused with exit code 2.
+const REFUSED: [(&[&str], &[&str]); 11] = [
+    (&["-T", "0.5s"], &["-T 0.5", "at least 1s"]),
+    (&["--backend", "mpio"], &["no backend 'mpio'", "Choose from", "mpiio"]),
+    (&["--backend", "posix,posix"], &["listed twice"]),
+    (&["--bakend", "posix"], &["--bakend", "--backend"]),
+    (&["--direct", "required", "--backend", "mpiio"], &["--direct required: mpiio", "posix, uring"]),
+    (&["--types", "3,4"], &["types 3 and 4", "--types 2,3,4"]),
+    (&["--partitions", "1,3", "--types", "2"], &["partition of 3 ranks", "start more of them"]),
+    (&["--hints", "no-such-file"], &["--hints no-such-file", "cannot be read"]),
+    (&["--depth", "8", "--backend", "posix"], &["--depth has no effect", "uring"]),
+    (&["--run-dir", "../up"], &["--run-dir '../up'", "without '/'"]),
+    (&["--space", "12 apples"], &["12 apples"]),
+];
+
+#[test]
+fn options_that_cannot_be_run() {
+    for (options, parts) in REFUSED {
+        let scratch = Scratch::new();
+        let run = Launch::new(2).args(options).args(["--memory-per-process", "64M"]).into(&scratch).run();
+        run.expect(2).says(parts);
+        assert_eq!(run.stdout, "", "{options:?}");
+        assert_eq!(scratch.list("disk"), [] as [&str; 0], "{options:?}");
+        assert_eq!(scratch.list(""), ["disk"], "{options:?}");
+    }
+}
+
+#[test]
+fn a_message_comes_once() {
+    let run = Launch::new(3).args(["-T", "0.5s"]).run();
+    run.expect(2);
+    assert_eq!(run.stderr.matches("-T 0.5").count(), 1, "{run}");
+}
+
+#[test]
+fn a_bad_line_of_hints_is_named() {
+    let scratch = Scratch::new();
+    let file = scratch.join("hints.txt");
+    fs::write(&file, "# fine\nall write scatter all cb_nodes 1\nall wriet scatter all cb_nodes 1\n").unwrap();
+    let run = Launch::new(1).args(SHORT).arg("--hints").arg(&file).into(&scratch).run();
+    run.expect(2).says(&["hints.txt", "line 3", "wriet", "rewrite"]);
+}
+
+#[test]
+fn the_launcher_of_another_mpi_is_refused() {
+    let (other, flags): (&str, &[&str]) = match launcher().mpi.as_str() {
+        "openmpi" => ("mpirun.mpich", &[]),
+        _ => ("mpirun.openmpi", &["--oversubscribe", "--bind-to", "none"]),
+    };
+    if !is_command(other) {
+        return skip(&format!("{other} is not installed: no launcher of another MPI to start the program with"));
+    }
+    let scratch = Scratch::new();
+    let words = [&[other], flags].concat();
+    let run = Launch::under(&words, 2).args(SHORT).into(&scratch).run();
+    run.expect(2).says(&["2 processes were started", "built with", "Start it with"]);
+    assert_eq!(run.stderr.matches("processes were started").count(), 1, "one message for all copies; {run}");
+    assert_eq!(scratch.list("disk"), [] as [&str; 0]);
+}
+
+#[test]
+fn the_help_names_every_command_and_exit_code() {
+    let help = Command::new(crate::support::PROGRAM).arg("--help").output().unwrap();
+    let text = String::from_utf8(help.stdout).unwrap();
+    for part in ["mpirun -n", "plan", "report", "info", "--backend", "130  interrupted"] {
+        assert!(text.contains(part), "{part}");
+    }
+}

@@ -1,0 +1,29 @@
+//! Table of contents of the tests that start the program as its users do.
+
+// Helpers of tests stand outside of `#[test]` functions, where clippy does not see that they are tests.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+#[path = "suite/architecture.rs"]
+mod architecture;
+#[path = "suite/backends.rs"]
+mod backends;
+#[path = "suite/faults.rs"]
+mod faults;
+#[path = "suite/full_disk.rs"]
+mod full_disk;
+#[path = "suite/inject.rs"]
+mod inject;
+#[path = "suite/matrix.rs"]
+mod matrix;
+#[path = "suite/offline.rs"]
+mod offline;
+#[path = "suite/options.rs"]
+mod options;
+#[path = "suite/signals.rs"]
+mod signals;
+#[path = "suite/space.rs"]
+mod space;
+#[path = "suite/support.rs"]
+mod support;
+#[path = "suite/usage.rs"]
+mod usage;
