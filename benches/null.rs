@@ -1,0 +1,69 @@
+//! What the harness itself costs: accesses of the null backend, and the data stamps. `benches/README.md` says how to
+//! read the figures.
+
+use beff_backends::{
+    driver, AccessKind, Batch, Direct, Direction, DriverOptions, OpenMode, OpenRequest, Pattern, Ring,
+};
+use beff_ffi::Comm;
+use beff_raw::engine::stamp::{Generation, Stream};
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{black_box, Bencher};
+
+/// 4096 times a prime, as in a run on a machine with 32 MiB of last-level cache.
+const PERIOD_BYTES: u64 = 4096 * 8209;
+/// Memory of a large call.
+const MIB: u64 = 1 << 20;
+
+fn main() {
+    divan::main();
+}
+
+/// One batch through the seam. `items/s` are accesses: its inverse is the time of one chunk.
+#[divan::bench(args = [
+    ("pattern 5: 1 kB chunks, 1 MB calls", 1024, 1024, 16),
+    ("pattern 7: 1 kB+8 chunks, 1 MB+8 kB calls", 1032, 1024, 16),
+    ("pattern 13: 1 kB chunks, one per call", 1024, 1, 16384),
+    ("pattern 15: 1 kB+8 chunks, one per call", 1032, 1, 16384),
+])]
+fn null_write(bencher: Bencher, (name, chunk_bytes, chunks_per_call, calls): (&str, u64, u64, u64)) {
+    let pattern = Pattern {
+        kind: AccessKind::Collective,
+        chunk_bytes,
+        chunks_per_call,
+        base_bytes: chunk_bytes,
+        stride_bytes: 4 * chunk_bytes,
+        origin_bytes: 0,
+        stream_bytes: 0,
+        max_calls: u64::MAX,
+    };
+    let own = Comm::own();
+    let request = OpenRequest { path: name.as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
+    let options = DriverOptions { direct: Direct::Off, queue_depth: 1, unique_open: false };
+    let row = driver("null").expect("the null driver is in the table");
+    let mut file = (row.make)(&options).open(&request).expect("the null driver opens nothing");
+    let mut ring = Ring::new(PERIOD_BYTES, 2 * MIB).expect("memory of the ring");
+    file.prepare(&pattern, Direction::Write, &mut ring, &[]).expect("a call fits the ring");
+    let mut first_call = 0;
+    bencher.counter(ItemsCount::new(calls * chunks_per_call)).bench_local(|| {
+        let moved = file.write(black_box(Batch { first_call, calls }), &ring);
+        first_call += calls;
+        moved
+    });
+}
+
+/// Laying a stream out, once per generation and access method, outside the clock.
+#[divan::bench]
+fn stamp_fill(bencher: Bencher) {
+    let stream = Stream::new(1, Generation::First, 0, PERIOD_BYTES);
+    let mut bytes = vec![0_u8; (PERIOD_BYTES + MIB) as usize];
+    bencher.counter(BytesCount::of_slice(&bytes)).bench_local(|| stream.fill(black_box(&mut bytes)));
+}
+
+/// Comparing what reads left in the ring, outside the clock.
+#[divan::bench]
+fn stamp_compare(bencher: Bencher) {
+    let stream = Stream::new(1, Generation::First, 0, PERIOD_BYTES);
+    let mut bytes = vec![0_u8; (PERIOD_BYTES + MIB) as usize];
+    stream.fill(&mut bytes);
+    bencher.counter(BytesCount::of_slice(&bytes)).bench_local(|| stream.compare(black_box(&bytes), 0));
+}
