@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# `make test`: format, lints, documentation, and every unit and integration test with every MPI found. The last line of
+# stdout is `N passed, N failed[, N skipped]`, summed over the MPIs; each format, lint and documentation run counts as one.
+# A test that cannot run here prints a line `SKIPPED: reason` and returns; it is counted as skipped and its reason shown.
+# Logs stay in target-<mpi>/<step>.log. STEP_LIMIT: seconds one step may take. THREADS: integration tests at a time.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+step_limit=${STEP_LIMIT:-1200}
+passed=0 failed=0 skipped=0
+
+# report NAME LOG SECONDS STATUS PASSED FAILED SKIPPED: one line, and on failure what is needed to act on it.
+report() {
+    passed=$((passed + $5)) failed=$((failed + $6)) skipped=$((skipped + $7))
+    printf '%-36s %4d passed %3d failed %3d skipped  (%d s)\n' "$1" "$5" "$6" "$7" "$3"
+    if [ "$6" -eq 0 ]; then return 0; fi
+    echo "---- $1: exit status $4, log $2"
+    local failures
+    failures=$(awk '/^failures:$/ { show = 1 } show; /^test result/ { show = 0 }' "$2")
+    if [ -n "$failures" ]; then
+        echo "$failures"
+        grep -E "process didn't exit successfully.*signal" "$2" || true
+    else
+        tail -n 60 "$2"
+    fi
+    echo "----"
+}
+
+# check NAME LOG CMD...: one command that passes or fails as a whole.
+check() {
+    local name=$1 log=$2 status=0 start=$SECONDS
+    shift 2
+    bounded "$step_limit" "$@" >"$log" 2>&1 || status=$?
+    report "$name" "$log" $((SECONDS - start)) "$status" $((status == 0)) $((status != 0)) 0
+}
+
+# tests NAME LOG ARGS...: cargo test; the counts are those of the test programs.
+tests() {
+    local name=$1 log=$2 status=0 start=$SECONDS ok bad ignored skips
+    shift 2
+    bounded "$step_limit" cargo test --locked --no-fail-fast "$@" -- --show-output >"$log" 2>&1 || status=$?
+    read -r ok bad ignored < <(awk '/^test result: / { p += $4; f += $6; i += $8 } END { print p + 0, f + 0, i + 0 }' "$log")
+    skips=$(grep -c '^SKIPPED: ' "$log" || true)
+    # A program that died of a signal reports no failed test: it is one. So is one that did not compile or finish in time.
+    bad=$((bad + $(grep -cE "process didn't exit successfully.*signal" "$log" || true)))
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+    report "$name" "$log" $((SECONDS - start)) "$status" $((ok - skips)) "$bad" $((ignored + skips))
+    awk '/^---- .* stdout ----$/ { test = $2 }
+         /^SKIPPED: /            { sub(/^SKIPPED: /, ""); print "  skipped " test ": " $0 }
+         /^test .* \.\.\. ignored/ { why = $0; if (!sub(/.*ignored, /, "", why)) why = "marked as ignored"
+                                   print "  skipped " $2 ": " why }' "$log"
+}
+
+# component NAME: clippy or rustfmt; their absence is a skip that is shown.
+component() {
+    cargo "$1" --version >/dev/null 2>&1 && return 0
+    skipped=$((skipped + 1))
+    echo "  skipped cargo $1: this Rust has none (rustup component add $2)"
+    return 1
+}
+
+# with_mpi NAME FIRST: everything that depends on the MPI; what does not runs with the first one only.
+with_mpi() {
+    local name=$1 first=$2 environment
+    environment=$("$root/scripts/env.sh" "$name") || exit 1
+    eval "$environment"
+    mkdir -p "$CARGO_TARGET_DIR"
+    local logs=$CARGO_TARGET_DIR label=${CARGO_TARGET_DIR##*/target-}
+    echo "== $label: $MPICC, $BEFF_MPIRUN"
+    if [ "$first" = yes ] && component fmt rustfmt; then check format "$logs/fmt.log" cargo fmt --all --check; fi
+    if component clippy clippy; then
+        check "$label: clippy" "$logs/clippy.log" cargo clippy --locked --workspace --all-targets -- -D warnings
+    fi
+    tests "$label: unit tests" "$logs/unit.log" --workspace --lib --bins
+    RUST_TEST_THREADS=${THREADS:-1} tests "$label: integration tests" "$logs/integration.log" --workspace --test '*'
+    if [ "$first" = yes ]; then
+        tests "$label: examples in the docs" "$logs/doctest.log" --workspace --doc
+        RUSTDOCFLAGS="-D warnings" check "$label: documentation" "$logs/doc.log" cargo doc --locked --workspace --no-deps
+    fi
+}
+
+cd "$root"
+mpis=$("$root/scripts/setup.sh" test)
+find_cargo
+export CARGO_TERM_COLOR=never RUST_BACKTRACE=${RUST_BACKTRACE:-1}
+
+# One after the other: a build keeps both cores busy by itself, and tests of two MPIs at a time would disturb each other.
+# Each in a subshell, so that no variable of one MPI reaches the next; the counts come back through a file.
+counts=$(mktemp)
+trap 'rm -f "$counts"' EXIT
+first=yes
+for name in $mpis; do
+    status=0
+    (
+        trap 'echo "$passed $failed $skipped" >>"$counts"' EXIT
+        with_mpi "$name" "$first"
+    ) || status=$?
+    if [ "$status" -eq 130 ]; then exit 130; fi # interrupted by the user
+    if [ "$status" -ne 0 ]; then
+        echo "---- $name: the tests could not be run (exit status $status, see above)"
+        echo "0 1 0" >>"$counts"
+    fi
+    first=no
+done
+read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$counts")
+if [ "$skipped" -gt 0 ]; then
+    echo "$passed passed, $failed failed, $skipped skipped"
+else
+    echo "$passed passed, $failed failed"
+fi
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
