@@ -40,10 +40,14 @@ pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
         return refuse(&message);
     }
     let outcome = configure(&world, args).and_then(|config| measure(&universe, &world, &config, args));
-    match outcome {
-        Err(error) if !world.is_root() => Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure }),
-        other => other,
-    }
+    outcome.or_else(|error| {
+        // Rank 0 speaks before any rank ends: some launchers kill the others, and their last words, at the first exit.
+        if world.is_root() {
+            complain(&format!("{error:#}"));
+        }
+        world.barrier()?;
+        Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
+    })
 }
 
 /// Rank 0 reads command line and hints file for all, so that every rank runs with the same configuration.
