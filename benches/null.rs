@@ -2,7 +2,7 @@
 //! read the figures.
 
 use beff_backends::{
-    driver, AccessKind, Batch, Direct, Direction, DriverOptions, OpenMode, OpenRequest, Pattern, Ring,
+    driver, AccessKind, Batch, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring,
 };
 use beff_ffi::Comm;
 use beff_raw::engine::stamp::{Generation, Stream};
@@ -33,19 +33,22 @@ fn null_write(bencher: Bencher, (name, chunk_bytes, chunks_per_call, calls): (&s
         base_bytes: chunk_bytes,
         stride_bytes: 4 * chunk_bytes,
         origin_bytes: 0,
+        rank: 0,
+        ranks: 1,
+        rank_distance_bytes: 0,
         stream_bytes: 0,
         max_calls: u64::MAX,
     };
     let own = Comm::own();
     let request = OpenRequest { path: name.as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
-    let options = DriverOptions { direct: Direct::Off, queue_depth: 1, unique_open: false };
+    let options = DriverOptions::default();
     let row = driver("null").expect("the null driver is in the table");
     let mut file = (row.make)(&options).open(&request).expect("the null driver opens nothing");
     let mut ring = Ring::new(PERIOD_BYTES, 2 * MIB).expect("memory of the ring");
     file.prepare(&pattern, Direction::Write, &mut ring, &[]).expect("a call fits the ring");
     let mut first_call = 0;
     bencher.counter(ItemsCount::new(calls * chunks_per_call)).bench_local(|| {
-        let moved = file.write(black_box(Batch { first_call, calls }), &ring);
+        let moved = file.write(black_box(Batch { first_call, calls }), &ring, &mut Latency::off());
         first_call += calls;
         moved
     });

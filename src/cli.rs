@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::config::{DirectPolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use crate::config::{
+    CachePolicy, CollectivePolicy, DirectPolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination,
+    Verify,
+};
 use values::{ReportFormat, Rewrite};
 
 /// Seed of the data when none is given: the day of the Euro-Par 2000 paper, so that two runs write the same bytes.
 pub const DEFAULT_SEED: u64 = 20_000_829;
-
-/// Operations in flight when none are given.
-pub const DEFAULT_DEPTH: u32 = 32;
 
 const MEASURED: &str = "What is measured";
 const PLACE: &str = "Where the files go";
@@ -146,15 +146,42 @@ pub struct RunArgs {
     /// to the MPI library (see --hints), null has no files: both refuse `required`
     #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = ACCESS)]
     pub direct: DirectPolicy,
-    /// Operations in flight at most, 1 to 4096 (uring) [default: 32]
+    /// Operations in flight at most, 1 to 4096 (uring) [default: found by a short calibration for each chunk size]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = ACCESS)]
     pub depth: Option<u32>,
+    /// Let a kernel thread submit (uring; costs a core)
+    #[arg(long, help_heading = ACCESS)]
+    pub sqpoll: bool,
+    /// What is done about the page cache, so that reads tell about the storage
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]
+    pub cache: CachePolicy,
+    /// Collective patterns of posix and uring, which have no collective calls. auto: each rank at its own offsets, or
+    /// two-phase where direct I/O would need sectors that ranks share; independent: never two-phase; two-phase: ranks
+    /// exchange their data, aggregators move aligned domains of the file
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
+    pub collective: CollectivePolicy,
+    /// Ranks that move data in a two-phase transfer [default: all ranks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = ACCESS)]
+    pub aggregators: Option<u64>,
+    /// Bytes one aggregator moves in one step of a two-phase transfer [default: 4M]
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = ACCESS)]
+    pub domain: Option<u64>,
+    /// How ranks exchange data in a two-phase transfer
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
+    pub exchange: ExchangePolicy,
     /// MPI-IO hints, one per line: partition, access, pattern type, chunk size, key, value (mpiio)
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     pub hints: Option<PathBuf>,
     /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The definition forbids it: it may delay every sync to the close
     #[arg(long, help_heading = ACCESS)]
     pub unique_open: bool,
+    /// Rounds into which each pattern is divided: the backends take turns round by round, and a write ends each round with
+    /// its sync; gives the intervals of the ratios [default: 8 with several backends, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = TRUST)]
+    pub rounds: Option<u32>,
+    /// Record the time of every call: median, 99 %, 99.9 % and largest
+    #[arg(long, help_heading = TRUST)]
+    pub latency: bool,
     /// How much of the data is compared: ring, what the last reads of each pattern left in memory; full, also every byte
     /// of every file, outside the measured time
     #[arg(long, value_enum, value_name = "DEPTH", default_value = "ring", help_heading = TRUST)]
@@ -179,6 +206,14 @@ impl Default for RunArgs {
             keep_files: false,
             direct: DirectPolicy::ByBackend,
             depth: None,
+            sqpoll: false,
+            cache: CachePolicy::Drop,
+            collective: CollectivePolicy::Auto,
+            aggregators: None,
+            domain: None,
+            exchange: ExchangePolicy::Auto,
+            rounds: None,
+            latency: false,
             hints: None,
             unique_open: false,
             verify: Verify::Ring,

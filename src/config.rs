@@ -79,6 +79,49 @@ impl DirectPolicy {
     }
 }
 
+/// What is done about the page cache, so that a read tells about the storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CachePolicy {
+    /// Cached pages are dropped before every rewrite and read pattern, outside the clock.
+    Drop,
+    /// Buffered transfers drop their pages themselves (RWF_DONTCACHE).
+    Dontcache,
+    /// Ranks read what a rank of another host has written.
+    RankShift,
+    /// Nothing. What a result without this field was measured with.
+    #[default]
+    Keep,
+}
+
+/// How the drivers without collective calls do collective patterns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CollectivePolicy {
+    /// Independent where no sector is shared between ranks or transfers are buffered, else two-phase.
+    #[default]
+    Auto,
+    /// Every rank at its own offsets.
+    Independent,
+    /// Exchange, then aligned domains.
+    TwoPhase,
+    /// Plain read-modify-write of shared sectors: loses data, for tests of the verification.
+    UnsafeReadModifyWrite,
+}
+
+/// How ranks exchange data in a two-phase transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExchangePolicy {
+    /// Shared memory where it can be, else messages.
+    #[default]
+    Auto,
+    /// Shared memory, or an error.
+    SharedMemory,
+    /// MPI messages.
+    Messages,
+}
+
 /// Deliberate damage to the files between writing and reading, to prove that it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -127,6 +170,11 @@ impl SpaceLimit {
     }
 }
 
+/// Results of before rounds existed.
+fn one_round() -> u32 {
+    1
+}
+
 /// Everything that decides what is measured and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
@@ -164,8 +212,33 @@ pub struct Config {
     pub verify: Verify,
     /// Direct I/O policy of the backends that can choose.
     pub direct: DirectPolicy,
-    /// Operations in flight at most (uring).
-    pub queue_depth: u32,
+    /// Operations in flight at most (uring); None: found by a short calibration, for each chunk size.
+    #[serde(default)]
+    pub queue_depth: Option<u32>,
+    /// Submissions by a kernel thread (uring).
+    #[serde(default)]
+    pub sqpoll: bool,
+    /// Page cache.
+    #[serde(default)]
+    pub cache: CachePolicy,
+    /// Collective patterns of posix and uring.
+    #[serde(default)]
+    pub collective: CollectivePolicy,
+    /// Ranks that move data in a two-phase transfer; None: all of the partition.
+    #[serde(default)]
+    pub aggregators: Option<u64>,
+    /// Bytes one aggregator moves in one step; None: the default of the drivers.
+    #[serde(default)]
+    pub domain_bytes: Option<u64>,
+    /// Exchange of two-phase transfers.
+    #[serde(default)]
+    pub exchange: ExchangePolicy,
+    /// Rounds into which each pattern is divided, so that several backends take turns within it; 1: one after the other.
+    #[serde(default = "one_round")]
+    pub rounds: u32,
+    /// The time of every call is recorded.
+    #[serde(default)]
+    pub latency: bool,
     /// MPI_MODE_UNIQUE_OPEN.
     pub unique_open: bool,
     /// Hint rules in file order; later ones win.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::{Component, Path};
 
 use crate::cli::values::Rewrite;
-use crate::cli::{IoArgs, MeasureArgs, PlanArgs, ReportArgs, RunArgs, DEFAULT_DEPTH};
+use crate::cli::{IoArgs, MeasureArgs, PlanArgs, ReportArgs, RunArgs};
 use crate::config::{Config, DirectPolicy, Partitions, Release, SpaceLimit};
 use crate::error::UsageError;
 use crate::plan::hints::{self, HintRule};
@@ -16,6 +16,9 @@ pub const SHORTEST_TIME_SECONDS: f64 = 1.0;
 
 /// Share of the free space that a run may take when nothing else is said, percent.
 pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
+
+/// Rounds of each pattern when several backends take turns and nothing else is said.
+pub const DEFAULT_ROUNDS: u32 = 8;
 
 /// What the command line must know of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +115,15 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         termination: measure.termination,
         verify: run.verify,
         direct: run.direct,
-        queue_depth: run.depth.unwrap_or(DEFAULT_DEPTH),
+        queue_depth: run.depth,
+        sqpoll: run.sqpoll,
+        cache: run.cache,
+        collective: run.collective,
+        aggregators: run.aggregators,
+        domain_bytes: run.domain,
+        exchange: run.exchange,
+        rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
+        latency: run.latency,
         unique_open: run.unique_open,
         hints: run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?,
         seed: run.seed,

@@ -35,7 +35,7 @@ fn refused(options: &str, parts: &[&str]) {
 fn defaults_depend_on_the_release() {
     let one = config("").unwrap();
     assert_eq!((one.partitions, one.full_rewrite), (Partitions::All, true));
-    assert_eq!((one.queue_depth, one.shared_pointer, one.space_limit), (32, true, SpaceLimit::Percent(80.0)));
+    assert_eq!((one.queue_depth, one.shared_pointer, one.space_limit), (None, true, SpaceLimit::Percent(80.0)));
     let old = config("--release 0.5").unwrap();
     assert_eq!((old.partitions, old.full_rewrite), (Partitions::All, true));
     let two = config("--release 2.1").unwrap();
@@ -67,7 +67,7 @@ fn options_without_effect_are_refused() {
     refused("--depth 8", &["--depth", "--backend mpiio", "uring"]);
     refused("--unique-open --backend posix,uring", &["--unique-open", "posix,uring", "mpiio"]);
     refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
-    assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, 8);
+    assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, Some(8));
     assert!(config("--unique-open").unwrap().unique_open);
 }
 

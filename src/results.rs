@@ -67,6 +67,9 @@ pub enum Ended {
 pub struct Intervals {
     /// File view, datatypes, registration.
     pub view_seconds: f64,
+    /// Making the file longer before a write that cannot do it itself (mmap).
+    #[serde(default)]
+    pub room_seconds: f64,
     /// The calls that move data.
     pub transfer_seconds: f64,
     /// Agreeing to go on or stop, waiting for slower ranks included.
@@ -79,7 +82,7 @@ impl Intervals {
     /// Sum of all parts.
     #[must_use]
     pub fn total_seconds(&self) -> f64 {
-        self.view_seconds + self.transfer_seconds + self.decide_seconds + self.sync_seconds
+        self.view_seconds + self.room_seconds + self.transfer_seconds + self.decide_seconds + self.sync_seconds
     }
 }
 
@@ -90,6 +93,98 @@ pub struct BatchRecord {
     pub calls: u64,
     /// Time of the slowest rank.
     pub seconds: f64,
+}
+
+/// One round of a pattern: batches, and for writes a sync, between the turns of other backends. What ratios of backends
+/// are compared by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoundRecord {
+    /// Calls per rank.
+    pub calls: u64,
+    /// Bytes of all ranks.
+    pub moved_bytes: u64,
+    /// Time of the slowest rank, all intervals.
+    pub seconds: f64,
+}
+
+/// Bytes a block device has moved while a pattern ran, for whomever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTraffic {
+    /// Name as in /proc/diskstats; with several hosts, `host:name`.
+    pub device: String,
+    /// Read from it.
+    pub read_bytes: u64,
+    /// Written to it.
+    pub written_bytes: u64,
+    /// Requests completed (reads, writes), after merging.
+    pub read_requests: u64,
+    /// Write requests completed.
+    pub write_requests: u64,
+}
+
+/// Where the bytes of a pattern went, as far as the kernel tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Devices below the path, from the one that is mounted to the one at the bottom (a loop device comes before the
+    /// disk with its backing file). Empty: not known.
+    pub devices: Vec<DeviceTraffic>,
+    /// Why nothing is known about devices, e.g. a network file system.
+    pub devices_unknown: Option<String>,
+    /// Bytes of the pattern's range of the file(s) in the page cache before the pattern; None: not known.
+    pub resident_before_bytes: Option<u64>,
+    /// The same after it.
+    pub resident_after_bytes: Option<u64>,
+    /// Bytes of that range that exist in the file(s).
+    pub range_bytes: u64,
+    /// How residency was found: `cachestat`, `mincore`, or why it is not known or not to be trusted.
+    pub residency_by: String,
+}
+
+/// Times of the calls of a pattern, all ranks, with `--latency`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyRecord {
+    /// What was timed: `call`, or `operation` where a backend overlaps the chunks of calls.
+    pub of: String,
+    /// How many.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99 of 100 were not slower.
+    pub p99_ns: u64,
+    /// 999 of 1000.
+    pub p999_ns: u64,
+    /// The slowest.
+    pub max_ns: u64,
+}
+
+/// One depth tried in the calibration of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DepthTrial {
+    /// Operations in flight at most.
+    pub depth: u32,
+    /// Completions waited for in one call.
+    pub wait_for: u32,
+    /// Bytes of all ranks.
+    pub bytes: u64,
+    /// Slowest rank.
+    pub seconds: f64,
+}
+
+/// Calibration of the queue for one direction and chunk size (uring).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TuningRecord {
+    /// Backend name.
+    pub backend: String,
+    /// Write or read.
+    pub access: Access,
+    /// Chunk size it holds for (and above, up to the next).
+    pub chunk_bytes: u64,
+    /// All that was tried.
+    pub trials: Vec<DepthTrial>,
+    /// Depth chosen.
+    pub depth: u32,
+    /// Completions waited for in one call.
+    pub wait_for: u32,
 }
 
 /// Outcome of the comparison of what was read with what was written.
@@ -137,6 +232,9 @@ pub struct PatternRecord {
     pub decision_cost_seconds: f64,
     /// The batches in order.
     pub batches: Vec<BatchRecord>,
+    /// The rounds in order; their times and bytes add up to the pattern's.
+    #[serde(default)]
+    pub rounds: Vec<RoundRecord>,
     /// Why it ended.
     pub ended: Ended,
     /// Ring check of reads.
@@ -153,6 +251,12 @@ pub struct PatternRecord {
     pub storage_read_bytes: Option<u64>,
     /// Bytes the ranks caused to be sent to storage (/proc/self/io).
     pub storage_written_bytes: Option<u64>,
+    /// Devices and page cache.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// Times of single calls.
+    #[serde(default)]
+    pub latency: Option<LatencyRecord>,
     /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
     pub allocations_in_clock: u64,
 }
@@ -226,6 +330,9 @@ pub struct HarnessCost {
     pub decision_ns: f64,
     /// One access of the null backend with 1 kB chunks.
     pub null_access_ns: f64,
+    /// Recording the time of one call with `--latency`; 0: not measured.
+    #[serde(default)]
+    pub latency_record_ns: f64,
 }
 
 /// Write rate seen before the run with a small file of its own, to predict the sync of the first patterns.

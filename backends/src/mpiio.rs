@@ -10,7 +10,8 @@ use beff_ffi::{FileType, Info, MpiError, MpiFile, Open, TransferType};
 
 use crate::error::{BackendError, Cause, Result};
 use crate::{
-    AccessKind, Batch, Direction, Driver, DriverOptions, InForce, OpenFile, OpenMode, OpenRequest, Pattern, Ring,
+    AccessKind, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
+    Ring,
 };
 
 /// The driver; see the module.
@@ -193,7 +194,7 @@ impl OpenFile for MpiIoFile {
         self.file.hints().map_err(|e| mpi_error("MPI_File_get_info", &self.path, None, &e))
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring) -> Result<u64> {
+    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
         let Prepared { pattern, what, .. } = self.prepared()?;
         let call: WriteCall = match pattern.kind {
             AccessKind::Independent => MpiFile::write,
@@ -204,14 +205,17 @@ impl OpenFile for MpiIoFile {
         let mut outcome = Outcome { path: &self.path, operation, pattern, writes: true, moved_bytes: 0, error: None };
         for n in batch.first_call..batch.first_call + batch.calls {
             let data = ring.window(pattern.stream_position(n), what.bytes() as usize);
-            if !outcome.take(n, call(&self.file, data, what)) {
+            let mark = latency.begin();
+            let result = call(&self.file, data, what);
+            latency.end(mark);
+            if !outcome.take(n, result) {
                 break;
             }
         }
         outcome.finish()
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring) -> Result<u64> {
+    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
         let Prepared { pattern, what, .. } = self.prepared()?;
         let call: ReadCall = match pattern.kind {
             AccessKind::Independent => MpiFile::read,
@@ -222,7 +226,10 @@ impl OpenFile for MpiIoFile {
         let mut outcome = Outcome { path: &self.path, operation, pattern, writes: false, moved_bytes: 0, error: None };
         for n in batch.first_call..batch.first_call + batch.calls {
             let data = ring.window_mut(pattern.stream_position(n), what.bytes() as usize);
-            if !outcome.take(n, call(&self.file, data, what)) {
+            let mark = latency.begin();
+            let result = call(&self.file, data, what);
+            latency.end(mark);
+            if !outcome.take(n, result) {
                 break;
             }
         }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use crate::walk::{batch_bytes, check_fits, Walk};
-use crate::{Batch, Direction, Driver, InForce, OpenFile, OpenRequest, Pattern, Result, Ring};
+use crate::{Batch, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring};
 
 /// Driver that touches neither file nor memory; no file is created.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,9 +28,19 @@ impl NullFile {
         Self { path: path.into(), pattern: None }
     }
 
-    fn walk(&self, operation: &'static str, batch: Batch, ring: &Ring) -> Result<u64> {
+    fn walk(&self, operation: &'static str, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
         let pattern = self.pattern.as_ref().ok_or_else(|| crate::direct::not_prepared(operation, &self.path))?;
         let base = ring.bytes().as_ptr();
+        if latency.is_on() {
+            for call in batch.first_call..batch.first_call + batch.calls {
+                let mark = latency.begin();
+                for (offset, index) in Walk::new(pattern, Batch { first_call: call, calls: 1 }, ring, &self.path)? {
+                    black_box((base.wrapping_add(index), offset));
+                }
+                latency.end(mark);
+            }
+            return Ok(batch_bytes(pattern, batch));
+        }
         for (offset, index) in Walk::new(pattern, batch, ring, &self.path)? {
             black_box((base.wrapping_add(index), offset));
         }
@@ -58,12 +68,12 @@ impl OpenFile for NullFile {
         })
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring) -> Result<u64> {
-        self.walk("null write", batch, ring)
+    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        self.walk("null write", batch, ring, latency)
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring) -> Result<u64> {
-        self.walk("null read", batch, ring)
+    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+        self.walk("null read", batch, ring, latency)
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -89,11 +99,11 @@ mod tests {
         ring.bytes_mut().fill(0xa5);
         let p = pattern(1032, 3, 100);
         let batch = Batch { first_call: 2, calls: 98 };
-        assert!(file.write(batch, &ring).unwrap_err().text.contains("prepare"));
+        assert!(file.write(batch, &ring, &mut Latency::off()).unwrap_err().text.contains("prepare"));
         let in_force = file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
         assert_eq!(in_force.direct, None);
-        assert_eq!(file.write(batch, &ring).unwrap(), 98 * 3 * 1032);
-        assert_eq!(file.read(batch, &mut ring).unwrap(), 98 * 3 * 1032);
+        assert_eq!(file.write(batch, &ring, &mut Latency::off()).unwrap(), 98 * 3 * 1032);
+        assert_eq!(file.read(batch, &mut ring, &mut Latency::off()).unwrap(), 98 * 3 * 1032);
         assert!(ring.bytes().iter().all(|&b| b == 0xa5));
         file.sync().unwrap();
         Box::new(file).close().unwrap();

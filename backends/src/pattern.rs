@@ -37,6 +37,12 @@ pub struct Pattern {
     pub stride_bytes: u64,
     /// File offset where the pattern begins for all ranks together (the displacement of a shared view).
     pub origin_bytes: u64,
+    /// Whose part this is, below `ranks`. Differs from the rank in the communicator when ranks read each other's data.
+    pub rank: u64,
+    /// Ranks with a part in this file; 1 for a private file.
+    pub ranks: u64,
+    /// Distance from one rank's first chunk to the next rank's; 0 for a private file.
+    pub rank_distance_bytes: u64,
     /// Position of the first byte in this rank's stream through the file; decides the window of the ring.
     pub stream_bytes: u64,
     /// Calls that may ever be asked for; no batch goes beyond.
@@ -62,6 +68,31 @@ impl Pattern {
     #[inline]
     pub fn stream_position(&self, call: u64) -> u64 {
         self.stream_bytes + call * self.call_bytes()
+    }
+
+    /// The part of another rank in the same pattern.
+    ///
+    /// # Panics
+    /// Never for `rank` below [`Pattern::ranks`]: their offsets were checked when the pattern was made.
+    #[must_use]
+    pub fn of_rank(&self, rank: u64) -> Self {
+        let first = self.base_bytes - self.rank * self.rank_distance_bytes;
+        Self { rank, base_bytes: first + rank * self.rank_distance_bytes, ..*self }
+    }
+
+    /// True if no block of `align_bytes` holds bytes of two ranks: the file is private, or each rank has one contiguous
+    /// range and these begin at aligned offsets, or everything is aligned.
+    #[must_use]
+    pub fn is_private(&self, align_bytes: u64) -> bool {
+        if self.ranks <= 1 {
+            return true;
+        }
+        if self.is_contiguous() {
+            let first = self.base_bytes - self.rank * self.rank_distance_bytes;
+            // Segments: their beginning lies `stream_bytes` before the pattern.
+            return self.rank_distance_bytes % align_bytes == 0 && first == self.stream_bytes;
+        }
+        self.is_aligned(align_bytes) && self.rank_distance_bytes % align_bytes == 0
     }
 
     /// True if the chunks of this rank follow each other without a gap.

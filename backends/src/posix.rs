@@ -5,10 +5,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::direct::{in_force, not_prepared, FdPair, Route};
+use crate::latency::Mark;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, OpenFile, OpenRequest, Pattern, Result,
-    Ring,
+    BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
+    Result, Ring,
 };
 
 /// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank on its own.
@@ -88,24 +89,28 @@ impl OpenFile for PosixFile {
         Ok(told)
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring) -> Result<u64> {
+    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
         let (pattern, route, file) = self.prepared("pwrite")?;
         let len = pattern.chunk_bytes as usize;
+        let mut timer = CallTimer::new(latency, pattern.chunks_per_call);
         for (offset, index) in Walk::new(pattern, batch, ring, &self.files.path)? {
             let chunk = &ring.bytes()[index..index + len];
             transfer(len, route, |got| file.write_at(&chunk[got..], offset + got as u64))
                 .map_err(|(got, error)| self.chunk_error("pwrite", offset, len, got, error.as_ref()))?;
+            timer.chunk_done();
         }
         Ok(batch_bytes(pattern, batch))
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring) -> Result<u64> {
+    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
         let (pattern, route, file) = self.prepared("pread")?;
         let len = pattern.chunk_bytes as usize;
+        let mut timer = CallTimer::new(latency, pattern.chunks_per_call);
         for (offset, index) in Walk::new(pattern, batch, ring, &self.files.path)? {
             let chunk = &mut ring.bytes_mut()[index..index + len];
             transfer(len, route, |got| file.read_at(&mut chunk[got..], offset + got as u64))
                 .map_err(|(got, error)| self.chunk_error("pread", offset, len, got, error.as_ref()))?;
+            timer.chunk_done();
         }
         Ok(batch_bytes(pattern, batch))
     }
@@ -116,6 +121,31 @@ impl OpenFile for PosixFile {
 
     fn close(self: Box<Self>) -> Result<()> {
         self.files.close()
+    }
+}
+
+/// Times the calls of a batch, chunk after chunk.
+struct CallTimer<'a> {
+    latency: &'a mut Latency,
+    chunks_per_call: u64,
+    left: u64,
+    mark: Mark,
+}
+
+impl<'a> CallTimer<'a> {
+    fn new(latency: &'a mut Latency, chunks_per_call: u64) -> Self {
+        let mark = latency.begin();
+        Self { latency, chunks_per_call, left: chunks_per_call, mark }
+    }
+
+    #[inline]
+    fn chunk_done(&mut self) {
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.chunks_per_call;
+            self.latency.end(self.mark);
+            self.mark = self.latency.begin();
+        }
     }
 }
 
@@ -187,9 +217,9 @@ mod tests {
         let mut ring = Ring::new(4096, 4096).unwrap();
         let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 4) };
         let batch = Batch { first_call: 0, calls: 4 };
-        assert!(file.write(batch, &ring).unwrap_err().text.contains("prepare"));
+        assert!(file.write(batch, &ring, &mut Latency::off()).unwrap_err().text.contains("prepare"));
         file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-        let error = file.write(batch, &ring).unwrap_err();
+        let error = file.write(batch, &ring, &mut Latency::off()).unwrap_err();
         assert_eq!((error.operation, error.cause, error.offset_bytes), ("pwrite", Cause::NoSpace, Some(8192)));
     }
 }

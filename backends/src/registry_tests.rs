@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{fill, open_alone, pattern, scratch};
-use crate::{Batch, Direct, Direction, OpenMode, Ring};
+use crate::{Batch, Direct, Direction, Latency, OpenMode, Ring};
 use std::collections::BTreeSet;
 
 const CALLS: Batch = Batch { first_call: 0, calls: 9 };
@@ -29,7 +29,7 @@ fn summaries_are_one_short_line_and_capabilities_agree() {
 
 #[test]
 fn every_driver_is_made() {
-    let options = DriverOptions { direct: Direct::Auto, queue_depth: 4, unique_open: false };
+    let options = DriverOptions { direct: Direct::Auto, queue_depth: 4, ..DriverOptions::default() };
     for row in drivers() {
         let _driver: Box<dyn Driver> = (row.make)(&options);
     }
@@ -55,11 +55,11 @@ fn every_driver_without_mpi_writes_and_reads_through_the_seam() {
             let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
             assert!(!told.strategy.is_empty());
             assert_eq!(told.direct.is_some(), row.can_direct, "{}", row.name);
-            assert_eq!(file.write(CALLS, &ring).unwrap(), 9 * p.call_bytes(), "{}", row.name);
+            assert_eq!(file.write(CALLS, &ring, &mut Latency::off()).unwrap(), 9 * p.call_bytes(), "{}", row.name);
             file.sync().unwrap();
             ring.bytes_mut().fill(0);
             file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-            assert_eq!(file.read(CALLS, &mut ring).unwrap(), 9 * p.call_bytes(), "{}", row.name);
+            assert_eq!(file.read(CALLS, &mut ring, &mut Latency::off()).unwrap(), 9 * p.call_bytes(), "{}", row.name);
             file.close().unwrap();
             assert_eq!(path.exists(), row.uses_space, "{}", row.name);
             // Nine windows begin at every page of the period and end at most one page behind it.

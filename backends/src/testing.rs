@@ -28,6 +28,9 @@ pub(crate) fn pattern(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) ->
         base_bytes: 0,
         stride_bytes: chunk_bytes,
         origin_bytes: 0,
+        rank: 0,
+        ranks: 1,
+        rank_distance_bytes: 0,
         stream_bytes: 0,
         max_calls,
     }

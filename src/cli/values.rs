@@ -3,7 +3,10 @@
 use clap::builder::PossibleValue;
 use clap::ValueEnum;
 
-use crate::config::{DirectPolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use crate::config::{
+    CachePolicy, CollectivePolicy, DirectPolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination,
+    Verify,
+};
 use crate::units;
 
 /// Types that are rewritten.
@@ -67,6 +70,32 @@ words! { DirectPolicy:
     Required = "required", "a pattern that cannot be direct is not run";
     Auto = "auto", "direct where the alignment allows it";
     Off = "off", "always through the page cache";
+}
+words! { CachePolicy:
+    Drop = "drop", "cached pages are dropped before every rewrite and read, outside the clock";
+    Dontcache = "dontcache", "buffered transfers drop their pages themselves (RWF_DONTCACHE; posix, uring)";
+    RankShift = "rank-shift", "ranks read what a rank of another host has written";
+    Keep = "keep", "nothing: reads may come from memory";
+}
+/// Written out because one word is for tests alone.
+impl ValueEnum for CollectivePolicy {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Auto, Self::Independent, Self::TwoPhase, Self::UnsafeReadModifyWrite]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Auto => PossibleValue::new("auto").help("two-phase where sectors are shared, else independent"),
+            Self::Independent => PossibleValue::new("independent").help("every rank at its own offsets"),
+            Self::TwoPhase => PossibleValue::new("two-phase").help("exchange, then aligned domains"),
+            Self::UnsafeReadModifyWrite => PossibleValue::new("unsafe-read-modify-write").hide(true),
+        })
+    }
+}
+words! { ExchangePolicy:
+    Auto = "auto", "shared memory where it can be, else messages";
+    SharedMemory = "shared-memory", "aggregators copy out of their neighbours' memory";
+    Messages = "messages", "MPI messages";
 }
 words! { Inject:
     Flip = "flip", "one bit of one word is turned over";

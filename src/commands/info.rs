@@ -5,7 +5,7 @@ use std::fmt::Write;
 use beff_backends::{drivers, DriverOptions, DriverRow, OpenMode, OpenRequest};
 use beff_ffi::Comm;
 
-use crate::cli::{InfoArgs, DEFAULT_DEPTH};
+use crate::cli::InfoArgs;
 use crate::commands::publish;
 use crate::engine::harness;
 use crate::error::{Exit, UsageError};
@@ -79,7 +79,7 @@ fn storage_lines(text: &mut String, s: &StorageRecord) -> anyhow::Result<()> {
 }
 
 fn options() -> DriverOptions {
-    DriverOptions { direct: beff_backends::Direct::Off, queue_depth: DEFAULT_DEPTH, unique_open: false }
+    DriverOptions::default()
 }
 
 fn backends(text: &mut String, args: &InfoArgs, storage: &StorageRecord) -> anyhow::Result<()> {

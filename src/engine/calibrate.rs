@@ -59,6 +59,9 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
         base_bytes: 0,
         stride_bytes: CALL_BYTES,
         origin_bytes: 0,
+        rank: 0,
+        ranks: 1,
+        rank_distance_bytes: 0,
         stream_bytes: 0,
         max_calls: by_space.clamp(1, MAX_CALLS),
     };

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use beff_backends::{AccessKind, BackendError, Batch, Direction, InForce, OpenFile, Pattern, Ring};
+use beff_backends::{AccessKind, BackendError, Batch, Direction, InForce, Latency, OpenFile, Pattern, Ring};
 use beff_ffi::{alloc, Comm, MpiError};
 
 use crate::config::Termination;
@@ -22,11 +22,16 @@ const BATCHES_KEPT: usize = 4096;
 pub struct Notes {
     decide_seconds: Vec<f64>,
     batches: Vec<BatchRecord>,
+    latency: Latency,
 }
 
 impl Default for Notes {
     fn default() -> Self {
-        Self { decide_seconds: Vec::with_capacity(DECISIONS_KEPT), batches: Vec::with_capacity(BATCHES_KEPT) }
+        Self {
+            decide_seconds: Vec::with_capacity(DECISIONS_KEPT),
+            batches: Vec::with_capacity(BATCHES_KEPT),
+            latency: Latency::off(),
+        }
     }
 }
 
@@ -119,8 +124,8 @@ impl Loop<'_> {
         let batch = Batch { first_call: self.progress.calls, calls };
         let begin = Instant::now();
         let result = match self.task.direction {
-            Direction::Write => file.write(batch, ring),
-            Direction::Read => file.read(batch, ring),
+            Direction::Write => file.write(batch, ring, &mut self.notes.latency),
+            Direction::Read => file.read(batch, ring, &mut self.notes.latency),
         };
         let seconds = begin.elapsed().as_secs_f64();
         match result {
@@ -327,13 +332,14 @@ fn finish(comm: &Comm, notes: &mut Notes, mut m: Measured) -> Result<Measured, M
     let mut root = [if total >= slowest[0] { comm.rank() } else { u64::MAX }];
     comm.min_u64(&mut root)?;
     let i = m.intervals;
-    let mut parts = [i.view_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
+    let mut parts = [i.view_seconds, i.room_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
     comm.bcast_f64(&mut parts, root[0])?;
     m.intervals = Intervals {
         view_seconds: parts[0],
-        transfer_seconds: parts[1],
-        decide_seconds: parts[2],
-        sync_seconds: parts[3],
+        room_seconds: parts[1],
+        transfer_seconds: parts[2],
+        decide_seconds: parts[3],
+        sync_seconds: parts[4],
     };
 
     // The rank that arrives last at a decision waits for nobody: its time is the decision's own cost.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beff_backends::{
-    driver, AccessKind, Batch, Direct, Direction, DriverOptions, OpenMode, OpenRequest, Pattern, Ring,
+    driver, AccessKind, Batch, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -24,6 +24,7 @@ pub fn measure(comm: &Comm) -> Result<HarnessCost, MpiError> {
         barrier_ns: median_ns(comm, || comm.barrier())?,
         decision_ns: median_ns(comm, || comm.max_f64(&mut [1.0; 4]))?,
         null_access_ns: null_access_ns(),
+        latency_record_ns: 0.0,
     })
 }
 
@@ -69,7 +70,7 @@ fn median_ns(comm: &Comm, mut call: impl FnMut() -> Result<(), MpiError>) -> Res
 /// One access of 1 kB through the null backend: the arithmetic of offsets and windows, and the seam; 0 if it cannot run.
 #[must_use]
 pub fn null_access_ns() -> f64 {
-    let options = DriverOptions { direct: Direct::Off, queue_depth: 1, unique_open: false };
+    let options = DriverOptions::default();
     const CHUNK: u64 = 1024;
     const CHUNKS_PER_CALL: u64 = 1024;
     const CALLS: u64 = 256;
@@ -80,6 +81,9 @@ pub fn null_access_ns() -> f64 {
         base_bytes: CHUNK,
         stride_bytes: 4 * CHUNK,
         origin_bytes: 0,
+        rank: 0,
+        ranks: 1,
+        rank_distance_bytes: 0,
         stream_bytes: 0,
         max_calls: u64::MAX,
     };
@@ -98,7 +102,7 @@ pub fn null_access_ns() -> f64 {
     let mut best = f64::INFINITY;
     for round in 0..20 {
         let begin = Instant::now();
-        let moved = file.write(Batch { first_call: round * CALLS, calls: CALLS }, &ring);
+        let moved = file.write(Batch { first_call: round * CALLS, calls: CALLS }, &ring, &mut Latency::off());
         let ns = begin.elapsed().as_nanos() as f64;
         if moved.is_ok() {
             best = best.min(ns / (CALLS * CHUNKS_PER_CALL) as f64);

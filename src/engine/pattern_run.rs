@@ -16,7 +16,9 @@ use crate::plan::patterns::PatternSpec;
 use crate::plan::run::repeats_counts;
 use crate::plan::schedule::pattern_seconds;
 use crate::plan::segments::Segment;
-use crate::results::{Access, Ended, ErrorRecord, Intervals, JournalLine, Outcome, PatternRecord, Verification};
+use crate::results::{
+    Access, Ended, ErrorRecord, Evidence, Intervals, JournalLine, Outcome, PatternRecord, Verification,
+};
 use crate::units::mb_per_second;
 
 /// Part of the scheduled time that a pattern keeps however late the run is.
@@ -282,6 +284,7 @@ fn record(
         decisions: 0,
         decision_cost_seconds: 0.0,
         batches: Vec::new(),
+        rounds: Vec::new(),
         ended: Ended::Count,
         verification,
         strategy: String::new(),
@@ -290,6 +293,8 @@ fn record(
         hints_requested: p.hints,
         storage_read_bytes: None,
         storage_written_bytes: None,
+        evidence: Evidence::default(),
+        latency: None,
         allocations_in_clock: 0,
     };
     match ran {

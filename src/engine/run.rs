@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use beff_backends::{driver, Direct, Driver, DriverOptions, Ring};
+use beff_backends::{driver, Collective, Direct, Driver, DriverOptions, Exchange, Ring, DEFAULT_DOMAIN_BYTES};
 use beff_ffi::{Comm, MpiError};
 
-use crate::config::{Config, DirectPolicy, Verify};
+use crate::config::{CachePolicy, CollectivePolicy, Config, DirectPolicy, ExchangePolicy, Verify};
 use crate::engine::batching::SyncModel;
 use crate::engine::calibrate::calibrate;
 use crate::engine::clocked::Notes;
@@ -300,7 +300,23 @@ fn driver_options(config: &Config, backend: &str) -> DriverOptions {
             DirectPolicy::Auto => Direct::Auto,
             DirectPolicy::Off | DirectPolicy::ByBackend => Direct::Off,
         },
-        queue_depth: config.queue_depth,
+        queue_depth: config.queue_depth.unwrap_or(DriverOptions::default().queue_depth),
+        tuned: Vec::new(),
+        sqpoll: config.sqpoll,
+        dont_cache: config.cache == CachePolicy::Dontcache,
+        collective: match config.collective {
+            CollectivePolicy::Auto => Collective::Auto,
+            CollectivePolicy::Independent => Collective::Independent,
+            CollectivePolicy::TwoPhase => Collective::TwoPhase,
+            CollectivePolicy::UnsafeReadModifyWrite => Collective::UnsafeReadModifyWrite,
+        },
+        aggregators: config.aggregators,
+        domain_bytes: config.domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES),
+        exchange: match config.exchange {
+            ExchangePolicy::Auto => Exchange::Auto,
+            ExchangePolicy::SharedMemory => Exchange::SharedMemory,
+            ExchangePolicy::Messages => Exchange::Messages,
+        },
         unique_open: config.unique_open,
     }
 }

@@ -55,6 +55,9 @@ pub fn place(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -
         base_bytes: narrow(base(rank))?,
         stride_bytes: narrow(stride)?,
         origin_bytes: narrow(origin)?,
+        rank: if spec.pattern_type == 2 { 0 } else { p.rank },
+        ranks: if spec.pattern_type == 2 { 1 } else { p.ranks },
+        rank_distance_bytes: narrow(rank_distance)?,
         stream_bytes,
         max_calls,
     })

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Calibration, CorruptionRecord, Ending, ErrorRecord, HarnessCost, Manifest, Outcome, PartitionRecord, PatternRecord,
-    TypeRecord, Warning, SCHEMA_VERSION,
+    TuningRecord, TypeRecord, Warning, SCHEMA_VERSION,
 };
 use crate::config::Config;
 
@@ -23,6 +23,9 @@ pub struct RunResult {
     pub partitions: Vec<PartitionRecord>,
     /// Calibrations, one per backend.
     pub calibrations: Vec<Calibration>,
+    /// Calibrations of the queue (uring).
+    #[serde(default)]
+    pub tunings: Vec<TuningRecord>,
     /// Patterns in order of measurement.
     pub patterns: Vec<PatternRecord>,
     /// Types in order of measurement.
@@ -56,6 +59,8 @@ pub enum JournalLine {
     },
     /// A calibration.
     Calibration(Calibration),
+    /// A calibration of the queue.
+    Tuning(TuningRecord),
     /// A pattern that ended.
     Pattern(Box<PatternRecord>),
     /// A type that ended.
@@ -81,6 +86,7 @@ impl RunResult {
             harness,
             partitions,
             calibrations: Vec::new(),
+            tunings: Vec::new(),
             patterns: Vec::new(),
             types: Vec::new(),
             corruptions: Vec::new(),
@@ -115,6 +121,7 @@ impl RunResult {
         match line {
             JournalLine::Start { .. } => {}
             JournalLine::Calibration(c) => self.calibrations.push(c),
+            JournalLine::Tuning(t) => self.tunings.push(t),
             JournalLine::Pattern(p) => self.patterns.push(*p),
             JournalLine::Type(t) => self.types.push(t),
             JournalLine::Corruption(c) => self.corruptions.push(c),

@@ -15,8 +15,8 @@ use crate::direct::{in_force, not_prepared, FdPair, Route};
 use crate::error::Cause;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    direct, BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, OpenFile, OpenRequest, Pattern,
-    Result, Ring,
+    direct, BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest,
+    Pattern, Result, Ring,
 };
 use pump::{Failure, Job, Pump};
 use setup::Queue;
@@ -82,7 +82,14 @@ impl UringFile {
         Ok(Self { queue, pump, files, prepared: None })
     }
 
-    fn run(&mut self, direction: Direction, batch: Batch, ring: &Ring, base: *mut u8) -> Result<u64> {
+    fn run(
+        &mut self,
+        direction: Direction,
+        batch: Batch,
+        ring: &Ring,
+        base: *mut u8,
+        latency: &mut Latency,
+    ) -> Result<u64> {
         let operation = operation(direction);
         let path = &self.files.path;
         let prepared = self.prepared.as_ref().ok_or_else(|| not_prepared(operation, path))?;
@@ -108,7 +115,7 @@ impl UringFile {
         // SAFETY: `base` is the start of the memory of `ring`, which the caller has borrowed for the whole batch, for
         // reads exclusively (`write` and `read` below); `Walk::new` has checked that every window of the pattern ends
         // inside of it; and if the queue has registered memory, `ring_id` says it is this ring's.
-        let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk) };
+        let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency) };
         outcome.map_err(|failure| self.report(operation, &failure))?;
         Ok(batch_bytes(&prepared.pattern, batch))
     }
@@ -156,15 +163,15 @@ impl OpenFile for UringFile {
         Ok(InForce { strategy, ..told })
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring) -> Result<u64> {
+    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
         // Only ever read through: the kernel takes bytes out of the memory of a write.
         let base = ring.bytes().as_ptr().cast_mut();
-        self.run(Direction::Write, batch, ring, base)
+        self.run(Direction::Write, batch, ring, base, latency)
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring) -> Result<u64> {
+    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
         let base = ring.bytes_mut().as_mut_ptr();
-        self.run(Direction::Read, batch, ring, base)
+        self.run(Direction::Read, batch, ring, base, latency)
     }
 
     fn sync(&mut self) -> Result<()> {

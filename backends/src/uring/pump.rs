@@ -7,8 +7,9 @@ use io_uring::{opcode, squeue, types::Fixed};
 use super::flight::Flight;
 use super::setup::{Memory, Queue};
 use crate::direct::Route;
+use crate::latency::Mark;
 use crate::walk::Walk;
-use crate::Direction;
+use crate::{Direction, Latency};
 
 /// What is the same for all operations of a batch.
 pub(super) struct Job<'a> {
@@ -59,6 +60,8 @@ struct Slot {
     left: u64,
     /// Number of the chunk in its batch.
     number: u64,
+    /// When it was begun.
+    mark: Mark,
 }
 
 /// The table of the chunks in flight, made once per file.
@@ -94,7 +97,13 @@ impl Pump {
     /// # Safety
     /// `job.base` is valid for `index + job.chunk_bytes` bytes of every index that `walk` yields, and, for a read, not
     /// otherwise used, until this returns; if memory is registered, it is this memory.
-    pub(super) unsafe fn run(&mut self, queue: &mut Queue, job: &Job<'_>, walk: Walk) -> Result<(), Failure> {
+    pub(super) unsafe fn run(
+        &mut self,
+        queue: &mut Queue,
+        job: &Job<'_>,
+        walk: Walk,
+        latency: &mut Latency,
+    ) -> Result<(), Failure> {
         if queue.abandoned {
             return Err(Failure::Abandoned);
         }
@@ -108,7 +117,7 @@ impl Pump {
         let mut flight = Flight::new(queue);
         loop {
             // SAFETY: the caller's promise, which holds until this function returns, after `flight` is dropped.
-            unsafe { self.fill(&mut flight, &mut stream, job, &shape) };
+            unsafe { self.fill(&mut flight, &mut stream, job, &shape, latency) };
             let in_flight = flight.in_flight();
             if in_flight == 0 {
                 break;
@@ -117,7 +126,7 @@ impl Pump {
             let want = if stream.is_done() { in_flight } else { shape.want.min(in_flight) };
             flight.submit_and_wait(want).map_err(Failure::Enter)?;
             while let Some((slot, result)) = flight.next_completion() {
-                self.complete(slot as usize, result, job, &mut stream);
+                self.complete(slot as usize, result, job, &mut stream, latency);
             }
         }
         match stream.failure {
@@ -131,7 +140,14 @@ impl Pump {
     /// # Safety
     /// As for [`Pump::run`], until `flight` is dropped.
     #[inline]
-    unsafe fn fill(&mut self, flight: &mut Flight<'_>, stream: &mut Stream, job: &Job<'_>, shape: &Shape) {
+    unsafe fn fill(
+        &mut self,
+        flight: &mut Flight<'_>,
+        stream: &mut Stream,
+        job: &Job<'_>,
+        shape: &Shape,
+        latency: &Latency,
+    ) {
         while let Some(slot) = self.again.pop() {
             // SAFETY: the slot holds the rest of a chunk of the walk.
             unsafe { flight.push(&shape.entry(&self.slots[slot as usize], slot, job)) };
@@ -147,7 +163,7 @@ impl Pump {
                 return;
             };
             self.free.pop();
-            let chunk = Slot { offset, index, left: job.chunk_bytes, number: stream.begun };
+            let chunk = Slot { offset, index, left: job.chunk_bytes, number: stream.begun, mark: latency.begin() };
             self.slots[slot as usize] = chunk;
             stream.begun += 1;
             // SAFETY: the slot holds a chunk of the walk.
@@ -166,10 +182,11 @@ impl Pump {
 
     /// Takes the result of the operation of one slot.
     #[inline]
-    fn complete(&mut self, slot: usize, result: i32, job: &Job<'_>, stream: &mut Stream) {
+    fn complete(&mut self, slot: usize, result: i32, job: &Job<'_>, stream: &mut Stream, latency: &mut Latency) {
         let chunk = &mut self.slots[slot];
         let moved = u64::from(result.max(0).unsigned_abs());
         if moved == chunk.left {
+            latency.end(chunk.mark);
             chunk.left = 0;
             self.free.push(slot as u32);
             return;

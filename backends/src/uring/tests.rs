@@ -96,7 +96,7 @@ impl Case {
             let mut ring = self.ring(rank);
             file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
             for batch in self.batches() {
-                assert_eq!(file.write(batch, &ring).unwrap(), batch.calls * p.call_bytes());
+                assert_eq!(file.write(batch, &ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
             }
             file.sync().unwrap();
             file.close().unwrap();
@@ -110,7 +110,7 @@ impl Case {
             ring.bytes_mut().fill(0);
             file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
             for batch in self.batches() {
-                assert_eq!(file.read(batch, &mut ring).unwrap(), batch.calls * p.call_bytes());
+                assert_eq!(file.read(batch, &mut ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
             }
             assert!(ring.bytes() == self.expected_ring(rank, content, &ring), "rank {rank} read other bytes");
             file.close().unwrap();
@@ -141,6 +141,9 @@ prop_compose! {
             base_bytes: origin + r * if segmented { segment } else { chunk + gap },
             stride_bytes: (chunk + gap) * if segmented { 1 } else { ranks },
             origin_bytes: origin,
+            rank: r,
+            ranks,
+            rank_distance_bytes: if segmented { segment } else { chunk + gap },
             stream_bytes: stream,
             max_calls,
         };
@@ -181,7 +184,7 @@ proptest! {
                 let mut ring = case.ring(rank);
                 file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
                 for attempt in 0..2 {
-                    match (file.read(all(p), &mut ring), first) {
+                    match (file.read(all(p), &mut ring, &mut Latency::off()), first) {
                         (Ok(bytes), None) => prop_assert_eq!(bytes, p.max_calls * p.call_bytes()),
                         (Err(error), Some(offset)) => {
                             prop_assert_eq!(error.cause, Cause::Short, "{} {}", error, attempt);
@@ -222,7 +225,7 @@ fn ranks_write_at_the_same_time() {
                     let mut ring = case.ring(rank);
                     file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
                     for batch in case.batches() {
-                        file.write(batch, &ring).unwrap();
+                        file.write(batch, &ring, &mut Latency::off()).unwrap();
                     }
                     file.sync().unwrap();
                 });
@@ -261,10 +264,10 @@ fn full_device_is_no_space_and_leaves_nothing_in_flight() {
     let mut file = uring(Path::new("/dev/full"), OpenMode::Update, Direct::Auto, 32);
     let mut ring = Ring::new(1 << 20, 4096).unwrap();
     let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 1000) };
-    assert!(file.write(all(&p), &ring).unwrap_err().text.contains("prepare"));
+    assert!(file.write(all(&p), &ring, &mut Latency::off()).unwrap_err().text.contains("prepare"));
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
     for _ in 0..3 {
-        let error = file.write(all(&p), &ring).unwrap_err();
+        let error = file.write(all(&p), &ring, &mut Latency::off()).unwrap_err();
         assert_eq!((error.operation, error.cause, error.offset_bytes), ("io_uring write", Cause::NoSpace, Some(8192)));
         assert_idle(&mut file);
     }
@@ -297,10 +300,10 @@ fn another_ring_is_registered_anew_or_refused() {
         let mut ring = Ring::new(1 << 16, 4096).unwrap();
         fill(&mut ring, seed);
         file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-        file.write(all(&p), &ring).unwrap();
+        file.write(all(&p), &ring, &mut Latency::off()).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..4 * 4096]);
         let stranger = Ring::new(1 << 16, 4096).unwrap();
-        assert!(file.write(all(&p), &stranger).unwrap_err().text.contains("not the one given"));
+        assert!(file.write(all(&p), &stranger, &mut Latency::off()).unwrap_err().text.contains("not the one given"));
     }
 }
 
@@ -339,11 +342,11 @@ fn without_lockable_memory_it_runs_unregistered_and_says_so() {
         for part in ["buffers NOT registered", "RLIMIT_MEMLOCK is", "ulimit -l"] {
             assert!(told.strategy.contains(part), "{part}: {}", told.strategy);
         }
-        file.write(all(&p), &ring).unwrap();
+        file.write(all(&p), &ring, &mut Latency::off()).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..40 * 32768]);
         ring.bytes_mut().fill(0);
         file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-        file.read(all(&p), &mut ring).unwrap();
+        file.read(all(&p), &mut ring, &mut Latency::off()).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..40 * 32768]);
     };
     std::thread::spawn(run).join().unwrap();
@@ -385,6 +388,6 @@ fn what_was_never_submitted_makes_the_queue_unusable() {
     // SAFETY: an operation without memory.
     unsafe { flight.push(&opcode::Nop::new().build()) };
     drop(flight);
-    let error = file.write(all(&p), &ring).unwrap_err();
+    let error = file.write(all(&p), &ring, &mut Latency::off()).unwrap_err();
     assert!(error.text.contains("open it again"), "{error}");
 }
