@@ -79,6 +79,15 @@ pub struct Intervals {
 }
 
 impl Intervals {
+    /// Adds the parts of a later round.
+    pub fn add(&mut self, later: &Self) {
+        self.view_seconds += later.view_seconds;
+        self.room_seconds += later.room_seconds;
+        self.transfer_seconds += later.transfer_seconds;
+        self.decide_seconds += later.decide_seconds;
+        self.sync_seconds += later.sync_seconds;
+    }
+
     /// Sum of all parts.
     #[must_use]
     pub fn total_seconds(&self) -> f64 {

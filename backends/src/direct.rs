@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Cause;
 use crate::statx::direct_align;
-use crate::{AccessKind, BackendError, Direct, InForce, OpenMode, OpenRequest, Pattern, Result};
+use crate::{AccessKind, BackendError, Direct, InForce, OpenMode, OpenRequest, Pattern, Result, Timed};
 
 /// What [`crate::Ring`] guarantees for windows at aligned stream positions.
 const RING_ALIGN_BYTES: u64 = 4096;
@@ -166,7 +166,7 @@ pub(crate) fn in_force(call: &str, kind: AccessKind, route: &Route) -> InForce {
         Route::Buffered { reason: None } => (false, "buffered".to_owned()),
         Route::Buffered { reason: Some(reason) } => (false, format!("buffered, not direct: {reason}")),
     };
-    InForce { strategy: format!("{call}{kind}, {how}"), direct: Some(direct) }
+    InForce { strategy: format!("{call}{kind}, {how}"), direct: Some(direct), timed: Timed::Call }
 }
 
 /// A batch before its pattern.

@@ -153,6 +153,30 @@ pub struct OpenRequest<'a> {
     pub hints: &'a [(String, String)],
 }
 
+/// What [`Latency`] holds after a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timed {
+    /// Every call from its begin to its end.
+    #[default]
+    Call,
+    /// Every operation of the kernel, from submission to completion: calls overlap.
+    Operation,
+    /// Every step of a two-phase transfer.
+    Step,
+}
+
+impl Timed {
+    /// As it is reported.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Operation => "operation",
+            Self::Step => "step",
+        }
+    }
+}
+
 /// What a driver uses for a prepared pattern, as it will be reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InForce {
@@ -160,6 +184,8 @@ pub struct InForce {
     pub strategy: String,
     /// True if the transfers bypass the page cache, false if they go through it, None if the driver cannot know.
     pub direct: Option<bool>,
+    /// What is timed with latencies on.
+    pub timed: Timed,
 }
 
 /// A way to reach storage. Drivers are stateless; what belongs to one file is in [`OpenFile`].

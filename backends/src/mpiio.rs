@@ -11,7 +11,7 @@ use beff_ffi::{FileType, Info, MpiError, MpiFile, Open, TransferType};
 use crate::error::{BackendError, Cause, Result};
 use crate::{
     AccessKind, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
-    Ring,
+    Ring, Timed,
 };
 
 /// The driver; see the module.
@@ -187,7 +187,11 @@ impl OpenFile for MpiIoFile {
             (_, true) => "contiguous view",
             (_, false) => "strided view",
         };
-        Ok(InForce { strategy: format!("{}, {shape}", call_name(pattern.kind, direction)), direct: None })
+        Ok(InForce {
+            strategy: format!("{}, {shape}", call_name(pattern.kind, direction)),
+            direct: None,
+            timed: Timed::Call,
+        })
     }
 
     fn hints_in_force(&self) -> Result<Vec<(String, String)>> {

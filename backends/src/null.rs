@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use crate::walk::{batch_bytes, check_fits, Walk};
-use crate::{Batch, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring};
+use crate::{Batch, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring, Timed};
 
 /// Driver that touches neither file nor memory; no file is created.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +65,7 @@ impl OpenFile for NullFile {
         Ok(InForce {
             strategy: "addresses and offsets of every chunk are computed, nothing is moved".into(),
             direct: None,
+            timed: Timed::Call,
         })
     }
 

@@ -212,6 +212,7 @@ fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u
     }
     let facts = Facts {
         ranks,
+        ranks_of_first_host: survey.hosts.first().map_or(1, |host| host.ranks),
         memory_per_rank_bytes: survey.memory_per_rank_bytes,
         last_level_cache_bytes: survey.last_level_cache_bytes,
         limit_bytes: (writing > 0).then_some(limit),

@@ -100,6 +100,8 @@ pub struct Progress {
     pub last_calls: u64,
     /// Time of the last batch, slowest rank.
     pub last_seconds: f64,
+    /// Calls that a sync has covered already, at the end of earlier rounds.
+    pub synced_calls: u64,
 }
 
 /// What to do next.
@@ -135,7 +137,8 @@ pub fn next(limits: &Limits, progress: &Progress) -> Step {
         return if progress.elapsed_seconds * (calls + 1.0) / calls <= time { Step::Run(1) } else { stop };
     }
     // Each further call costs its own time and its share of the sync at the end.
-    let sync_now = limits.sync.map_or(0.0, |s| s.predict_seconds(progress.calls * limits.call_bytes_all_ranks));
+    let unsynced_bytes = (progress.calls - progress.synced_calls) * limits.call_bytes_all_ranks;
+    let sync_now = limits.sync.map_or(0.0, |s| s.predict_seconds(unsynced_bytes));
     let sync_one = limits.sync.map_or(0.0, |s| s.predict_seconds(limits.call_bytes_all_ranks) - s.predict_seconds(0));
     let remaining = time - progress.elapsed_seconds - sync_now;
     let fit = remaining / (per_call + sync_one);
@@ -144,6 +147,22 @@ pub fn next(limits: &Limits, progress: &Progress) -> Step {
     }
     let longest = (time * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
     Step::Run(grown(limits, progress, longest, per_call).min(fit as u64).clamp(1, left))
+}
+
+impl Limits {
+    /// The limits of a pattern up to the end of round `round` of `rounds`: its share of the time and of the calls, so that
+    /// what one round leaves the next may use, and no round is empty because an earlier one was fast.
+    #[must_use]
+    pub fn until(&self, round: u32, rounds: u32) -> Self {
+        let share = f64::from(round + 1) / f64::from(rounds);
+        let calls = u128::from(self.max_calls) * u128::from(round + 1);
+        Self {
+            // Not larger than max_calls, as round + 1 is at most rounds.
+            max_calls: calls.div_ceil(u128::from(rounds)) as u64,
+            time_seconds: self.time_seconds.map(|seconds| seconds * share),
+            ..*self
+        }
+    }
 }
 
 fn grown(limits: &Limits, progress: &Progress, longest_seconds: f64, per_call: f64) -> u64 {
@@ -183,6 +202,7 @@ mod tests {
                         elapsed_seconds: p.elapsed_seconds + seconds,
                         last_calls: calls,
                         last_seconds: seconds,
+                        ..p
                     };
                     decisions += 1;
                 }
@@ -242,6 +262,26 @@ mod tests {
         let l = Limits { calls_end: CallsEnd::Space, ..l };
         assert_eq!(next(&l, &Progress { calls: 10, ..Progress::default() }), Step::Stop(Ended::Space));
         assert_eq!(play(&l, |_| 1e-3).0, 10);
+    }
+
+    #[test]
+    fn rounds_share_time_and_calls() {
+        let whole = Limits { max_calls: 10, ..limits(8.0) };
+        let parts: Vec<_> = (0..4).map(|r| whole.until(r, 4)).map(|l| (l.max_calls, l.time_seconds)).collect();
+        assert_eq!(parts, [(3, Some(2.0)), (5, Some(4.0)), (8, Some(6.0)), (10, Some(8.0))]);
+        let endless = Limits { max_calls: u64::MAX, ..whole };
+        assert_eq!(endless.until(7, 8).max_calls, u64::MAX);
+        assert!(endless.until(0, 8).max_calls >= u64::MAX / 8);
+    }
+
+    #[test]
+    fn a_sync_that_has_been_is_not_predicted_again() {
+        let mut model = SyncModel::default();
+        model.learn(100 << 20, 1.0);
+        let l = Limits { sync: Some(model), call_bytes_all_ranks: 1 << 20, ..limits(2.0) };
+        let before = Progress { calls: 100, elapsed_seconds: 1.0, last_calls: 1, last_seconds: 1e-3, synced_calls: 0 };
+        assert!(matches!(next(&l, &before), Step::Stop(_)));
+        assert!(matches!(next(&l, &Progress { synced_calls: 100, ..before }), Step::Run(_)));
     }
 
     #[test]

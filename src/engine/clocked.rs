@@ -36,9 +36,22 @@ impl Default for Notes {
 }
 
 impl Notes {
+    /// Room for a run, with or without the times of single calls.
+    #[must_use]
+    pub fn new(latency: bool) -> Self {
+        Self { latency: if latency { Latency::on() } else { Latency::off() }, ..Self::default() }
+    }
+
+    /// Times of the calls of the last round, this rank's.
+    #[must_use]
+    pub fn latency(&self) -> &Latency {
+        &self.latency
+    }
+
     fn clear(&mut self) {
         self.decide_seconds.clear();
         self.batches.clear();
+        self.latency.clear();
     }
 
     fn decided(&mut self, seconds: f64) {
@@ -68,13 +81,17 @@ pub struct Task<'a> {
     pub limits: &'a Limits,
     /// Hints of this pattern.
     pub hints: &'a [(String, String)],
+    /// Where an earlier round of the pattern ended; None: this is the first, which prepares.
+    pub resume: Option<Progress>,
 }
 
 /// What came out, equal on all ranks of the communicator except `error`.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Calls per rank.
+    /// Calls per rank in this round.
     pub calls: u64,
+    /// State of the loop over all rounds so far.
+    pub progress: Progress,
     /// Bytes of all ranks.
     pub moved_bytes: u64,
     /// Time of the slowest rank, in parts.
@@ -97,6 +114,24 @@ pub struct Measured {
     pub storage_bytes: Option<(u64, u64)>,
 }
 
+impl Measured {
+    /// Takes a later round of the same pattern in.
+    pub fn add(&mut self, later: Self) {
+        self.calls += later.calls;
+        self.progress = later.progress;
+        self.moved_bytes += later.moved_bytes;
+        self.intervals.add(&later.intervals);
+        self.decisions += later.decisions;
+        self.decision_cost_seconds += later.decision_cost_seconds;
+        self.batches.extend(later.batches);
+        self.ended = later.ended;
+        self.error = self.error.take().or(later.error);
+        self.allocations_in_clock += later.allocations_in_clock;
+        self.storage_bytes =
+            self.storage_bytes.zip(later.storage_bytes).map(|((r, w), (later_r, later_w))| (r + later_r, w + later_w));
+    }
+}
+
 /// State of the loop on one rank.
 struct Loop<'a> {
     comm: &'a Comm,
@@ -104,6 +139,8 @@ struct Loop<'a> {
     notes: &'a mut Notes,
     interrupt: &'a Interrupt,
     started: Instant,
+    /// Time of the rounds before.
+    carried_seconds: f64,
     progress: Progress,
     intervals: Intervals,
     moved_bytes: u64,
@@ -122,6 +159,17 @@ enum Verdict {
 impl Loop<'_> {
     fn transfer(&mut self, file: &mut dyn OpenFile, ring: &mut Ring, calls: u64) {
         let batch = Batch { first_call: self.progress.calls, calls };
+        if self.task.direction == Direction::Write {
+            let begin = Instant::now();
+            let room = file.make_room(batch);
+            self.intervals.room_seconds += begin.elapsed().as_secs_f64();
+            if let Err(e) = room {
+                // As after a write that failed: the count goes on, so that all ranks have the same.
+                self.error.get_or_insert(e);
+                self.done(calls, 0.0);
+                return;
+            }
+        }
         let begin = Instant::now();
         let result = match self.task.direction {
             Direction::Write => file.write(batch, ring, &mut self.notes.latency),
@@ -135,9 +183,18 @@ impl Loop<'_> {
             }
         }
         self.intervals.transfer_seconds += seconds;
+        self.done(calls, seconds);
+    }
+
+    fn done(&mut self, calls: u64, seconds: f64) {
         self.progress.calls += calls;
         self.progress.last_calls = calls;
         self.progress.last_seconds = seconds;
+    }
+
+    /// Time of the pattern so far, without the turns of others between its rounds.
+    fn elapsed_seconds(&self) -> f64 {
+        self.carried_seconds + self.started.elapsed().as_secs_f64()
     }
 
     /// All ranks learn the slowest rank's times, and whether one of them has an error or a signal.
@@ -149,7 +206,7 @@ impl Loop<'_> {
             self.decide_as_release_2_1()?
         } else {
             let mut shared = [
-                self.started.elapsed().as_secs_f64(),
+                self.elapsed_seconds(),
                 self.progress.last_seconds,
                 f64::from(u8::from(self.interrupt.raised())),
                 f64::from(u8::from(self.error.is_some())),
@@ -174,7 +231,7 @@ impl Loop<'_> {
     fn decide_as_release_2_1(&mut self) -> Result<Verdict, MpiError> {
         self.comm.barrier()?;
         let mut shared = [
-            self.started.elapsed().as_secs_f64(),
+            self.elapsed_seconds(),
             self.progress.last_seconds,
             f64::from(u8::from(self.interrupt.raised())),
             f64::from(u8::from(self.error.is_some())),
@@ -191,10 +248,12 @@ impl Loop<'_> {
 
     fn run(&mut self, file: &mut dyn OpenFile, ring: &mut Ring) -> Result<Ended, MpiError> {
         // The first decision tells whether every rank could prepare.
-        match self.decide()? {
-            Verdict::Error => return Ok(Ended::Error),
-            Verdict::Interrupted => return Ok(Ended::Interrupted),
-            Verdict::GoOn => {}
+        if self.task.resume.is_none() {
+            match self.decide()? {
+                Verdict::Error => return Ok(Ended::Error),
+                Verdict::Interrupted => return Ok(Ended::Interrupted),
+                Verdict::GoOn => {}
+            }
         }
         loop {
             match next(self.task.limits, &self.progress) {
@@ -222,7 +281,7 @@ impl Loop<'_> {
     }
 }
 
-/// Runs one pattern. Collective over `comm`; every rank comes out with the same numbers, whatever happened.
+/// Runs one pattern, or one round of it. Collective over `comm`; every rank comes out with the same numbers, whatever happened.
 ///
 /// # Errors
 /// Only when MPI itself fails between the ranks; errors of the storage are in [`Measured::error`].
@@ -239,12 +298,15 @@ pub fn run(
     comm.barrier()?;
 
     let started = Instant::now();
-    let prepared = file.prepare(task.pattern, task.direction, ring, task.hints);
-    let view_seconds = started.elapsed().as_secs_f64();
-    let (in_force, error) = match prepared {
-        Ok(in_force) => (Some(in_force), None),
-        Err(e) => (None, Some(e)),
-    };
+    let (mut in_force, mut error, mut view_seconds) = (None, None, 0.0);
+    if task.resume.is_none() {
+        match file.prepare(task.pattern, task.direction, ring, task.hints) {
+            Ok(prepared) => in_force = Some(prepared),
+            Err(e) => error = Some(e),
+        }
+        view_seconds = started.elapsed().as_secs_f64();
+    }
+    let before = task.resume.unwrap_or_default();
     let allocations = alloc::allocations();
     let mut l = Loop {
         comm,
@@ -252,7 +314,8 @@ pub fn run(
         notes,
         interrupt,
         started,
-        progress: Progress::default(),
+        carried_seconds: before.elapsed_seconds,
+        progress: before,
         intervals: Intervals { view_seconds, ..Intervals::default() },
         moved_bytes: 0,
         error,
@@ -261,7 +324,7 @@ pub fn run(
     let ended = l.run(file, ring)?;
     let mut sync_result = Ok(());
     // Collective: the number of calls is the same on all ranks, whatever went wrong on one.
-    if task.direction == Direction::Write && l.progress.calls > 0 {
+    if task.direction == Direction::Write && l.progress.calls > before.calls {
         let begin = Instant::now();
         sync_result = file.sync();
         l.intervals.sync_seconds = begin.elapsed().as_secs_f64();
@@ -272,14 +335,15 @@ pub fn run(
     if let (Err(e), None) = (sync_result, &l.error) {
         l.error = Some(e);
     }
-    let (calls, intervals, moved_bytes, error, decisions) =
-        (l.progress.calls, l.intervals, l.moved_bytes, l.error.take(), l.decisions);
+    let (progress, intervals, moved_bytes, error, decisions) =
+        (l.progress, l.intervals, l.moved_bytes, l.error.take(), l.decisions);
     let storage = storage_delta(io_before);
     finish(
         comm,
         notes,
         Measured {
-            calls,
+            calls: progress.calls - before.calls,
+            progress: Progress { elapsed_seconds: before.elapsed_seconds, synced_calls: progress.calls, ..progress },
             moved_bytes,
             intervals,
             decisions,
@@ -341,6 +405,11 @@ fn finish(comm: &Comm, notes: &mut Notes, mut m: Measured) -> Result<Measured, M
         decide_seconds: parts[3],
         sync_seconds: parts[4],
     };
+
+    m.progress.elapsed_seconds += m.intervals.total_seconds();
+    let mut last = [m.progress.last_seconds];
+    comm.max_f64(&mut last)?;
+    m.progress.last_seconds = last[0];
 
     // The rank that arrives last at a decision waits for nobody: its time is the decision's own cost.
     comm.min_f64(&mut notes.decide_seconds)?;

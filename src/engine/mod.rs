@@ -11,6 +11,7 @@ pub mod files;
 pub mod harness;
 pub mod inject;
 pub mod interrupt;
+pub mod latency;
 pub mod pattern_run;
 pub mod run;
 pub mod run_dir;

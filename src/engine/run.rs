@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
             observer,
             backends,
             ring,
-            notes: Notes::default(),
+            notes: Notes::new(config.latency),
             data: Data { seed: config.seed, period_bytes: plan.period_bytes },
             files: Vec::new(),
             stop: None,

@@ -6,7 +6,7 @@ use beff_backends::{BackendError, OpenFile, OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
 
 use crate::engine::files::TypeFile;
-use crate::engine::pattern_run::{run_pattern, Open};
+use crate::engine::pattern_run::{part_rank, run_pattern, Open};
 use crate::engine::run::Run;
 use crate::engine::trouble;
 use crate::engine::verify::{reader_of, Findings};
@@ -51,13 +51,11 @@ pub fn run_type(
             open_files.push(open);
         }
     }
-    'patterns: for (index, spec) in of_type(&specs, pattern_type).iter().enumerate() {
-        for open in &mut open_files {
-            if run.stop.is_some() {
-                break 'patterns;
-            }
-            run_pattern(run, place, open, index, spec)?;
+    for (index, spec) in of_type(&specs, pattern_type).iter().enumerate() {
+        if run.stop.is_some() {
+            break;
         }
+        run_pattern(run, place, &mut open_files, index, spec)?;
     }
     if run.stop == Some(Outcome::Interrupted) && comm.is_root() {
         // A launcher that passes a signal on may kill soon after: the names go first, while the files are open.
@@ -95,7 +93,7 @@ fn open(
     };
     let own = Comm::own();
     let file = &run.files[index];
-    let path = run.run_dir.path().join(file.name(comm.rank()));
+    let path = run.run_dir.path().join(file.name(part_rank(run, place)));
     let requested = hints::for_open(&run.config.hints, part.ranks, access, pattern_type);
     let mode = match access {
         Access::Write => OpenMode::CreateNew,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -60,8 +61,10 @@ struct Piece<'a> {
 }
 
 impl Data {
-    /// Poisons the part of the ring that reads of `calls` calls can touch.
-    pub fn poison(&self, ring: &mut Ring, pattern: &Pattern, calls: u64) {
+    /// Poisons the part of the ring that the reads of `calls` can touch.
+    pub fn poison(&self, ring: &mut Ring, pattern: &Pattern, calls: Range<u64>) {
+        let first_position = pattern.stream_position(calls.start);
+        let calls = calls.end.saturating_sub(calls.start);
         let call_bytes = pattern.call_bytes() as usize;
         let reach = calls.saturating_mul(pattern.call_bytes());
         let period = self.period_bytes;
@@ -70,7 +73,7 @@ impl Data {
             ring.bytes_mut()[..end].fill(POISON_BYTE);
             return;
         }
-        let begin = ring.index(pattern.stream_bytes);
+        let begin = ring.index(first_position);
         let end = begin + reach as usize + call_bytes;
         let len = ring.bytes().len();
         ring.bytes_mut()[begin..end.min(len)].fill(POISON_BYTE);
@@ -80,7 +83,7 @@ impl Data {
         }
     }
 
-    /// Compares what the last `calls` reads of a pattern left in the ring. Every window that was not written over by a
+    /// Compares what the reads `calls` of a pattern left in the ring. Every window that was not written over by a
     /// later call is compared whole.
     #[must_use]
     pub fn check_ring(
@@ -90,12 +93,12 @@ impl Data {
         written: &Written,
         p: &Pattern,
         rank: u64,
-        calls: u64,
+        calls: Range<u64>,
     ) -> Findings {
         let call_bytes = p.call_bytes();
-        let kept = (self.period_bytes / call_bytes.max(1)).max(1).min(calls);
+        let kept = (self.period_bytes / call_bytes.max(1)).max(1).min(calls.end - calls.start);
         let mut findings = Findings::default();
-        for call in calls - kept..calls {
+        for call in calls.end - kept..calls.end {
             let position = p.stream_position(call);
             let bytes = ring.window(position, call_bytes as usize);
             findings.add(self.check(file, written, p, Access::Read, &Piece { bytes, rank, call, position }));

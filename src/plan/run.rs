@@ -13,6 +13,8 @@ use crate::results::PartitionRecord;
 pub struct Facts {
     /// Ranks of the world.
     pub ranks: u64,
+    /// Of these, ranks on the host of rank 0.
+    pub ranks_of_first_host: u64,
     /// Memory one rank can use, smallest over the ranks.
     pub memory_per_rank_bytes: u64,
     /// Largest last-level cache of the hosts.
@@ -36,6 +38,9 @@ pub struct RunPlan {
     pub max_call_bytes: u64,
     /// Memory of one rank.
     pub rank_memory_bytes: u64,
+    /// Distance between a rank and the one whose data it reads with `--cache rank-shift`: it is on another host, if there
+    /// is one.
+    pub rank_shift: u64,
 }
 
 impl RunPlan {
@@ -64,6 +69,7 @@ impl RunPlan {
             period_bytes,
             max_call_bytes,
             rank_memory_bytes: memory::rank_memory_bytes(period_bytes, max_call_bytes),
+            rank_shift: facts.ranks_of_first_host.max(1),
         })
     }
 

@@ -16,7 +16,7 @@ use crate::error::Cause;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
     direct, BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest,
-    Pattern, Result, Ring,
+    Pattern, Result, Ring, Timed,
 };
 use pump::{Failure, Job, Pump};
 use setup::Queue;
@@ -160,7 +160,7 @@ impl OpenFile for UringFile {
         let told = in_force(operation(direction), pattern.kind, &route);
         let strategy = format!("{}, depth {depth}, {}", told.strategy, self.queue.describe());
         self.prepared = Some(Prepared { pattern: *pattern, route, ring_id: ring.id(), depth });
-        Ok(InForce { strategy, ..told })
+        Ok(InForce { strategy, timed: Timed::Operation, ..told })
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
