@@ -19,6 +19,8 @@ mod matrix;
 mod offline;
 #[path = "suite/options.rs"]
 mod options;
+#[path = "suite/rounds.rs"]
+mod rounds;
 #[path = "suite/signals.rs"]
 mod signals;
 #[path = "suite/space.rs"]

@@ -84,7 +84,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let survey = survey(world)?.map_err(|e| anyhow!(e))?;
     let storage = storage_of(world, &config.path)?;
     let plan = make_plan(config, &survey, &storage, world.size())?;
-    let costs = harness::measure(world)?;
+    let costs = harness::measure(world, config.latency)?;
     let interrupt = Interrupt::watch().context("signals cannot be watched")?;
 
     // The outputs are opened before the run: a result that cannot be kept is not worth measuring.

@@ -12,11 +12,11 @@ use crate::results::HarnessCost;
 /// Time spent on each of the costs, at most about.
 const SHARE: Duration = Duration::from_millis(50);
 
-/// Measures all costs. Collective.
+/// Measures all costs, that of recording latencies only if they are wanted. Collective.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub fn measure(comm: &Comm) -> Result<HarnessCost, MpiError> {
+pub fn measure(comm: &Comm, latency: bool) -> Result<HarnessCost, MpiError> {
     let (clock_resolution_ns, clock_read_ns) = clock();
     Ok(HarnessCost {
         clock_resolution_ns,
@@ -24,7 +24,7 @@ pub fn measure(comm: &Comm) -> Result<HarnessCost, MpiError> {
         barrier_ns: median_ns(comm, || comm.barrier())?,
         decision_ns: median_ns(comm, || comm.max_f64(&mut [1.0; 4]))?,
         null_access_ns: null_access_ns(),
-        latency_record_ns: 0.0,
+        latency_record_ns: if latency { latency_record_ns() } else { 0.0 },
     })
 }
 
@@ -70,14 +70,26 @@ fn median_ns(comm: &Comm, mut call: impl FnMut() -> Result<(), MpiError>) -> Res
 /// One access of 1 kB through the null backend: the arithmetic of offsets and windows, and the seam; 0 if it cannot run.
 #[must_use]
 pub fn null_access_ns() -> f64 {
-    let options = DriverOptions::default();
+    null_chunk_ns(1024, &mut Latency::off()).unwrap_or(0.0)
+}
+
+/// What `--latency` adds to each call: calls of one chunk with the times recorded, less the same without; 0 if it cannot
+/// be measured.
+#[must_use]
+pub fn latency_record_ns() -> f64 {
+    let (on, off) = (null_chunk_ns(1, &mut Latency::on()), null_chunk_ns(1, &mut Latency::off()));
+    on.zip(off).map_or(0.0, |(on, off)| (on - off).max(0.0))
+}
+
+/// Time of one chunk of 1 kB through the null backend, the best of several tries: what the machine does beside it is not
+/// the harness's cost.
+fn null_chunk_ns(chunks_per_call: u64, latency: &mut Latency) -> Option<f64> {
     const CHUNK: u64 = 1024;
-    const CHUNKS_PER_CALL: u64 = 1024;
-    const CALLS: u64 = 256;
+    const CHUNKS: u64 = 256 * 1024;
     let pattern = Pattern {
         kind: AccessKind::Collective,
         chunk_bytes: CHUNK,
-        chunks_per_call: CHUNKS_PER_CALL,
+        chunks_per_call,
         base_bytes: CHUNK,
         stride_bytes: 4 * CHUNK,
         origin_bytes: 0,
@@ -89,29 +101,19 @@ pub fn null_access_ns() -> f64 {
     };
     let own = Comm::own();
     let request = OpenRequest { path: "null".as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
-    let Some(row) = driver("null") else { return 0.0 };
-    let (Ok(mut file), Ok(mut ring)) =
-        ((row.make)(&options).open(&request), Ring::new(1 << 20, CHUNK * CHUNKS_PER_CALL))
-    else {
-        return 0.0;
-    };
-    if file.prepare(&pattern, Direction::Write, &mut ring, &[]).is_err() {
-        return 0.0;
-    }
-    // The best of several: what the machine does beside it is not the harness's cost.
+    let mut file = (driver("null")?.make)(&DriverOptions::default()).open(&request).ok()?;
+    let mut ring = Ring::new(1 << 20, CHUNK * chunks_per_call).ok()?;
+    file.prepare(&pattern, Direction::Write, &mut ring, &[]).ok()?;
+    let calls = CHUNKS / chunks_per_call;
     let mut best = f64::INFINITY;
     for round in 0..20 {
         let begin = Instant::now();
-        let moved = file.write(Batch { first_call: round * CALLS, calls: CALLS }, &ring, &mut Latency::off());
+        let moved = file.write(Batch { first_call: round * calls, calls }, &ring, latency);
         let ns = begin.elapsed().as_nanos() as f64;
         if moved.is_ok() {
-            best = best.min(ns / (CALLS * CHUNKS_PER_CALL) as f64);
+            best = best.min(ns / CHUNKS as f64);
         }
     }
     let _ = file.close();
-    if best.is_finite() {
-        best
-    } else {
-        0.0
-    }
+    best.is_finite().then_some(best)
 }
