@@ -10,6 +10,8 @@
 //! completion stays inside the driver that uses it.
 
 mod direct;
+mod dontcache;
+mod edges;
 pub mod error;
 pub mod latency;
 pub mod memory;
@@ -18,6 +20,7 @@ pub mod null;
 pub mod pattern;
 pub mod posix;
 pub mod registry;
+mod rmw;
 pub mod statx;
 #[cfg(test)]
 mod testing;

@@ -7,6 +7,9 @@ use memmap2::MmapMut;
 /// Number of the next ring of this process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
+/// Mapped behind the overhang: a direct read may end at a sector behind the last byte of its window.
+pub const SLACK_BYTES: u64 = 8192;
+
 /// A buffer in which the bytes of any access already lie as a window.
 ///
 /// The stream of a rank repeats after `period_bytes`; the buffer holds one period and, behind it, the beginning of
@@ -21,7 +24,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Maps `period_bytes + max_call_bytes` bytes of zeroed private memory.
+    /// Maps `period_bytes + max_call_bytes` bytes of zeroed private memory, and [`SLACK_BYTES`] behind them.
     ///
     /// # Errors
     /// The kernel's answer if the memory cannot be mapped.
@@ -30,7 +33,7 @@ impl Ring {
     /// If the period is zero or no multiple of 4096.
     pub fn new(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
         assert!(period_bytes > 0 && period_bytes % 4096 == 0, "period must be a multiple of 4096");
-        let len = usize::try_from(period_bytes + max_call_bytes).map_err(std::io::Error::other)?;
+        let len = usize::try_from(period_bytes + max_call_bytes + SLACK_BYTES).map_err(std::io::Error::other)?;
         let map = MmapMut::map_anon(len)?;
         // Fewer TLB misses while streaming; a kernel without huge pages loses nothing.
         let _ = map.advise(memmap2::Advice::HugePage);
@@ -53,12 +56,35 @@ impl Ring {
     /// All bytes: one period and the overhang.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.map
+        &self.map[..self.map.len() - SLACK_BYTES as usize]
     }
 
     /// All bytes, to be filled or poisoned.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let len = self.map.len() - SLACK_BYTES as usize;
+        &mut self.map[..len]
+    }
+
+    /// The whole mapping with its slack: what is registered with the kernel and what whole sectors may touch.
+    #[must_use]
+    pub fn mapped(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// [`Ring::mapped`], to be read into.
+    pub fn mapped_mut(&mut self) -> &mut [u8] {
         &mut self.map
+    }
+
+    /// First byte of the mapping.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.map.as_ptr()
+    }
+
+    /// First byte of the mapping, to be read into.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.map.as_mut_ptr()
     }
 
     /// Index of the first byte of the window for stream position `position`.
@@ -77,7 +103,7 @@ impl Ring {
     #[inline]
     pub fn window(&self, position: u64, len: usize) -> &[u8] {
         let start = self.index(position);
-        &self.map[start..start + len]
+        &self.bytes()[start..start + len]
     }
 
     /// The window of `len` bytes for stream position `position`, to be read into.
@@ -87,7 +113,7 @@ impl Ring {
     #[inline]
     pub fn window_mut(&mut self, position: u64, len: usize) -> &mut [u8] {
         let start = self.index(position);
-        &mut self.map[start..start + len]
+        &mut self.bytes_mut()[start..start + len]
     }
 }
 
@@ -99,6 +125,7 @@ mod tests {
     fn windows_wrap_and_stay_aligned() {
         let ring = Ring::new(4096 * 3, 8192).unwrap();
         assert_eq!(ring.bytes().len(), 4096 * 5);
+        assert_eq!(ring.mapped().len() as u64, 4096 * 5 + SLACK_BYTES);
         assert_eq!(ring.bytes().as_ptr() as usize % 4096, 0);
         assert_eq!(ring.index(4096 * 3 + 8), 8);
         assert_eq!(ring.window(4096 * 2 + 4088, 8192).len(), 8192);

@@ -13,6 +13,7 @@ pub(super) struct Flight<'a> {
     sq: squeue::SubmissionQueue<'a>,
     cq: cqueue::CompletionQueue<'a>,
     abandoned: &'a mut bool,
+    sqpoll: bool,
     /// Pushed and not yet taken out of the completion queue.
     in_flight: usize,
 }
@@ -20,7 +21,7 @@ pub(super) struct Flight<'a> {
 impl<'a> Flight<'a> {
     pub(super) fn new(queue: &'a mut Queue) -> Self {
         let (submitter, sq, cq) = queue.ring.split();
-        Self { submitter, sq, cq, abandoned: &mut queue.abandoned, in_flight: 0 }
+        Self { submitter, sq, cq, abandoned: &mut queue.abandoned, sqpoll: queue.sqpoll, in_flight: 0 }
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -33,11 +34,25 @@ impl<'a> Flight<'a> {
     /// The memory the entry names is valid for the transfer until this value has been dropped.
     #[inline]
     pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) {
+        if self.sqpoll && self.sq.is_full() {
+            self.await_room();
+        }
         // SAFETY: the caller's promise covers the time until the drop, which waits for the completion.
         let pushed = unsafe { self.sq.push(entry) };
         // The queue has room for the whole depth, and never more than that is in flight.
         assert!(pushed.is_ok(), "submission queue is full");
         self.in_flight += 1;
+    }
+
+    /// Completions can be seen before the polling thread says that it has taken their entries; it will in a moment.
+    #[cold]
+    fn await_room(&mut self) {
+        while self.sq.is_full() {
+            // Wakes the thread if it sleeps; an error of this call shows up when completions are waited for.
+            let _ = self.submitter.submit();
+            std::thread::yield_now();
+            self.sq.sync();
+        }
     }
 
     /// Hands everything pushed to the kernel and waits for `want` completions.
@@ -62,9 +77,16 @@ impl<'a> Flight<'a> {
     }
 
     /// Waits until the kernel works on nothing any more. Entries it has not taken are not submitted: they stay behind
-    /// in a queue that is never used again.
+    /// in a queue that is never used again. A polling thread takes what is in the queue at any time: there all that was
+    /// pushed is waited for.
     fn drain(&mut self) {
-        loop {
+        while self.sqpoll && self.in_flight > 0 {
+            match self.submit_and_wait(1) {
+                Ok(()) => while self.next_completion().is_some() {},
+                Err(error) => self.give_up(&error),
+            }
+        }
+        while self.in_flight > 0 {
             self.sq.sync();
             self.cq.sync();
             while self.next_completion().is_some() {}
@@ -79,17 +101,16 @@ impl<'a> Flight<'a> {
             // SAFETY: nothing is submitted (0) and no argument is passed, so no memory is named.
             let entered = unsafe { self.submitter.enter::<()>(0, 1, EnterFlags::GETEVENTS.bits(), None) };
             match entered {
-                Err(error) if !is_transient(&error) => {
-                    // Returning would let the kernel write into memory that is no longer ours.
-                    eprintln!(
-                        "io_uring_enter: cannot wait for {} transfers in flight: {error}; giving up",
-                        self.in_flight
-                    );
-                    std::process::abort();
-                }
+                Err(error) if !is_transient(&error) => self.give_up(&error),
                 Ok(_) | Err(_) => {}
             }
         }
+    }
+
+    /// Returning would let the kernel write into memory that is no longer ours.
+    fn give_up(&self, error: &io::Error) -> ! {
+        eprintln!("io_uring_enter: cannot wait for {} transfers in flight: {error}; giving up", self.in_flight);
+        std::process::abort();
     }
 }
 
