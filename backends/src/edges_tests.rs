@@ -132,10 +132,10 @@ fn open(name: &str, files: FdPair, queue_depth: u32, piece_shift: u32) -> Box<dy
     }
 }
 
-/// True if the scratch directory can be used directly in sectors of 512 bytes; else there is nothing to test here.
-fn is_direct(path: &Path) -> bool {
+/// True if the scratch directory can be used directly in sectors of this many bytes; else there is nothing to test here.
+fn is_direct(path: &Path, sector_bytes: u64) -> bool {
     let align = direct_align(&File::open(path).unwrap()).unwrap();
-    align.is_some_and(|a| a.both_bytes() <= 512)
+    align.is_some_and(|a| a.both_bytes() <= sector_bytes)
 }
 
 proptest! {
@@ -147,7 +147,7 @@ proptest! {
             let dir = scratch();
             let path = dir.path().join("f");
             std::fs::write(&path, old_bytes(case.before)).unwrap();
-            if !is_direct(&path) {
+            if !is_direct(&path, case.align) {
                 return Ok(());
             }
             let (mut file, mut ring) = (case.open(name, &path), case.ring());
@@ -175,7 +175,7 @@ proptest! {
             let p = &case.pattern;
             let len = case.before;
             std::fs::write(&path, old_bytes(len)).unwrap();
-            if !is_direct(&path) {
+            if !is_direct(&path, case.align) {
                 return Ok(());
             }
             let (mut file, mut ring) = (case.open(name, &path), case.ring());
@@ -214,7 +214,7 @@ fn strategy_names_the_sectors() {
     let dir = scratch();
     let path = dir.path().join("f");
     std::fs::write(&path, []).unwrap();
-    if !is_direct(&path) {
+    if !is_direct(&path, 512) {
         return;
     }
     let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
@@ -233,7 +233,7 @@ fn a_full_device_is_told_of_at_every_edge() {
     let dir = scratch();
     let path = dir.path().join("f");
     std::fs::write(&path, []).unwrap();
-    if !is_direct(&path) {
+    if !is_direct(&path, 512) {
         return;
     }
     for name in DRIVERS {
@@ -266,7 +266,7 @@ fn another_pattern_does_not_lose_what_is_carried() {
     for name in DRIVERS {
         let path = dir.path().join(name);
         std::fs::write(&path, []).unwrap();
-        if !is_direct(&path) {
+        if !is_direct(&path, 512) {
             return;
         }
         let mut file = open(name, FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap(), 4, 30);
@@ -292,7 +292,7 @@ fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
     for name in DRIVERS {
         let path = dir.path().join(name);
         std::fs::write(&path, []).unwrap();
-        if !is_direct(&path) {
+        if !is_direct(&path, 512) {
             return;
         }
         let options = DriverOptions {
