@@ -6,10 +6,11 @@ use super::*;
 use crate::cli::{Cli, Command};
 use crate::config::SpaceLimit;
 
-const KNOWN: [KnownBackend<'static>; 4] = [
+const KNOWN: [KnownBackend<'static>; 5] = [
     KnownBackend { name: "mpiio", direct: false, mpi: true, queue: false },
     KnownBackend { name: "posix", direct: true, mpi: false, queue: false },
     KnownBackend { name: "uring", direct: true, mpi: false, queue: true },
+    KnownBackend { name: "mmap", direct: false, mpi: false, queue: false },
     KnownBackend { name: "null", direct: false, mpi: false, queue: false },
 ];
 
@@ -47,7 +48,7 @@ fn defaults_depend_on_the_release() {
 
 #[test]
 fn backends_are_known_and_named_once() {
-    refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, null"]);
+    refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, mmap, null"]);
     refused("--backend posix,", &["''", "Choose from"]);
     refused("--backend posix,uring,posix", &["'posix'", "twice"]);
     assert_eq!(config("--backend uring,mpiio").unwrap().backends, ["uring", "mpiio"]);
@@ -57,6 +58,7 @@ fn backends_are_known_and_named_once() {
 fn direct_cannot_be_required_of_all() {
     refused("--direct required", &["mpiio cannot", "posix, uring", "--direct auto"]);
     refused("--direct required --backend null", &["null cannot"]);
+    refused("--direct required --backend posix,mmap", &["mmap cannot", "posix, uring"]);
     refused("--direct required --backend posix,null,mpiio", &["null, mpiio cannot"]);
     assert_eq!(config("--direct required --backend uring,posix").unwrap().direct, DirectPolicy::Required);
     assert_eq!(config("--direct auto").unwrap().direct, DirectPolicy::Auto);

@@ -13,6 +13,7 @@ mod direct;
 pub mod error;
 pub mod latency;
 pub mod memory;
+pub mod mmap;
 pub mod mpiio;
 pub mod null;
 pub mod pattern;

@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use crate::direct::FdPair;
+use crate::mmap::MmapFile;
 use crate::null::NullFile;
 use crate::posix::PosixFile;
 use crate::uring::UringFile;
@@ -64,6 +65,9 @@ pub(crate) fn open_alone(
     let open: Result<Box<dyn OpenFile>> = match name {
         "posix" => files().map(|f| Box::new(PosixFile::new(f)) as _),
         "uring" => files().and_then(|f| UringFile::new(f, queue_depth)).map(|f| Box::new(f) as _),
+        "mmap" => FdPair::open_alone(path, mode, Direct::Off)
+            .and_then(|f| MmapFile::new(f, false, 0, 1))
+            .map(|f| Box::new(f) as _),
         "null" => Ok(Box::new(NullFile::new(path))),
         _ => return None,
     };

@@ -67,7 +67,7 @@ fn direct_auto_says_for_each_pattern_what_was_in_force() {
 fn identical_files(ranks: u64, space: &str) {
     let scratch = Scratch::new();
     let args = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--keep-files", "--run-dir", "kept"];
-    Launch::new(ranks).args(args).args(["--backend", "mpiio,posix,uring"]).into(&scratch).run().expect(0);
+    Launch::new(ranks).args(args).args(["--backend", "mpiio,posix,uring,mmap"]).into(&scratch).run().expect(0);
     let result = document(&scratch);
     let calls_of = |backend: &str, access: &str| -> Vec<u64> {
         let of = |p: &&Value| p["backend"] == backend && p["access"] == access;
@@ -79,6 +79,7 @@ fn identical_files(ranks: u64, space: &str) {
         // Otherwise there is nothing to compare, and the test must be given another space or time.
         assert_eq!(first, calls_of("mpiio", access), "{access}: other counts");
         assert_eq!(first, calls_of("uring", access), "{access}: other counts");
+        assert_eq!(first, calls_of("mmap", access), "{access}: other counts");
     }
     let kept = scratch.join("disk/kept");
     let is_data = |name: &String| Path::new(name).extension().is_some_and(|e| e == "dat");
@@ -87,7 +88,7 @@ fn identical_files(ranks: u64, space: &str) {
     for name in names {
         let one = fs::read(kept.join("posix").join(&name)).unwrap();
         assert!(one.len() > 1 << 20, "{name}");
-        for other in ["mpiio", "uring"] {
+        for other in ["mpiio", "uring", "mmap"] {
             let two = fs::read(kept.join(other).join(&name)).unwrap();
             let differ = one.iter().zip(&two).position(|(a, b)| a != b);
             assert_eq!(
@@ -101,12 +102,12 @@ fn identical_files(ranks: u64, space: &str) {
 
 #[test]
 fn identical_files_from_one_rank() {
-    identical_files(1, "106M");
+    identical_files(1, "142M");
 }
 
 #[test]
 fn identical_files_from_three_ranks() {
-    identical_files(3, "316M");
+    identical_files(3, "422M");
 }
 
 #[test]

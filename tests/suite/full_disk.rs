@@ -81,3 +81,8 @@ fn through_posix() {
 fn through_uring() {
     becomes_full("uring");
 }
+
+#[test]
+fn through_mmap() {
+    becomes_full("mmap");
+}
