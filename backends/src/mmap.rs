@@ -47,7 +47,8 @@ pub(crate) struct MmapFile {
     files: FdPair,
     sharing: Sharing,
     watch: Watch,
-    has_fallocate: bool,
+    /// Whether the file system can reserve blocks; None: not asked yet.
+    has_fallocate: Option<bool>,
     prepared: Option<Prepared>,
 }
 
@@ -65,7 +66,7 @@ impl MmapFile {
         let fail = |operation, e: &std::io::Error| BackendError::from_io(operation, &files.path, None, e);
         let sharing = Sharing::new(&files.buffered, several_hosts).map_err(|e| fail("fstatfs", &e))?;
         let watch = Watch::new(&files.path, rank, ranks).map_err(|e| fail("sigaction for SIGBUS", &e))?;
-        Ok(Self { files, sharing, watch, has_fallocate: true, prepared: None })
+        Ok(Self { files, sharing, watch, has_fallocate: None, prepared: None })
     }
 
     /// What a batch needs: pattern, window and what the window is moved with.
@@ -100,7 +101,7 @@ impl OpenFile for MmapFile {
         check_fits(pattern, ring, path)?;
         let room = match direction {
             Direction::Read => Room::There,
-            Direction::Write => Room::find(&self.files.buffered, pattern, self.has_fallocate)
+            Direction::Write => Room::find(&self.files.buffered, pattern, &mut self.has_fallocate)
                 .map_err(|e| BackendError::from_io("lseek SEEK_HOLE", path, Some(pattern.base_bytes), &e))?,
         };
         let window = Window::new(pattern, direction, &self.files.buffered, &self.watch, path)?;
@@ -110,18 +111,15 @@ impl OpenFile for MmapFile {
 
     fn make_room(&mut self, batch: Batch) -> Result<()> {
         let path = &self.files.path;
-        let p = self.prepared.as_mut().ok_or_else(|| not_prepared("make_room", path))?;
+        let p = self.prepared.as_ref().ok_or_else(|| not_prepared("make_room", path))?;
         if batch.calls == 0 {
             return Ok(());
         }
-        if p.room == Room::Reserve && !room::reserve(&self.files.buffered, &p.pattern, batch, path)? {
-            self.has_fallocate = false;
-            p.room = Room::Zeros;
+        match p.room {
+            Room::There => Ok(()),
+            Room::Reserve => room::reserve(&self.files.buffered, &p.pattern, batch, path),
+            Room::Zeros => room::write_zeros(&self.files.buffered, &p.pattern, batch, path),
         }
-        if p.room == Room::Zeros {
-            room::write_zeros(&self.files.buffered, &p.pattern, batch, path)?;
-        }
-        Ok(())
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {

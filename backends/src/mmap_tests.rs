@@ -72,7 +72,7 @@ fn interleaved_ranks_leave_the_file_that_posix_leaves() {
     for p in &patterns {
         let files = FdPair::open_alone(&path, OpenMode::Update, Direct::Off).unwrap();
         let mut file = MmapFile::new(files, false, p.rank, p.ranks).unwrap();
-        file.has_fallocate = false;
+        file.has_fallocate = Some(false);
         let told = write(&mut file, p, &[3, 37]);
         assert!(told.strategy.contains("zeros"), "{}", told.strategy);
     }

@@ -27,14 +27,14 @@ pub(super) enum Room {
 }
 
 impl Room {
-    /// What a write of this pattern needs.
-    pub(super) fn find(file: &File, pattern: &Pattern, has_fallocate: bool) -> io::Result<Self> {
+    /// What a write of this pattern needs. Whether the file system can reserve is found out where it matters first.
+    pub(super) fn find(file: &File, pattern: &Pattern, has_fallocate: &mut Option<bool>) -> io::Result<Self> {
         let (begin, end) = reach(pattern, Batch { first_call: 0, calls: pattern.max_calls.max(1) });
-        Ok(match (has_blocks(file, begin, end)?, has_fallocate) {
-            (true, _) => Self::There,
-            (false, true) => Self::Reserve,
-            (false, false) => Self::Zeros,
-        })
+        if has_blocks(file, begin, end)? {
+            return Ok(Self::There);
+        }
+        let can = *has_fallocate.get_or_insert_with(|| can_reserve(file, begin));
+        Ok(if can { Self::Reserve } else { Self::Zeros })
     }
 
     /// For the report of the pattern.
@@ -69,11 +69,18 @@ fn has_blocks(file: &File, begin: u64, end: u64) -> io::Result<bool> {
     }
 }
 
-/// Reserves what `batch` reaches, which leaves the file as long as writing it would. False: the file system cannot.
+/// Asks for the one block that every write of the pattern needs, without a change of the length. A full disk is no answer:
+/// it is told when the batch needs its room.
+fn can_reserve(file: &File, begin: u64) -> bool {
+    let Ok(begin) = position(begin) else { return true };
+    !matches!(fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, begin, 1), Err(Errno::EOPNOTSUPP | Errno::ENOSYS))
+}
+
+/// Reserves what `batch` reaches, which leaves the file as long as writing it would.
 ///
 /// Not posix_fallocate: where the file system cannot, glibc writes a zero into each block that it has found to be zero,
 /// and would so wipe out what another rank has stored there in between.
-pub(super) fn reserve(file: &File, pattern: &Pattern, batch: Batch, path: &Path) -> Result<bool> {
+pub(super) fn reserve(file: &File, pattern: &Pattern, batch: Batch, path: &Path) -> Result<()> {
     let (begin, end) = reach(pattern, batch);
     let fail = |e: &io::Error| {
         let error = BackendError::from_io("fallocate", path, Some(begin), e);
@@ -82,9 +89,8 @@ pub(super) fn reserve(file: &File, pattern: &Pattern, batch: Batch, path: &Path)
     let (from, len) = (position(begin).map_err(|e| fail(&e))?, position(end - begin).map_err(|e| fail(&e))?);
     loop {
         match fallocate(file, FallocateFlags::empty(), from, len) {
-            Ok(()) => return Ok(true),
+            Ok(()) => return Ok(()),
             Err(Errno::EINTR) => {}
-            Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => return Ok(false),
             Err(e) => return Err(fail(&e.into())),
         }
     }
