@@ -7,12 +7,14 @@ mod averages;
 #[cfg(test)]
 mod fixture;
 mod hints;
+mod source;
 mod times;
 mod validity;
 mod values;
 mod warning;
 
 pub use averages::{access_average, counted, release_1, release_2_1};
+pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource, CACHE_SHARE};
 pub use validity::memory_of_hosts;
 pub use warning::warnings;
 
@@ -144,6 +146,8 @@ pub struct Derived {
     pub systems: Vec<SystemValue>,
     /// By backend, partition, access.
     pub times: Vec<AccessTime>,
+    /// Where each read came from, in the order of measurement.
+    pub reads: Vec<ReadSource>,
     /// By backend and release.
     pub validity: Vec<Validity>,
     /// Warnings of the run and those that follow from the records.
@@ -160,6 +164,7 @@ pub fn derive(result: &RunResult) -> Derived {
         systems: values::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
         warnings: warning::warnings_of(result, &partitions, &times),
+        reads: sources(result),
         types,
         partitions,
         times,

@@ -1,7 +1,8 @@
 //! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around both.
 //!
 //! Every wrapper here is thin: one MPI call, its return code turned into [`MpiError`]. Nothing allocates in the calls
-//! that move data or agree on something, so that they can stand inside the clock.
+//! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of allocations, and
+//! the few system calls that need unsafe code.
 
 pub mod alloc;
 pub mod comm;
@@ -9,6 +10,7 @@ pub mod datatype;
 pub mod error;
 pub mod file;
 pub mod info;
+pub mod linux;
 pub mod universe;
 
 mod shim {

@@ -7,6 +7,7 @@ pub mod agree;
 pub mod batching;
 pub mod calibrate;
 pub mod clocked;
+pub mod evidence;
 pub mod files;
 pub mod harness;
 pub mod inject;

@@ -3,9 +3,11 @@
 use beff_backends::{Direction, Pattern};
 use beff_ffi::MpiError;
 
+use crate::config::CachePolicy;
 use crate::engine::agree::first_message;
 use crate::engine::batching::{CallsEnd, Limits};
 use crate::engine::clocked::{self, Measured, Task};
+use crate::engine::evidence::{drop_pages, Target, Watch};
 use crate::engine::files::Written;
 use crate::engine::run::Run;
 use crate::engine::stamp::Generation;
@@ -72,7 +74,9 @@ pub fn run_pattern(
     let outcome = prepare_and_run(run, place, open, &prelude)?;
     note_written(run, place.access, open, &prelude, outcome.calls());
     let verification = match &outcome {
-        Ran::Measured(pattern, m) if place.access == Access::Read => verify(run, place, open, index, pattern, m.calls)?,
+        Ran::Measured(pattern, m) if place.access == Access::Read => {
+            verify(run, place, open, index, pattern, m.0.calls)?
+        }
         _ => Verification::default(),
     };
     let during = describe(run, place, open, &prelude);
@@ -150,7 +154,7 @@ fn limits(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Limits {
 
 /// What became of a pattern.
 enum Ran {
-    Measured(Pattern, Box<Measured>),
+    Measured(Pattern, Box<(Measured, Evidence)>),
     NotRun(String),
     /// Nothing to do: a fill-up of zero bytes.
     Empty,
@@ -159,7 +163,7 @@ enum Ran {
 impl Ran {
     fn calls(&self) -> u64 {
         match self {
-            Self::Measured(_, m) => m.calls,
+            Self::Measured(_, m) => m.0.calls,
             _ => 0,
         }
     }
@@ -189,7 +193,17 @@ fn prepare_and_run(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, p: &Pre
     let direction = if access == Access::Read { Direction::Read } else { Direction::Write };
     let limits = limits(run, place, open, p);
     let task = Task { pattern: &pattern, direction, limits: &limits, hints: &p.hints };
+    let path = run.run_dir.path().join(run.files[open.file].name(comm.rank()));
+    let target = Target { path: &path, pattern: &pattern, calls: p.max_calls };
+    let mut watch = watch(run, place, open, &target)?;
+    if let Some(watch) = &mut watch {
+        watch.resume(place.site);
+    }
     let m = clocked::run(open.handle.as_mut(), comm, &mut run.ring, task, &mut run.notes, run.interrupt)?;
+    if let Some(watch) = &mut watch {
+        watch.pause(place.site);
+    }
+    let evidence = watch.map_or_else(|| Ok(Evidence::default()), |w| w.end(place.site, comm, m.calls))?;
     if direction == Direction::Write && m.ended != Ended::Error {
         run.backends[open.backend].sync.learn(m.moved_bytes, m.intervals.sync_seconds);
     }
@@ -197,7 +211,21 @@ fn prepare_and_run(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, p: &Pre
     if let Some(record) = trouble::agree(comm, m.error.as_ref(), &during)? {
         run.fail(record);
     }
-    Ok(Ran::Measured(pattern, Box::new(m)))
+    Ok(Ran::Measured(pattern, Box::new((m, evidence))))
+}
+
+/// Drops cached pages, where that is the policy, and begins to watch; None for a backend that moves nothing.
+fn watch(run: &mut Run<'_>, place: Place<'_>, open: &Open, target: &Target<'_>) -> Result<Option<Watch>, MpiError> {
+    let backend = &run.backends[open.backend];
+    if !backend.moves_data {
+        return Ok(None);
+    }
+    if place.access != Access::Write && run.config.cache == CachePolicy::Drop {
+        if let Some(warning) = drop_pages(place.site, place.comm, target, &backend.name)? {
+            run.observer.record(JournalLine::Warning(warning));
+        }
+    }
+    Ok(Some(Watch::begin(place.site, place.comm, target)))
 }
 
 fn overflow(run: &mut Run<'_>, place: Place<'_>, open: &Open, p: &Prelude, message: &str) -> Ran {
@@ -299,7 +327,8 @@ fn record(
     };
     match ran {
         Ran::Measured(_, m) => {
-            let m = *m;
+            let (m, evidence) = *m;
+            record.evidence = evidence;
             record.calls = m.calls;
             record.moved_bytes = m.moved_bytes;
             record.intervals = m.intervals;

@@ -9,6 +9,7 @@ use crate::config::{CachePolicy, CollectivePolicy, Config, DirectPolicy, Exchang
 use crate::engine::batching::SyncModel;
 use crate::engine::calibrate::calibrate;
 use crate::engine::clocked::Notes;
+use crate::engine::evidence::Site;
 use crate::engine::files::TypeFile;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::run_dir::RunDir;
@@ -145,6 +146,11 @@ impl<'a> Run<'a> {
             .iter()
             .map(|p| if p.ranks == self.world.size() { Ok(None) } else { self.world.prefix(p.ranks) })
             .collect::<Result<Vec<_>, _>>()?;
+        let mut sites = Vec::new();
+        for (part, comm) in self.plan.partitions.iter().zip(&comms) {
+            let comm = self.members(part, comm.as_ref());
+            sites.push(comm.map(|comm| Site::survey(comm, self.run_dir.path())).transpose()?);
+        }
         let begin = Instant::now();
         self.hold(Generation::First);
         if let Some(comm) = self.plan.partitions.last().zip(comms.last()).and_then(|(p, c)| self.members(p, c.as_ref()))
@@ -158,9 +164,9 @@ impl<'a> Run<'a> {
             if access == Access::Read {
                 self.injure();
             }
-            for (part, comm) in self.plan.partitions.iter().zip(&comms) {
-                if let (Some(comm), None) = (self.members(part, comm.as_ref()), self.stop) {
-                    self.run_partition(access, part, comm)?;
+            for ((part, comm), site) in self.plan.partitions.iter().zip(&comms).zip(&sites) {
+                if let (Some(comm), Some(site), None) = (self.members(part, comm.as_ref()), site, self.stop) {
+                    self.run_partition(access, part, comm, site)?;
                 }
                 self.agree_on_stop()?;
             }
@@ -192,7 +198,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn run_partition(&mut self, access: Access, part: &PartitionSpace, comm: &Comm) -> Result<(), MpiError> {
+    fn run_partition(
+        &mut self,
+        access: Access,
+        part: &PartitionSpace,
+        comm: &Comm,
+        site: &Site,
+    ) -> Result<(), MpiError> {
         for backend in &mut self.backends {
             backend.debt_seconds = 0.0;
             // Ranks outside the partitions before have learned nothing there, and what is not equal on all ranks lets
@@ -206,7 +218,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             if self.stop.is_none() {
-                run_type(self, access, part, comm, t)?;
+                run_type(self, access, part, (comm, site), t)?;
             }
         }
         Ok(())

@@ -6,6 +6,8 @@ use crate::plan::patterns::type_name;
 use crate::results::{Ended, PatternRecord, RunResult};
 
 use super::layout;
+use super::marks::{letters, pattern_marks};
+use crate::stats::cache_share;
 
 /// One row; the names of the fields are the header of the table.
 #[derive(Serialize)]
@@ -39,10 +41,17 @@ struct Row<'a> {
     storage_read_bytes: Option<u64>,
     storage_written_bytes: Option<u64>,
     allocations_in_clock: u64,
+    marks: String,
+    cache_share: Option<f64>,
+    devices: String,
+    device_read_bytes: Option<u64>,
+    resident_before_bytes: Option<u64>,
+    resident_after_bytes: Option<u64>,
+    range_bytes: u64,
 }
 
 impl<'a> Row<'a> {
-    fn new(r: &'a PatternRecord) -> Self {
+    fn new(result: &RunResult, r: &'a PatternRecord) -> Self {
         Self {
             backend: &r.backend,
             ranks: r.ranks,
@@ -76,6 +85,13 @@ impl<'a> Row<'a> {
             storage_read_bytes: r.storage_read_bytes,
             storage_written_bytes: r.storage_written_bytes,
             allocations_in_clock: r.allocations_in_clock,
+            marks: letters(&pattern_marks(result, r)),
+            cache_share: cache_share(result, r),
+            devices: r.evidence.devices.iter().map(|d| d.device.as_str()).collect::<Vec<_>>().join(" "),
+            device_read_bytes: r.evidence.device_read_bytes(),
+            resident_before_bytes: r.evidence.resident_before_bytes,
+            resident_after_bytes: r.evidence.resident_after_bytes,
+            range_bytes: r.evidence.range_bytes,
         }
     }
 }
@@ -102,13 +118,13 @@ pub fn rows(result: &RunResult) -> Result<Vec<u8>, ::csv::Error> {
     let mut writer = ::csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.write_record(HEADER)?;
     for record in &result.patterns {
-        writer.serialize(Row::new(record))?;
+        writer.serialize(Row::new(result, record))?;
     }
     writer.into_inner().map_err(|e| ::csv::Error::from(e.into_error()))
 }
 
 /// Column names in order; written by hand so that an empty run has its header too. A test holds it against the rows.
-const HEADER: [&str; 29] = [
+const HEADER: [&str; 36] = [
     "backend",
     "ranks",
     "access",
@@ -138,6 +154,13 @@ const HEADER: [&str; 29] = [
     "storage_read_bytes",
     "storage_written_bytes",
     "allocations_in_clock",
+    "marks",
+    "cache_share",
+    "devices",
+    "device_read_bytes",
+    "resident_before_bytes",
+    "resident_after_bytes",
+    "range_bytes",
 ];
 
 #[cfg(test)]
@@ -153,12 +176,13 @@ mod tests {
 
     #[test]
     fn the_header_names_the_fields_of_a_row() {
+        let result = fixtures::complete();
         let record = fixtures::pattern("posix", 2, crate::results::Access::Write, 5);
-        let row = serde_json::to_value(Row::new(&record)).unwrap();
+        let row = serde_json::to_value(Row::new(&result, &record)).unwrap();
         let fields = row.as_object().unwrap();
         assert_eq!(fields.len(), HEADER.len());
         let mut writer = ::csv::Writer::from_writer(Vec::new());
-        writer.serialize(Row::new(&record)).unwrap();
+        writer.serialize(Row::new(&result, &record)).unwrap();
         let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
         assert_eq!(text.lines().next().unwrap(), HEADER.join(","));
     }

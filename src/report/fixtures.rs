@@ -113,6 +113,11 @@ pub fn failed() -> RunResult {
     result.patterns[7].verification.words_wrong = 128;
     result.patterns[9].ended = Ended::Error;
     result.patterns[9].storage_read_bytes = None;
+    result.patterns[9].evidence = Evidence {
+        devices_unknown: Some("network file system nfs4: no local device".into()),
+        residency_by: "cachestat: Function not implemented; mincore: No such device".into(),
+        ..Evidence::default()
+    };
     result.types[0].full_verification = Some(Verification { words_checked: 1 << 20, words_wrong: 128 });
     result.types[1].segment_bytes = Some(8 * MB);
     result.corruptions.push(corruption());

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::results::{RunResult, Warning, SCHEMA_VERSION};
-use crate::stats::{AccessTime, Derived, PartitionValue, SystemValue, TypeValue, Validity};
+use crate::stats::{AccessTime, Derived, PartitionValue, ReadSource, SystemValue, TypeValue, Validity};
 
 use super::warnings;
 
@@ -46,6 +46,7 @@ struct DerivedView<'a> {
     partitions: &'a [PartitionValue],
     systems: &'a [SystemValue],
     times: &'a [AccessTime],
+    reads: &'a [ReadSource],
     validity: &'a [Validity],
     warnings: Vec<WarningView<'a>>,
 }
@@ -79,6 +80,7 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
             partitions: &derived.partitions,
             systems: &derived.systems,
             times: &derived.times,
+            reads: &derived.reads,
             validity: &derived.validity,
             warnings,
         },

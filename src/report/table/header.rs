@@ -3,7 +3,7 @@
 
 use crate::config::{Config, DirectPolicy, Inject, Termination, Verify};
 use crate::results::{Access, HostRecord, PatternRecord, RunResult};
-use crate::stats::{memory_of_hosts, Derived};
+use crate::stats::{has_source, memory_of_hosts, storage_bytes, Derived};
 use crate::units::{format_seconds, format_size};
 
 use crate::report::layout;
@@ -140,22 +140,22 @@ fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
         share => format!("{} of memory", percent(share)),
     };
     let run: Vec<&PatternRecord> = result.patterns.iter().filter(|r| r.backend == backend && r.was_run()).collect();
-    let (reads, cache) = (read_from_storage(&run), direct_used(&run));
+    let (reads, cache) = (read_from_storage(result, &run), direct_used(&run));
     format!("first write {} ({share}), {reads}, {cache}", format_size(written))
 }
 
-fn read_from_storage(run: &[&PatternRecord]) -> String {
+fn read_from_storage(result: &RunResult, run: &[&PatternRecord]) -> String {
     let (mut read, mut storage, mut known) = (0_u64, 0_u64, true);
-    for r in run.iter().filter(|r| r.access == Access::Read) {
+    for r in run.iter().filter(|r| has_source(r)) {
+        let from_storage = storage_bytes(result, r);
         read += r.moved_bytes;
-        storage += r.storage_read_bytes.unwrap_or(0);
-        known &= r.storage_read_bytes.is_some();
+        storage += from_storage.unwrap_or(0);
+        known &= from_storage.is_some();
     }
     match (read, known) {
         (0, _) => "nothing read".to_owned(),
         (_, false) => "source of reads not known".to_owned(),
-        // Read-ahead may fetch more than was asked for.
-        (_, true) => format!("reads {} from storage", percent((storage as f64 / read as f64).min(1.0))),
+        (_, true) => format!("reads {} from storage", percent(storage as f64 / read as f64)),
     }
 }
 
