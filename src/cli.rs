@@ -152,7 +152,8 @@ pub struct RunArgs {
     /// Let a kernel thread submit (uring; costs a core)
     #[arg(long, help_heading = ACCESS)]
     pub sqpoll: bool,
-    /// What is done about the page cache, so that reads tell about the storage
+    /// What is done about the page cache, so that reads tell about the storage. What of the files was in it before each
+    /// pattern is measured and reported whatever the policy; reads from memory are marked
     #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]
     pub cache: CachePolicy,
     /// Collective patterns of posix and uring, which have no collective calls. auto: each rank at its own offsets, or

@@ -72,6 +72,18 @@ fn options_without_effect_are_refused() {
 }
 
 #[test]
+fn dontcache_needs_buffered_transfers_that_can_do_it() {
+    refused("--cache dontcache", &["mpiio cannot", "posix, uring", "--cache drop"]);
+    refused("--cache dontcache --backend posix,mpiio", &["transfers of mpiio cannot"]);
+    refused("--cache dontcache --backend null", &["no effect", "posix, uring"]);
+    refused("--cache dontcache --backend posix --direct required", &["--direct required", "--direct off"]);
+    assert_eq!(config("--cache dontcache --backend posix,null").unwrap().cache, CachePolicy::Dontcache);
+    assert_eq!(config("--cache dontcache --backend uring --direct auto").unwrap().cache, CachePolicy::Dontcache);
+    assert_eq!(config("--cache keep --direct required --backend posix").unwrap().cache, CachePolicy::Keep);
+    assert_eq!(config("").unwrap().cache, CachePolicy::Drop);
+}
+
+#[test]
 fn short_times_are_refused() {
     refused("-T 0.5", &["0.5", "no pattern gets its time", "at least 1s"]);
     assert_eq!(config("-T 1s").unwrap().time_seconds, 1.0);

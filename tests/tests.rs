@@ -7,6 +7,8 @@
 mod architecture;
 #[path = "suite/backends.rs"]
 mod backends;
+#[path = "suite/evidence.rs"]
+mod evidence;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/full_disk.rs"]

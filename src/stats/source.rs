@@ -93,11 +93,9 @@ fn fetched_bytes(result: &RunResult, record: &PatternRecord) -> Option<u64> {
 
 /// From what was in the page cache before the read.
 fn estimate(record: &PatternRecord) -> Option<u64> {
-    if record.evidence.resident_before_bytes.is_none() {
-        return None;
-    }
     // Direct reads do not come from the page cache, whatever is in it.
-    let resident = if record.direct == Some(true) { 0.0 } else { record.evidence.resident_before_share()? };
+    let resident = record.evidence.resident_before_share()?;
+    let resident = if record.direct == Some(true) { 0.0 } else { resident };
     Some(((1.0 - resident) * record.moved_bytes as f64) as u64)
 }
 
