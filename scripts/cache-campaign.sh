@@ -8,7 +8,7 @@
 #   scripts/cache-campaign.sh [N]      N runs of each kind, 100 if not given
 # DIR        on the file system to be looked at (not in memory); a new directory is made in it and removed
 # PROGRAM    beff-raw; without it the release build of this tree is made
-# BACKENDS   of the buffered runs, "posix mpiio"; those with direct I/O are posix and uring
+# BACKENDS   of the buffered runs, "posix mpiio"; may be empty. Those with direct I/O are posix and uring
 # TYPES, RANKS, T   2, 2, 1s
 # KEEP_ALL=1 leaves the results of all runs, not only of wrong ones
 # Several minutes for N = 100: to be run on a machine with memory to spare, where nobody drops caches.
@@ -73,7 +73,7 @@ series() {
     if [ "$right" -ne "$runs" ]; then failed=1; fi
 }
 
-for backend in ${BACKENDS:-posix mpiio}; do
+for backend in ${BACKENDS-posix mpiio}; do
     series "keep-$backend" marked --backend "$backend" --cache keep
     series "drop-$backend" unmarked --backend "$backend" --cache drop
 done

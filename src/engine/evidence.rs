@@ -285,9 +285,16 @@ fn merge(gathered: &[Vec<u8>]) -> (Vec<DeviceTraffic>, Option<String>) {
     let mut devices = Vec::new();
     let mut unknown = None;
     let mut complete = true;
+    let mut names: Vec<String> = Vec::new();
     for bytes in gathered.iter().filter(|bytes| !bytes.is_empty()) {
         // Written by the same program a moment ago.
-        let of_host: HostTraffic = serde_json::from_slice(bytes).unwrap_or_default();
+        let mut of_host: HostTraffic = serde_json::from_slice(bytes).unwrap_or_default();
+        // Machines that are all called localhost are not one machine.
+        let namesakes = names.iter().filter(|name| **name == of_host.host).count();
+        names.push(of_host.host.clone());
+        if namesakes > 0 {
+            of_host.host = format!("{}#{}", of_host.host, namesakes + 1);
+        }
         complete &= !of_host.devices.is_empty();
         if let Some(reason) = of_host.unknown {
             unknown.get_or_insert(format!("{}: {reason}", of_host.host));

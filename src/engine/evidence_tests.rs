@@ -123,6 +123,8 @@ fn devices_of_several_hosts_are_known_if_those_of_every_host_are() {
     let (devices, unknown) = merge(&[a.clone(), Vec::new(), b]);
     assert_eq!(devices, [device("a:loop0", 5), device("a:sda", 4), device("b:sda", 3)]);
     assert_eq!(unknown, None);
+    let names: Vec<String> = merge(&[a.clone(), a.clone()]).0.into_iter().map(|d| d.device).collect();
+    assert_eq!(names, ["a:loop0", "a:sda", "a#2:loop0", "a#2:sda"]);
     let (devices, unknown) = merge(&[a, pack("b", &[], Some("network file system nfs: no local device"))]);
     assert_eq!(devices, []);
     assert_eq!(unknown.as_deref(), Some("b: network file system nfs: no local device"));
