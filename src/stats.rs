@@ -4,15 +4,20 @@
 //! the types they are made of: without the slow ones they would be values of another benchmark.
 
 mod averages;
+pub mod bootstrap;
 #[cfg(test)]
 mod fixture;
 mod hints;
+pub mod ladder;
+mod parts;
 mod times;
 mod validity;
 mod values;
 mod warning;
 
 pub use averages::{access_average, counted, release_1, release_2_1};
+pub use ladder::Ladder;
+pub use parts::{Part, Shares};
 pub use validity::memory_of_hosts;
 pub use warning::warnings;
 
@@ -148,6 +153,8 @@ pub struct Derived {
     pub validity: Vec<Validity>,
     /// Warnings of the run and those that follow from the records.
     pub warnings: Vec<Warning>,
+    /// Backends against each other.
+    pub ladder: Ladder,
 }
 
 /// Derives everything from one result, also from one that ended early.
@@ -163,5 +170,6 @@ pub fn derive(result: &RunResult) -> Derived {
         types,
         partitions,
         times,
+        ladder: ladder::ladder(result),
     }
 }
