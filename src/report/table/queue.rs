@@ -12,7 +12,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.heading("Queue depth by calibration: depth, completions waited for at once, MB/s of what was tried");
     for t in &result.tunings {
         let start = format!(
-            "  {:<9.9}{:<8}{:<9} {:>4}/{:<4} of ",
+            "  {:<9.9}{:<8}{:<9} {:>4}/{:<4} tried ",
             t.backend,
             t.access.name(),
             chunk_label(t.chunk_bytes),

@@ -217,7 +217,7 @@ fn show_details(row: &Row, columns: Range<usize>) -> String {
         match (cell.mb_per_second, row.ratio(i)) {
             (Some(value), Some(ratio)) => {
                 let equal = if ratio.equal == Some(true) { '=' } else { ' ' };
-                let (value, marks) = (fit(value, 8), letters(&cell.marks));
+                let (value, marks) = (fit(value, 7), letters(&cell.marks));
                 format!("{value:>8} {marks:<3}{:>6}{equal} {:<9}", in_percent(ratio.value), interval(&ratio))
             }
             _ => format!("{}{:17}", cell.show(8, 3), ""),
