@@ -222,6 +222,15 @@ mod tests {
         insta::assert_snapshot!("failed.csv", String::from_utf8(bytes).unwrap());
     }
 
+    /// The last digits of logarithms and exponentials depend on the C library.
+    fn rounded(line: &str) -> String {
+        let shown = |field: &str| match field.parse::<f64>() {
+            Ok(number) if field.contains('.') => format!("{number:.6}"),
+            _ => field.to_owned(),
+        };
+        line.split(',').map(shown).collect::<Vec<_>>().join(",")
+    }
+
     /// The first patterns of each backend and access method: rounds, ratios, evidence and latencies.
     #[test]
     fn golden_rows_of_several_backends() {
@@ -229,7 +238,9 @@ mod tests {
         result.patterns.retain(|r| r.pattern_type == 2);
         let derived = derive(&result);
         result.patterns.retain(|r| r.pattern <= 18);
-        insta::assert_snapshot!("ladder.csv", String::from_utf8(rows(&result, &derived).unwrap()).unwrap());
+        let bytes = rows(&result, &derived).unwrap();
+        let text: String = String::from_utf8(bytes).unwrap().lines().map(|line| rounded(line) + "\n").collect();
+        insta::assert_snapshot!("ladder.csv", text);
     }
 
     #[test]

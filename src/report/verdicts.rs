@@ -3,7 +3,7 @@
 use crate::config::CachePolicy;
 use crate::plan::patterns::type_name;
 use crate::results::{Access, PatternRecord, RunResult};
-use crate::stats::bootstrap::{Ratio, MIN_ROUNDS};
+use crate::stats::bootstrap::Ratio;
 use crate::stats::ladder::{Cost, Verdict};
 use crate::stats::{Derived, Part};
 
@@ -28,7 +28,9 @@ pub fn about(result: &RunResult, v: &Verdict) -> String {
 /// One sentence, and another for each thing that makes the comparison one of something else than storage.
 #[must_use]
 pub fn sentence(result: &RunResult, derived: &Derived, v: &Verdict) -> String {
-    let mut text = comparison(v, result.config.rounds);
+    // Where nothing has an interval, it is said once and not in each sentence.
+    let note = derived.ladder.verdicts.iter().any(|v| v.ratio.interval.is_some());
+    let mut text = comparison(v, note);
     if v.ratio.equal != Some(true) {
         let calls = v.call_seconds.map(|[slow, fast]| format!("a call takes {} against {}; ", time(slow), time(fast)));
         let largest = format!("{} of its time is {}", percent(v.largest.share), noun(v.largest.part));
@@ -40,7 +42,7 @@ pub fn sentence(result: &RunResult, derived: &Derived, v: &Verdict) -> String {
     if let Some(slowest) = &v.slowest {
         let ratio = match slowest.ratio.equal {
             Some(true) => format!("equal too ({})", decimal(&slowest.ratio)),
-            _ => format!("with {}", share(&slowest.ratio, &v.best, result.config.rounds)),
+            _ => format!("with {}", share(&slowest.ratio, &v.best, note)),
         };
         text.push_str(&format!("; the slowest is {}, {ratio}", slowest.backend));
     }
@@ -52,18 +54,18 @@ pub fn sentence(result: &RunResult, derived: &Derived, v: &Verdict) -> String {
     text
 }
 
-fn comparison(v: &Verdict, rounds: u32) -> String {
+fn comparison(v: &Verdict, note: bool) -> String {
     let (backend, best) = (&v.backend, &v.best);
     let wide = v.ratio.interval.is_some_and(|i| i.high > WIDE * i.low);
     match (v.ratio.equal, wide) {
         (Some(true), false) => format!("{backend} and {best} are equal ({})", decimal(&v.ratio)),
         (Some(true), true) => format!("{backend} and {best} cannot be told apart ({})", decimal(&v.ratio)),
-        _ => format!("{backend} delivers {}", share(&v.ratio, best, rounds)),
+        _ => format!("{backend} delivers {}", share(&v.ratio, best, note)),
     }
 }
 
 /// `3.0 % [2.8, 3.3] of uring`.
-fn share(ratio: &Ratio, best: &str, rounds: u32) -> String {
+fn share(ratio: &Ratio, best: &str, note: bool) -> String {
     let percent = ratio.value * 100.0;
     let decimals = match percent {
         // Close to 100 whole percents would hide that there is a difference.
@@ -73,7 +75,7 @@ fn share(ratio: &Ratio, best: &str, rounds: u32) -> String {
         _ => 2,
     };
     let Some(interval) = ratio.interval else {
-        let note = if rounds as usize >= MIN_ROUNDS { " (too few rounds for an interval)" } else { "" };
+        let note = if note { " (too few rounds for an interval)" } else { "" };
         return format!("{percent:.decimals$} % of {best}{note}");
     };
     let shown = |value: f64, decimals: usize| format!("{:.decimals$}", value * 100.0);
@@ -150,22 +152,24 @@ fn source(result: &RunResult, v: &Verdict, sides: &[Side<'_>]) -> Vec<String> {
     }
     let shares: Vec<(&str, Option<f64>)> =
         sides.iter().map(|(backend, records)| (*backend, from_memory(records))).collect();
-    let cached: Vec<String> = shares
+    let cached: Vec<(&str, String)> = shares
         .iter()
-        .filter_map(|(backend, share)| {
-            share.filter(|s| *s > CACHE_SHARE).map(|s| format!("{backend} read {} from memory", percent(s)))
-        })
+        .filter_map(|(backend, share)| share.filter(|s| *s > CACHE_SHARE).map(|s| (*backend, percent(s))))
         .collect();
     let unknown: Vec<String> =
         shares.iter().filter(|(_, share)| share.is_none()).map(|(backend, _)| (*backend).to_owned()).collect();
     let mut found = Vec::new();
-    if !cached.is_empty() {
-        let advice = match result.config.cache {
-            CachePolicy::Drop => "--cache drop did not help",
-            _ => "compare with --cache drop",
-        };
-        found.push(format!("{}, so this is not about storage: {advice}", cached.join(" and ")));
-    }
+    let read = match cached.as_slice() {
+        [(a, share), (b, other)] if share == other => Some(format!("{a} and {b} read {share} from memory")),
+        [(a, share), (b, other)] => Some(format!("{a} read {share} and {b} {other} from memory")),
+        [(a, share)] => Some(format!("{a} read {share} from memory")),
+        _ => None,
+    };
+    let advice = match result.config.cache {
+        CachePolicy::Drop => "--cache drop did not help",
+        _ => "compare with --cache drop",
+    };
+    found.extend(read.map(|read| format!("{read}, so this is not about storage: {advice}")));
     if !unknown.is_empty() {
         found.push(format!("Where {} read from is not known", unknown.join(" and ")));
     }

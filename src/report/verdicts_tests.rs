@@ -32,7 +32,8 @@ fn reads_from_memory_are_no_comparison_of_storage() {
         edit(r, "mpiio", |p| p.storage_read_bytes = Some(0));
     });
     let both = find(&both, "read, type 1 shared:");
-    let expected = "mpiio read 100 % from memory and uring read 50 % from memory, so this is not about storage: compare with --cache drop.";
+    let expected =
+        "mpiio read 100 % and uring 50 % from memory, so this is not about storage: compare with --cache drop.";
     assert!(both.ends_with(expected), "{both}");
     let unknown = sentences(|r| edit(r, "uring", |p| p.storage_read_bytes = None));
     assert!(find(&unknown, "read, type 1 shared:").ends_with("Where uring read from is not known."), "{unknown:#?}");
@@ -76,7 +77,7 @@ fn equal_narrow_and_equal_wide_are_not_the_same() {
         let mut v = derive(&fixtures::ladder()).ladder.verdicts.swap_remove(0);
         v.ratio.interval = Some(crate::stats::bootstrap::Interval { low, high });
         (v.ratio.value, v.ratio.equal) = (1.02, Some(true));
-        comparison(&v, 8)
+        comparison(&v, true)
     };
     assert_eq!(verdict(0.97, 1.08), "mpiio and uring are equal (ratio 1.02 [0.97, 1.08])");
     assert_eq!(verdict(0.5, 2.0), "mpiio and uring cannot be told apart (ratio 1.02 [0.50, 2.00])");

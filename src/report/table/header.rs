@@ -113,8 +113,9 @@ fn cache_and_queue(config: &Config) -> Vec<String> {
     };
     let aggregators = config.aggregators.map(|n| format!("--aggregators {n}"));
     let domain = config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes)));
-    let depth = config.queue_depth.map(|depth| format!("--depth {depth}"));
-    let sqpoll = config.sqpoll.then(|| "--sqpoll".to_owned());
+    let has_queue = config.backends.iter().any(|b| b == "uring");
+    let depth = config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}"));
+    let sqpoll = (config.sqpoll && has_queue).then(|| "--sqpoll".to_owned());
     let latency = config.latency.then(|| "--latency".to_owned());
     [cache, collective, aggregators, domain, exchange, depth, sqpoll, latency].into_iter().flatten().collect()
 }
