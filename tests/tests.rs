@@ -25,5 +25,7 @@ mod signals;
 mod space;
 #[path = "suite/support.rs"]
 mod support;
+#[path = "suite/tuning.rs"]
+mod tuning;
 #[path = "suite/usage.rs"]
 mod usage;

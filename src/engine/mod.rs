@@ -16,6 +16,7 @@ pub mod run;
 pub mod run_dir;
 pub mod stamp;
 pub mod trouble;
+pub mod tune;
 pub mod type_run;
 pub mod verify;
 

@@ -13,6 +13,7 @@ use crate::engine::files::TypeFile;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::run_dir::RunDir;
 use crate::engine::stamp::{Generation, Stream};
+use crate::engine::tune::tune;
 use crate::engine::type_run::run_type;
 use crate::engine::verify::Data;
 use crate::engine::{inject, Observer};
@@ -150,6 +151,7 @@ impl<'a> Run<'a> {
         if let Some(comm) = self.plan.partitions.last().zip(comms.last()).and_then(|(p, c)| self.members(p, c.as_ref()))
         {
             calibrate(self, comm)?;
+            tune(self, comm)?;
         }
         self.agree_on_stop()?;
         let calibrate_seconds = begin.elapsed().as_secs_f64();
@@ -293,7 +295,8 @@ fn scheduled_seconds(config: &Config, plan: &RunPlan) -> f64 {
 }
 
 /// The part of the configuration that a driver of this name gets.
-fn driver_options(config: &Config, backend: &str) -> DriverOptions {
+#[must_use]
+pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
     DriverOptions {
         direct: match config.direct.of(backend) {
             DirectPolicy::Required => Direct::Required,
