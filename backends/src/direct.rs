@@ -35,6 +35,15 @@ enum DirectFd {
     Impossible(String),
 }
 
+/// How whole aligned domains of a file are moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Domains {
+    pub(crate) direct: bool,
+    pub(crate) align_bytes: u64,
+    /// Why not direct, where that would have been preferred.
+    pub(crate) reason: Option<String>,
+}
+
 /// How the transfers of one pattern go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -120,6 +129,26 @@ impl FdPair {
             let text = format!("direct I/O is required, but {reason}; use --direct auto");
             failure("prepare", &self.path, Cause::Unsupported, text)
         })
+    }
+
+    /// How whole domains of the file are moved, whatever the pattern; None if only direct transfers are wanted and there
+    /// are none.
+    pub(crate) fn domains(&self) -> Option<Domains> {
+        match (&self.direct, self.policy) {
+            (DirectFd::Ready { align_bytes, .. }, _) => {
+                Some(Domains { direct: true, align_bytes: *align_bytes, reason: None })
+            }
+            (DirectFd::NotWanted, _) => Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: None }),
+            (DirectFd::Impossible(_), Direct::Required) => None,
+            (DirectFd::Impossible(reason), _) => {
+                Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: Some(reason.clone()) })
+            }
+        }
+    }
+
+    /// The descriptor of [`FdPair::domains`].
+    pub(crate) fn of_domains(&self, direct: bool) -> &File {
+        self.direct_file().filter(|_| direct).unwrap_or(&self.buffered)
     }
 
     /// The descriptor with O_DIRECT, if there is one.

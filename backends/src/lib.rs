@@ -21,6 +21,7 @@ pub mod registry;
 pub mod statx;
 #[cfg(test)]
 mod testing;
+mod two_phase;
 pub mod uring;
 mod walk;
 

@@ -6,42 +6,46 @@ use std::os::unix::fs::FileExt;
 
 use crate::direct::{in_force, not_prepared, FdPair, Route};
 use crate::latency::Mark;
+use crate::two_phase::TwoPhase;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
-    Result, Ring,
+    BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern, Result,
+    Ring,
 };
 
 /// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank on its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PosixDriver {
-    direct: Direct,
+    options: DriverOptions,
 }
 
 impl PosixDriver {
     /// Takes the direct-I/O policy from the options.
     #[must_use]
     pub fn new(options: &DriverOptions) -> Self {
-        Self { direct: options.direct }
+        Self { options: options.clone() }
     }
 }
 
 impl Driver for PosixDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        Ok(Box::new(PosixFile::new(FdPair::open(request, self.direct)?)))
+        // What is collective comes first: no rank may leave before.
+        let two_phase = TwoPhase::new(request, &self.options, None);
+        let file = PosixFile::new(FdPair::open(request, self.options.direct)?);
+        Ok(Box::new(PosixFile { two_phase: two_phase?, ..file }))
     }
 }
 
 /// An open file and its prepared pattern.
-#[derive(Debug)]
 pub(crate) struct PosixFile {
+    two_phase: TwoPhase,
     files: FdPair,
     prepared: Option<(Pattern, Route)>,
 }
 
 impl PosixFile {
     pub(crate) fn new(files: FdPair) -> Self {
-        Self { files, prepared: None }
+        Self { two_phase: TwoPhase::never(&DriverOptions::default(), None), files, prepared: None }
     }
 
     /// What a batch needs: pattern, route, descriptor.
@@ -68,7 +72,8 @@ impl PosixFile {
 
 impl OpenFile for PosixFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.files.route(pattern).err()
+        let two_phase = self.two_phase.unsupported(pattern, &self.files);
+        two_phase.unwrap_or_else(|| self.files.route(pattern).err())
     }
 
     fn prepare(
@@ -79,6 +84,9 @@ impl OpenFile for PosixFile {
         _hints: &[(String, String)],
     ) -> Result<InForce> {
         check_fits(pattern, ring, &self.files.path)?;
+        if let Some(told) = self.two_phase.prepare(&self.files, pattern, direction, ring)? {
+            return Ok(told);
+        }
         let route = self.files.route_or_error(pattern)?;
         let call = match direction {
             Direction::Write => "pwrite",
@@ -90,6 +98,9 @@ impl OpenFile for PosixFile {
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        if self.two_phase.is_active() {
+            return self.two_phase.write(&self.files, batch, ring, latency);
+        }
         let (pattern, route, file) = self.prepared("pwrite")?;
         let len = pattern.chunk_bytes as usize;
         let mut timer = CallTimer::new(latency, pattern.chunks_per_call);
@@ -103,6 +114,9 @@ impl OpenFile for PosixFile {
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+        if self.two_phase.is_active() {
+            return self.two_phase.read(&self.files, batch, ring, latency);
+        }
         let (pattern, route, file) = self.prepared("pread")?;
         let len = pattern.chunk_bytes as usize;
         let mut timer = CallTimer::new(latency, pattern.chunks_per_call);
@@ -116,11 +130,14 @@ impl OpenFile for PosixFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.files.sync()
+        let flushed = self.two_phase.flush(&self.files);
+        flushed.and(self.files.sync())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.files.close()
+        let Self { two_phase, files, .. } = *self;
+        let flushed = two_phase.close(&files);
+        flushed.and(files.close())
     }
 }
 
@@ -182,7 +199,7 @@ mod tests {
     use super::*;
     use crate::error::Cause;
     use crate::testing::pattern;
-    use crate::OpenMode;
+    use crate::{Direct, OpenMode};
     use std::path::Path;
 
     const BUFFERED: Route = Route::Buffered { reason: None };

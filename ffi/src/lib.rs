@@ -9,6 +9,7 @@ pub mod datatype;
 pub mod error;
 pub mod file;
 pub mod info;
+pub mod requests;
 pub mod universe;
 
 mod shim {
@@ -22,4 +23,5 @@ pub use datatype::{FileType, TransferType};
 pub use error::{Cause, MpiError, Result};
 pub use file::{MpiFile, Open};
 pub use info::Info;
+pub use requests::Requests;
 pub use universe::{built_with, library_version, Universe};

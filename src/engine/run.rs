@@ -93,7 +93,8 @@ impl<'a> Run<'a> {
         interrupt: &'a Interrupt,
         observer: &'a mut dyn Observer,
     ) -> Result<Self, String> {
-        let ring = Ring::new(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
+        let new_ring = if shares_memory(config, world.size()) { Ring::new_shareable } else { Ring::new };
+        let ring = new_ring(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
             format!(
                 "rank {} cannot have its {} bytes of transfer memory: {e}; give a smaller --memory-per-process",
                 world.rank(),
@@ -275,6 +276,18 @@ impl<'a> Run<'a> {
     pub fn verifies_fully(&self) -> bool {
         self.config.verify == Verify::Full
     }
+}
+
+/// True if ranks may copy out of each other's transfer memory: two-phase transfers, not by messages.
+fn shares_memory(config: &Config, ranks: u64) -> bool {
+    let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
+    let two_phase = |backend: &String| match config.collective {
+        _ if !["posix", "uring"].contains(&backend.as_str()) => false,
+        CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
+        CollectivePolicy::TwoPhase => true,
+        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
+    };
+    ranks > 1 && collective && config.exchange != ExchangePolicy::Messages && config.backends.iter().any(two_phase)
 }
 
 /// Scheduled time of all patterns of all partitions and backends.

@@ -8,7 +8,7 @@ use super::setup::Queue;
 
 /// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
 /// works on; only then is the memory of the transfers the caller's again.
-pub(super) struct Flight<'a> {
+pub(crate) struct Flight<'a> {
     submitter: Submitter<'a>,
     sq: squeue::SubmissionQueue<'a>,
     cq: cqueue::CompletionQueue<'a>,
@@ -18,12 +18,12 @@ pub(super) struct Flight<'a> {
 }
 
 impl<'a> Flight<'a> {
-    pub(super) fn new(queue: &'a mut Queue) -> Self {
+    pub(crate) fn new(queue: &'a mut Queue) -> Self {
         let (submitter, sq, cq) = queue.ring.split();
         Self { submitter, sq, cq, abandoned: &mut queue.abandoned, in_flight: 0 }
     }
 
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
@@ -32,7 +32,7 @@ impl<'a> Flight<'a> {
     /// # Safety
     /// The memory the entry names is valid for the transfer until this value has been dropped.
     #[inline]
-    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) {
+    pub(crate) unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: the caller's promise covers the time until the drop, which waits for the completion.
         let pushed = unsafe { self.sq.push(entry) };
         // The queue has room for the whole depth, and never more than that is in flight.
@@ -41,7 +41,7 @@ impl<'a> Flight<'a> {
     }
 
     /// Hands everything pushed to the kernel and waits for `want` completions.
-    pub(super) fn submit_and_wait(&mut self, want: usize) -> io::Result<()> {
+    pub(crate) fn submit_and_wait(&mut self, want: usize) -> io::Result<()> {
         self.sq.sync();
         match self.submitter.submit_and_wait(want) {
             Err(error) if !is_transient(&error) => return Err(error),
@@ -55,7 +55,7 @@ impl<'a> Flight<'a> {
 
     /// The next completion that is already there: (user data, result).
     #[inline]
-    pub(super) fn next_completion(&mut self) -> Option<(u64, i32)> {
+    pub(crate) fn next_completion(&mut self) -> Option<(u64, i32)> {
         let entry = self.cq.next()?;
         self.in_flight -= 1;
         Some((entry.user_data(), entry.result()))

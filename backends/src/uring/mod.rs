@@ -3,9 +3,9 @@
 //! `setup` makes the ring and registers memory, `flight` keeps in-flight operations from outliving the batch,
 //! `pump` feeds chunks in and takes completions out. Asynchronous completion never leaves this module.
 
-mod flight;
+pub(crate) mod flight;
 mod pump;
-mod setup;
+pub(crate) mod setup;
 #[cfg(test)]
 mod tests;
 
@@ -13,39 +13,44 @@ use std::os::fd::AsRawFd;
 
 use crate::direct::{in_force, not_prepared, FdPair, Route};
 use crate::error::Cause;
+use crate::two_phase::TwoPhase;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    direct, BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest,
-    Pattern, Result, Ring,
+    direct, BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
+    Result, Ring,
 };
 use pump::{Failure, Job, Pump};
 use setup::Queue;
 
+/// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
+const DOMAINS_IN_FLIGHT: u32 = 4;
 /// Place of the buffered descriptor among the registered files.
 const BUFFERED: u32 = 0;
 /// Place of the descriptor with O_DIRECT.
 const DIRECT: u32 = 1;
 
 /// Driver for io_uring. Collective kinds of access use the same offsets, each rank on its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct UringDriver {
-    direct: Direct,
-    queue_depth: u32,
+    options: DriverOptions,
 }
 
 impl UringDriver {
     /// Takes direct-I/O policy and queue depth from the options.
     #[must_use]
     pub fn new(options: &DriverOptions) -> Self {
-        Self { direct: options.direct, queue_depth: options.queue_depth }
+        Self { options: options.clone() }
     }
 }
 
 impl Driver for UringDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        // The file first: its creation is agreed by all ranks, so no rank may leave before.
-        let files = FdPair::open(request, self.direct)?;
-        Ok(Box::new(UringFile::new(files, self.queue_depth)?))
+        let options = &self.options;
+        // What is collective comes first: no rank may leave before.
+        let two_phase = TwoPhase::new(request, options, Some(options.queue_depth.min(DOMAINS_IN_FLIGHT)));
+        let files = FdPair::open(request, options.direct)?;
+        let file = UringFile::new(files, options.queue_depth)?;
+        Ok(Box::new(UringFile { two_phase: two_phase?, ..file }))
     }
 }
 
@@ -54,6 +59,7 @@ pub(crate) struct UringFile {
     // Before the files: the queue lets go of its memory and descriptors first.
     queue: Queue,
     pump: Pump,
+    two_phase: TwoPhase,
     files: FdPair,
     prepared: Option<Prepared>,
 }
@@ -79,7 +85,8 @@ impl UringFile {
         let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
         let queue = Queue::new(queue_depth, &fds, piece_shift, &files.path)?;
         let pump = Pump::new(queue.depth());
-        Ok(Self { queue, pump, files, prepared: None })
+        let two_phase = TwoPhase::never(&DriverOptions::default(), None);
+        Ok(Self { queue, pump, two_phase, files, prepared: None })
     }
 
     fn run(
@@ -141,7 +148,8 @@ impl UringFile {
 
 impl OpenFile for UringFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.files.route(pattern).err()
+        let two_phase = self.two_phase.unsupported(pattern, &self.files);
+        two_phase.unwrap_or_else(|| self.files.route(pattern).err())
     }
 
     fn prepare(
@@ -152,6 +160,9 @@ impl OpenFile for UringFile {
         _hints: &[(String, String)],
     ) -> Result<InForce> {
         check_fits(pattern, ring, &self.files.path)?;
+        if let Some(told) = self.two_phase.prepare(&self.files, pattern, direction, ring)? {
+            return Ok(told);
+        }
         let route = self.files.route_or_error(pattern)?;
         self.queue.register_memory(ring, &self.files.path)?;
         // Reads in flight must not share memory; writes may.
@@ -164,25 +175,33 @@ impl OpenFile for UringFile {
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        if self.two_phase.is_active() {
+            return self.two_phase.write(&self.files, batch, ring, latency);
+        }
         // Only ever read through: the kernel takes bytes out of the memory of a write.
         let base = ring.bytes().as_ptr().cast_mut();
         self.run(Direction::Write, batch, ring, base, latency)
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+        if self.two_phase.is_active() {
+            return self.two_phase.read(&self.files, batch, ring, latency);
+        }
         let base = ring.bytes_mut().as_mut_ptr();
         self.run(Direction::Read, batch, ring, base, latency)
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.files.sync()
+        let flushed = self.two_phase.flush(&self.files);
+        flushed.and(self.files.sync())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { queue, files, .. } = *self;
-        // The queue holds references to the file: without letting go first, close(2) would not be the last one.
+        let Self { queue, files, two_phase, .. } = *self;
+        // The queues hold references to the file: without letting go first, close(2) would not be the last one.
         drop(queue);
-        files.close()
+        let flushed = two_phase.close(&files);
+        flushed.and(files.close())
     }
 }
 

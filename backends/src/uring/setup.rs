@@ -10,24 +10,24 @@ use crate::error::Cause;
 use crate::{direct, BackendError, Result, Ring};
 
 /// One operation and one registered buffer are at most 1 GiB long (io_uring_register(2)).
-pub(super) const MAX_PIECE_SHIFT: u32 = 30;
+pub(crate) const MAX_PIECE_SHIFT: u32 = 30;
 /// Entries of a submission queue at most (io_uring_setup(2)).
 const MAX_DEPTH: u32 = 32768;
 
 /// A submission and completion queue for one file.
-pub(super) struct Queue {
-    pub(super) ring: IoUring,
+pub(crate) struct Queue {
+    pub(crate) ring: IoUring,
     depth: u32,
     flags: &'static str,
-    pub(super) piece_shift: u32,
-    pub(super) memory: Memory,
+    pub(crate) piece_shift: u32,
+    pub(crate) memory: Memory,
     /// Submissions were left behind that must never reach the kernel.
-    pub(super) abandoned: bool,
+    pub(crate) abandoned: bool,
 }
 
 /// Whether transfers use registered memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(crate) enum Memory {
     /// None given yet.
     None,
     /// The whole memory of this ring, in pieces.
@@ -62,7 +62,7 @@ impl Queue {
     ///
     /// # Errors
     /// If io_uring is not available, with what to look at.
-    pub(super) fn new(queue_depth: u32, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
+    pub(crate) fn new(queue_depth: u32, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
         let depth = queue_depth.clamp(1, MAX_DEPTH);
         let (ring, flags) = build(depth).map_err(|e| unavailable(path, &e))?;
         let files = ring.submitter().register_files(fds);
@@ -72,13 +72,13 @@ impl Queue {
     }
 
     /// Operations in flight at most.
-    pub(super) fn depth(&self) -> u32 {
+    pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
     /// Registers the whole memory of `ring` in place of another ring's. A refusal for lack of lockable memory is not
     /// an error: transfers then name addresses, and [`Queue::describe`] says so.
-    pub(super) fn register_memory(&mut self, ring: &mut Ring, path: &Path) -> Result<()> {
+    pub(crate) fn register_memory(&mut self, ring: &mut Ring, path: &Path) -> Result<()> {
         if self.memory.ring_id() == Some(ring.id()) {
             return Ok(());
         }
@@ -104,7 +104,7 @@ impl Queue {
     }
 
     /// What is in force, for the report.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let memory = match &self.memory {
             Memory::None => "no memory given".to_owned(),
             Memory::Registered { .. } => "registered file and buffers".to_owned(),

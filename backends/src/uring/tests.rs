@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::statx::direct_align;
 use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
-use crate::{AccessKind, OpenMode};
+use crate::{AccessKind, Direct, OpenMode};
 
 fn uring(path: &Path, mode: OpenMode, direct: Direct, depth: u32) -> UringFile {
     UringFile::new(FdPair::open_alone(path, mode, direct).unwrap(), depth).unwrap()
