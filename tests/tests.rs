@@ -25,5 +25,7 @@ mod signals;
 mod space;
 #[path = "suite/support.rs"]
 mod support;
+#[path = "suite/two_phase.rs"]
+mod two_phase;
 #[path = "suite/usage.rs"]
 mod usage;

@@ -32,7 +32,9 @@ fn direct_required_runs_what_is_aligned_and_nothing_else() {
     }
     let mut odd = 0;
     for p in items(&result["patterns"]) {
-        if is_odd(p) {
+        // Where ranks share sectors, the collective types exchange their data.
+        let exchanged = [0, 1].contains(&number(&p["pattern_type"]));
+        if is_odd(p) && !exchanged {
             odd += 1;
             assert_eq!(p["ended"]["by"], "not_run", "{p}");
             assert!(p["ended"]["reason"].as_str().is_some_and(|r| r.len() > 20), "{p}");
@@ -40,7 +42,7 @@ fn direct_required_runs_what_is_aligned_and_nothing_else() {
             assert!(p["direct"] == true || p["calls"] == 0, "{p}");
         }
     }
-    assert!(odd >= 3 * 5 * 3 * 2, "{odd} odd patterns");
+    assert!(odd >= 3 * 3 * 3 * 2, "{odd} odd patterns");
     let direct = items(&result["patterns"]).iter().filter(|p| p["direct"] == true).count();
     assert!(direct >= 18 * 3 * 2, "{direct} direct patterns");
     assert_eq!(result["corruptions"], Value::Array(Vec::new()));
@@ -57,7 +59,8 @@ fn direct_auto_says_for_each_pattern_what_was_in_force() {
     }
     for p in items(&result["patterns"]) {
         assert_ne!(p["ended"]["by"], "not_run", "{p}");
-        assert!(p["direct"].is_boolean() && (!is_odd(p) || p["direct"] == false), "{p}");
+        let exchanged = number(&p["pattern_type"]) == 0;
+        assert!(p["direct"].is_boolean() && (!is_odd(p) || p["direct"] == exchanged), "{p}");
     }
     assert!(items(&result["patterns"]).iter().any(|p| p["direct"] == true));
     assert_eq!(result["corruptions"], Value::Array(Vec::new()));
