@@ -13,7 +13,7 @@ const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-p
 /// Runs the collective types on `ranks` ranks, every byte compared; returns the document, or None where nothing is direct.
 fn checked(ranks: u64, args: &[&str]) -> Option<Value> {
     let scratch = Scratch::new();
-    let fixed = ["--types", "0,1,4", "--space", "200M", "--verify", "full"];
+    let fixed = ["--types", "0,1,4", "--space", "120M", "--verify", "full"];
     Launch::new(ranks).args(SHORT).args(TWO_PHASE).args(fixed).args(args).into(&scratch).run().expect(0);
     let result = document(&scratch);
     assert_eq!(result["corruptions"], Value::Array(Vec::new()));
@@ -91,12 +91,12 @@ fn only_what_shares_sectors_is_exchanged_by_default() {
 }
 
 /// The same calls, bounded by space, through the cache and in two phases; files must not differ, lengths included.
-fn identical_files(ranks: u64, space: &str, more: &[&str]) {
+fn identical_files(ranks: u64, space: &str, both: &[&str], more: &[&str]) {
     let of = |name: &str, args: &[&str]| {
         let scratch = Scratch::new();
         let fixed = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--types", "0,1,4"];
         let kept = ["--keep-files", "--run-dir", "kept", "--backend", "posix,uring"];
-        Launch::new(ranks).args(fixed).args(kept).args(args).into(&scratch).run().expect(0);
+        Launch::new(ranks).args(fixed).args(kept).args(both).args(args).into(&scratch).run().expect(0);
         let calls: Vec<u64> = items(&document(&scratch)["patterns"]).iter().map(|p| number(&p["calls"])).collect();
         (name.to_owned(), scratch, calls)
     };
@@ -119,15 +119,15 @@ fn identical_files(ranks: u64, space: &str, more: &[&str]) {
 
 #[test]
 fn files_are_the_same_as_with_plain_writes() {
-    identical_files(3, "200M", &["--exchange", "shared-memory", "--domain", "65536"]);
+    identical_files(3, "200M", &[], &["--exchange", "shared-memory", "--domain", "65536"]);
 }
 
 #[test]
 fn files_are_the_same_after_an_exchange_by_messages() {
-    identical_files(2, "140M", &["--exchange", "messages"]);
+    identical_files(2, "140M", &[], &["--exchange", "messages"]);
 }
 
 #[test]
 fn segments_that_are_no_multiple_of_a_sector() {
-    identical_files(3, "200M", &["--segment-multiple", "8"]);
+    identical_files(3, "200M", &["--segment-multiple", "8"], &[]);
 }

@@ -1,12 +1,13 @@
 //! Two-phase transfers: ranks exchange data so that a few of them move whole aligned domains of the file.
 //!
 //! `rows` and `domain` are arithmetic: where bytes lie, and who moves them. `peers` links the ranks, through `shared`
-//! memory or `messages`. `pass` runs a batch: pieces between rings, domains and the file, whose transfers are those of
-//! `lane`. `edge` keeps the sector in which a region ends.
+//! memory or `messages`; `setup` holds what a file needs. `batch` leads the ranks through a batch, `pass` moves pieces
+//! between rings, domains and the file, with the transfers of `lane`. `edge` keeps the sector in which a region ends.
 //!
 //! All ranks go through the same steps in the same order, whatever goes wrong on one of them, and agree on the outcome
 //! at the end of each batch.
 
+mod batch;
 mod domain;
 mod edge;
 mod lane;
@@ -20,17 +21,13 @@ mod shared;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::direct::{failure, not_prepared, Domains, FdPair};
+use crate::direct::{failure, Domains, FdPair};
 use crate::error::Cause;
 use crate::{
-    BackendError, Batch, Collective, Direction, DriverOptions, Exchange, InForce, Latency, OpenRequest, Pattern,
-    Result, Ring,
+    BackendError, Collective, Direction, DriverOptions, Exchange, InForce, OpenRequest, Pattern, Result, Ring,
 };
-use domain::{Cut, Grid};
+use domain::Grid;
 use edge::Tail;
-use lane::{Lane, Way};
-use messages::Directory;
-use pass::Pass;
 use peers::{Link, Peers};
 use rows::{Layout, Rows};
 use setup::Memory;
@@ -242,125 +239,6 @@ impl TwoPhase {
         }
     }
 
-    /// Writes the calls of a batch; returns this rank's bytes. Collective.
-    ///
-    /// # Errors
-    /// This rank's first error; if only another had one, that one.
-    pub(crate) fn write(&mut self, files: &FdPair, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        // Only ever read through.
-        self.run(files, Direction::Write, batch, (ring.id(), ring.bytes().as_ptr().cast_mut()), latency)
-    }
-
-    /// Reads the calls of a batch; returns this rank's bytes. Collective.
-    ///
-    /// # Errors
-    /// As [`TwoPhase::write`].
-    pub(crate) fn read(&mut self, files: &FdPair, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let id = ring.id();
-        self.run(files, Direction::Read, batch, (id, ring.bytes_mut().as_mut_ptr()), latency)
-    }
-
-    fn run(
-        &mut self,
-        files: &FdPair,
-        direction: Direction,
-        batch: Batch,
-        (ring_id, base): (u64, *mut u8),
-        latency: &mut Latency,
-    ) -> Result<u64> {
-        let operation = operation(direction);
-        // The next three are the same on all ranks.
-        let ready = self.active.as_ref().is_some_and(|a| (a.direction, a.ring_id) == (direction, ring_id));
-        if !ready {
-            return Err(not_prepared(operation, &files.path));
-        }
-        let moves_on = self.active.as_ref().and_then(|a| a.tail.map(|t| t.end == a.rows.region(batch).0));
-        let flushed = if moves_on == Some(false) { self.flush(files) } else { Ok(()) };
-        let (Some(active), Some(memory)) = (&mut self.active, &mut self.memory) else {
-            return Err(not_prepared(operation, &files.path));
-        };
-        if batch.calls == 0 {
-            return flushed.map(|()| 0);
-        }
-        let my_part = if active.layout == Layout::Segmented { 0 } else { active.pattern.rank };
-        active.bases[my_part as usize] = base;
-        let (begin, end) = active.rows.region(batch);
-        let tail = active.tail.filter(|t| t.end == begin);
-        let way = Way {
-            file: files.of_domains(active.direct),
-            registered: u32::from(active.direct),
-            path: &files.path,
-            direction,
-            align: if active.direct { active.grid.align } else { 1 },
-            flags: if self.dont_cache && !active.direct { RWF_DONTCACHE } else { 0 },
-        };
-        let blocks = memory.blocks();
-        let mut pass = Pass {
-            rows: active.rows,
-            grid: active.grid,
-            me: if active.layout == Layout::Segmented { Some(0) } else { active.me },
-            lane: Lane::new(way, memory.queue.as_mut(), &mut memory.slots, latency),
-            blocks,
-            edge: &mut memory.edge,
-            file: way.file,
-            bases: &active.bases,
-            tail,
-            error: flushed.err(),
-            path: &files.path,
-        };
-        let cut = Cut::new(active.grid, begin, end, tail.map(|t| t.holder));
-        let first = self.point.wrapping_add(1);
-        let mut last = first;
-        let link = if active.layout == Layout::Segmented { None } else { self.peers.as_ref().map(|p| &p.link) };
-        // SAFETY: `base` is the memory of the ring that the caller has borrowed for the whole batch, on this rank and, by
-        // the points that all ranks reach together, on the others: none leaves the batch before all are done with its
-        // memory. The windows end inside of the rings, which `check_fits` has made sure of in `prepare`; the rings of all
-        // ranks are equally long.
-        unsafe {
-            match (link, direction) {
-                (None, Direction::Write) => pass.write_pieces(&cut),
-                (None, Direction::Read) => pass.read_pieces(batch, &mut memory.pending, None),
-                (Some(Link::Shared { control, .. }), _) => {
-                    control.reach(first, false);
-                    control.wait(first);
-                    let second = first.wrapping_add(1);
-                    if direction == Direction::Write {
-                        pass.write_pieces(&cut);
-                        control.reach(second, pass.error.is_some());
-                        control.wait(second);
-                        last = second;
-                    } else {
-                        pass.read_pieces(batch, &mut memory.pending, Some((control, second)));
-                        last = first.wrapping_add(pass::subs(&active.rows, batch));
-                    }
-                }
-                (Some(Link::Messages { .. }), _) => {
-                    if let (Some(mail), Some(comm)) = (&mut memory.mail, &self.comm) {
-                        let (owners, first_rank) = (&active.owners[..], active.first_rank);
-                        let who = Directory { comm, owners, my_part, first_rank };
-                        match direction {
-                            Direction::Write => mail.write(&mut pass, who, &cut),
-                            Direction::Read => mail.read(&mut pass, who, batch, &mut memory.pending),
-                        }
-                    }
-                }
-            }
-        }
-        let error = pass.error.take();
-        drop(pass);
-        self.point = last;
-        active.bases[my_part as usize] = std::ptr::null_mut();
-        if direction == Direction::Write {
-            active.tail = cut.last_holder().map(|holder| Tail { end, holder, dirty: true });
-        }
-        let outcome = match (link, &self.comm) {
-            (None, _) | (_, None) => error.map_or(Ok(()), Err),
-            (Some(Link::Shared { control, .. }), _) if !control.any_failed_since(first) => Ok(()),
-            (Some(_), Some(comm)) => outcome::agree(comm, operation, &files.path, error),
-        };
-        outcome.map(|()| batch.calls * active.pattern.call_bytes())
-    }
-
     /// Writes what was kept of the last sector. Collective, though ranks wait for nobody: the sector is nobody else's.
     ///
     /// # Errors
@@ -390,22 +268,12 @@ impl TwoPhase {
     }
 }
 
-/// Pages go when they are written or read (Linux 6.14, preadv2(2)).
-const RWF_DONTCACHE: i32 = 0x80;
-
 /// How the ranks of a pattern work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Linked {
     Alone,
     Shared,
     Messages,
-}
-
-fn operation(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Write => "two-phase write",
-        Direction::Read => "two-phase read",
-    }
 }
 
 fn mpi_failure(path: &std::path::Path, error: &MpiError) -> BackendError {

@@ -306,3 +306,7 @@ pub(crate) fn cut_of_sub(rows: &Rows, grid: Grid, batch: Batch, sub: u32) -> Cut
     let (begin, end) = rows.region(part);
     Cut::new(grid, begin, end, None)
 }
+
+#[cfg(test)]
+#[path = "pass_tests.rs"]
+mod tests;

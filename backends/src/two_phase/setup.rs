@@ -19,8 +19,8 @@ pub(super) struct Memory {
     /// Before the memory it may have registered.
     pub(super) queue: Option<Queue>,
     /// Blocks of the domains, one after the other.
-    blocks: Ring,
-    block_bytes: u64,
+    pub(super) blocks: Ring,
+    pub(super) block_bytes: u64,
     pub(super) slots: Vec<Slot>,
     pub(super) edge: Edge,
     pub(super) pending: VecDeque<Pending>,
@@ -76,13 +76,6 @@ impl Memory {
         Ok(self)
     }
 
-    pub(super) fn blocks(&mut self) -> Blocks {
-        let fits = self.blocks.bytes().len() <= 1 << MAX_PIECE_SHIFT;
-        let registered =
-            fits && self.queue.as_ref().is_some_and(|q| matches!(q.memory, Registration::Registered { .. }));
-        Blocks { base: self.blocks.bytes_mut().as_mut_ptr(), bytes: self.block_bytes as usize, registered }
-    }
-
     /// The strategy as it is reported. `reason`: why messages, where memory would have been preferred.
     pub(super) fn describe(
         &self,
@@ -118,6 +111,14 @@ impl Memory {
         };
         format!("two-phase {way}, {file}, {who}domains of {}, {exchange}, {overlap}", size(grid.domain))
     }
+}
+
+/// The blocks as a lane uses them.
+pub(super) fn blocks(memory: &mut Ring, block_bytes: u64, queue: Option<&Queue>) -> Blocks {
+    // Longer memory is registered in several pieces, and a block may lie in two of them.
+    let fits = memory.bytes().len() <= 1 << MAX_PIECE_SHIFT;
+    let registered = fits && queue.is_some_and(|q| matches!(q.memory, Registration::Registered { .. }));
+    Blocks { base: memory.bytes_mut().as_mut_ptr(), bytes: block_bytes as usize, registered }
 }
 
 /// Bytes in the largest binary unit that divides them.
