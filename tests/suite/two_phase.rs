@@ -13,7 +13,7 @@ const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-p
 /// Runs the collective types on `ranks` ranks, every byte compared; returns the document, or None where nothing is direct.
 fn checked(ranks: u64, args: &[&str]) -> Option<Value> {
     let scratch = Scratch::new();
-    let fixed = ["--types", "0,1,4", "--space", "120M", "--verify", "full"];
+    let fixed = ["--types", "0,1,4", "--space", "200M", "--verify", "full"];
     Launch::new(ranks).args(SHORT).args(TWO_PHASE).args(fixed).args(args).into(&scratch).run().expect(0);
     let result = document(&scratch);
     assert_eq!(result["corruptions"], Value::Array(Vec::new()));
