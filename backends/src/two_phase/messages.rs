@@ -51,9 +51,12 @@ impl Mail {
         let bytes = usize::try_from(grid.most_piece_bytes()).map_err(io::Error::other)?;
         let messages = (ranks + grid.aggregators) * rows.most_stretches(grid.most_piece_bytes());
         let messages = usize::try_from(messages).map_err(io::Error::other)?;
+        let mut staging = MmapMut::map_anon(SETS * bytes)?;
+        // Pages appear here, not in the first batch.
+        staging.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
         Ok(Self {
             sets: std::array::from_fn(|_| Requests::with_capacity(messages)),
-            staging: MmapMut::map_anon(SETS * bytes)?,
+            staging,
             bytes,
             cursors: vec![0; ranks as usize],
         })

@@ -199,7 +199,7 @@ impl TwoPhase {
         // A ring is replaced on all ranks or on none.
         if self.peers.as_ref().is_none_or(|p| p.ring_id != ring.id()) {
             self.peers = None;
-            let linked = Peers::connect(comm, ring, self.exchange).map_err(|e| match e {
+            let linked = Peers::connect(comm, ring, self.exchange, self.aggregators).map_err(|e| match e {
                 peers::LinkError::Mpi(e) => mpi_failure(&files.path, &e),
                 peers::LinkError::Refused(text) => {
                     let text = format!("no shared memory for the exchange: {text}; use --exchange messages");

@@ -10,6 +10,9 @@ use beff_ffi::{Comm, MpiError};
 use super::shared::{Address, Control, Mapping};
 use crate::{Exchange, Ring};
 
+/// Memory of others up to this size is mapped at once; above, page tables of all of it would cost more than the faults.
+const AT_ONCE_BYTES: u64 = 1 << 30;
+
 /// What all ranks know of each other, for one ring.
 #[derive(Debug)]
 pub(crate) struct Peers {
@@ -22,7 +25,7 @@ pub(crate) struct Peers {
 /// How data goes from rank to rank.
 #[derive(Debug)]
 pub(crate) enum Link {
-    /// Through each other's memory: the ring of every rank but this one, and the counters.
+    /// Through each other's memory: the ring of every rank but this one (on aggregators), and the counters.
     Shared { rings: Vec<Option<Arc<Mapping>>>, control: Control },
     /// By messages; why not through memory, if that would have been preferred.
     Messages { reason: Option<String> },
@@ -75,8 +78,13 @@ impl Card {
 }
 
 impl Peers {
-    /// Links the ranks of `comm` over their rings. Collective.
-    pub(crate) fn connect(comm: &Comm, ring: &Ring, exchange: Exchange) -> Result<Self, LinkError> {
+    /// Links the ranks of `comm` over their rings; `wanted` of them will move data. Collective.
+    pub(crate) fn connect(
+        comm: &Comm,
+        ring: &Ring,
+        exchange: Exchange,
+        wanted: Option<u64>,
+    ) -> Result<Self, LinkError> {
         let ranks = usize::try_from(comm.size()).unwrap_or(usize::MAX);
         // Lives until everybody has opened it.
         let control = if comm.is_root() { Control::create(ranks).ok() } else { None };
@@ -93,11 +101,12 @@ impl Peers {
         if cards.iter().any(|c| (c.period, c.len) != (card.period, card.len)) {
             return Err(LinkError::Refused("the ranks have transfer memory of different lengths".into()));
         }
-        let hosts = cards.iter().map(|c| c.host).collect();
+        let hosts: Vec<u64> = cards.iter().map(|c| c.host).collect();
         if exchange == Exchange::Messages {
             return Ok(Self { ring_id: ring.id(), hosts, link: Link::Messages { reason: None } });
         }
-        let mine = share(&cards, usize::try_from(comm.rank()).unwrap_or(0));
+        let moves_data = aggregators(&hosts, wanted).contains(&comm.rank());
+        let mine = share(&cards, usize::try_from(comm.rank()).unwrap_or(0), moves_data);
         let link = match agree(comm, mine.as_ref().err())? {
             Some(reason) if exchange == Exchange::SharedMemory => return Err(LinkError::Refused(reason)),
             Some(reason) => Link::Messages { reason: Some(reason) },
@@ -107,8 +116,8 @@ impl Peers {
     }
 }
 
-/// Maps what the others have, or says why that cannot be.
-fn share(cards: &[Card], me: usize) -> Result<Link, String> {
+/// Maps what the others have, if this rank moves data, or says why that cannot be.
+fn share(cards: &[Card], me: usize, moves_data: bool) -> Result<Link, String> {
     let mut hosts: Vec<u64> = cards.iter().map(|c| c.host).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -120,9 +129,12 @@ fn share(cards: &[Card], me: usize) -> Result<Link, String> {
     }
     let wrong = |rank: usize| move |e: io::Error| format!("rank {me} cannot map the memory of rank {rank}: {e}");
     let control = Control::join(&cards[0].control, me, cards.len()).map_err(wrong(0))?;
-    let map = |(rank, card): (usize, &Card)| match rank == me {
-        true => Ok(None),
-        false => Mapping::at(&card.ring).map(Some).map_err(wrong(rank)),
+    let at_once = cards.iter().map(|c| c.ring.len).sum::<u64>() <= AT_ONCE_BYTES;
+    let map = |(rank, card): (usize, &Card)| {
+        if rank == me || !moves_data {
+            return Ok(None);
+        }
+        Mapping::at(&card.ring, at_once).map(Some).map_err(wrong(rank))
     };
     let rings = cards.iter().enumerate().map(map).collect::<Result<_, _>>()?;
     Ok(Link::Shared { rings, control })
@@ -183,7 +195,7 @@ mod tests {
         let private = Ring::new(4096, 8).unwrap();
         assert!(private.shared_file().is_none());
         let card = |host| Card { host, period: 1, len: 1, ring: Address::NONE, control: Address::NONE };
-        assert!(share(&[card(1), card(1)], 0).unwrap_err().contains("not made to be shared"));
-        assert!(share(&[card(1), card(2)], 0).unwrap_err().contains("2 hosts"));
+        assert!(share(&[card(1), card(1)], 0, true).unwrap_err().contains("not made to be shared"));
+        assert!(share(&[card(1), card(2)], 0, true).unwrap_err().contains("2 hosts"));
     }
 }

@@ -71,20 +71,22 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    fn new(file: &File, address: Address) -> io::Result<Self> {
+    fn new(file: &File, address: Address, at_once: bool) -> io::Result<Self> {
+        let mut options = MmapOptions::new();
         // Every page is there already: what is mapped at once does not fault inside the transfers.
-        let map = MmapOptions::new().populate().map_raw(file)?;
+        let map = if at_once { options.populate() } else { &mut options }.map_raw(file)?;
         Ok(Self { map, address })
     }
 
-    /// The memory at an address. What was mapped before is mapped once, also for other files.
-    pub(crate) fn at(address: &Address) -> io::Result<Arc<Self>> {
+    /// The memory at an address, all pages mapped `at_once` or each when it is needed. What was mapped before is mapped
+    /// once, also for other files.
+    pub(crate) fn at(address: &Address, at_once: bool) -> io::Result<Arc<Self>> {
         static KNOWN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = known.iter().find(|m| m.address == *address) {
             return Ok(Arc::clone(same));
         }
-        let mapping = Arc::new(Self::new(&address.open()?, *address)?);
+        let mapping = Arc::new(Self::new(&address.open()?, *address, at_once)?);
         // A process has one ring at a time: an older one that nobody uses is gone.
         known.retain(|m| m.address.pid != address.pid || Arc::strong_count(m) > 1);
         known.push(Arc::clone(&mapping));
@@ -121,7 +123,7 @@ impl Control {
 
     /// The counters at `address`, seen by rank `me`.
     pub(crate) fn join(address: &Address, me: usize, ranks: usize) -> io::Result<Self> {
-        let map = Mapping::new(&address.open()?, *address)?;
+        let map = Mapping::new(&address.open()?, *address, true)?;
         if map.map.len() < ranks * size_of::<Counters>() {
             return Err(io::Error::other("the memory of the counters is too small"));
         }
@@ -200,12 +202,12 @@ mod tests {
         let mut ring = Ring::new_shareable(4096, 4096).unwrap();
         let address = Address::of(ring.shared_file().unwrap()).unwrap();
         assert_eq!(Address::from_words(&address.to_words()), address);
-        let seen = Mapping::at(&address).unwrap();
+        let seen = Mapping::at(&address, true).unwrap();
         ring.bytes_mut()[100] = 42;
         // SAFETY: inside of the mapping, and nobody else writes.
         assert_eq!(unsafe { seen.as_mut_ptr().add(100).read_volatile() }, 42);
-        assert!(Arc::ptr_eq(&seen, &Mapping::at(&address).unwrap()));
-        assert!(Mapping::at(&Address { inode: address.inode + 1, ..address }).is_err());
+        assert!(Arc::ptr_eq(&seen, &Mapping::at(&address, true).unwrap()));
+        assert!(Mapping::at(&Address { inode: address.inode + 1, ..address }, false).is_err());
     }
 
     #[test]
