@@ -22,7 +22,7 @@ const ACCESS: &str = "How the files are accessed";
 const TRUST: &str = "Checks";
 const OUTPUT: &str = "Output";
 
-/// Effective parallel-I/O bandwidth (b_eff_io) through MPI-IO, POSIX and io_uring.
+/// Effective parallel-I/O bandwidth (b_eff_io) through MPI-IO, POSIX, io_uring and mmap.
 ///
 /// Measures how fast the ranks of a parallel program write, rewrite and read files in 43 access patterns, and condenses
 /// that to one number. Several backends in one run show how much of what the storage can do reaches MPI-IO.
@@ -84,7 +84,7 @@ pub struct IoArgs {
 /// Options that decide what is planned; common to `io` and `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct MeasureArgs {
-    /// How to reach the storage: mpiio, posix, uring or null (moves nothing: cost of the program itself). Several,
+    /// How to reach the storage: mpiio, posix, uring, mmap or null (moves nothing: cost of the program itself). Several,
     /// separated by commas, take turns pattern by pattern and are reported side by side
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED)]
     pub backend: Vec<String>,
@@ -143,7 +143,7 @@ pub struct RunArgs {
     pub keep_files: bool,
     /// Bypass the page cache (O_DIRECT) in posix and uring. required: a pattern that cannot be direct is not run; auto:
     /// direct where the alignment allows it, reported for each pattern; off: always through the cache. mpiio leaves this
-    /// to the MPI library (see --hints), null has no files: both refuse `required`
+    /// to the MPI library (see --hints), mmap is the page cache, null has no files: they refuse `required`
     #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = ACCESS)]
     pub direct: DirectPolicy,
     /// Operations in flight at most, 1 to 4096 (uring) [default: found by a short calibration for each chunk size]
@@ -152,7 +152,8 @@ pub struct RunArgs {
     /// Let a kernel thread submit (uring; costs a core)
     #[arg(long, help_heading = ACCESS)]
     pub sqpoll: bool,
-    /// What is done about the page cache, so that reads tell about the storage
+    /// What is done about the page cache, so that reads tell about the storage. What of the files was in it before each
+    /// pattern is measured and reported whatever the policy; reads from memory are marked
     #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]
     pub cache: CachePolicy,
     /// Collective patterns of posix and uring, which have no collective calls. auto: each rank at its own offsets, or

@@ -6,9 +6,10 @@ use std::path::{Component, Path};
 
 use crate::cli::values::Rewrite;
 use crate::cli::{IoArgs, MeasureArgs, PlanArgs, ReportArgs, RunArgs};
-use crate::config::{Config, DirectPolicy, Partitions, Release, SpaceLimit};
+use crate::config::{CachePolicy, Config, DirectPolicy, Partitions, Release, SpaceLimit};
 use crate::error::UsageError;
 use crate::plan::hints::{self, HintRule};
+use crate::stats::NULL_BACKEND;
 
 /// Shortest scheduled time, seconds. One time unit is T/192 (T/150 in release 2.1): below this it is a few milliseconds,
 /// less than a single call and its sync take.
@@ -19,6 +20,9 @@ pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
 
 /// Rounds of each pattern when several backends take turns and nothing else is said.
 pub const DEFAULT_ROUNDS: u32 = 8;
+
+/// Backends whose transfers can drop their pages themselves (RWF_DONTCACHE).
+const WITH_DONTCACHE: [&str; 2] = ["posix", "uring"];
 
 /// What the command line must know of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +93,7 @@ pub fn check_ranks(config: &Config, ranks: u64) -> Result<(), UsageError> {
 fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
     let chosen = backends(&measure.backend, known)?;
     check_options_have_effect(run, &chosen, known)?;
+    check_cache(run, &chosen)?;
     check_time(measure.time)?;
     check_types(&measure.types)?;
     check_sizes(measure)?;
@@ -180,6 +185,32 @@ fn check_options_have_effect(
     }
     if run.depth.is_some() && !chosen.iter().any(|backend| backend.queue) {
         return Err(no_effect("--depth", chosen, &names(known, |backend| backend.queue)));
+    }
+    Ok(())
+}
+
+/// `--cache dontcache` is done by the transfers themselves: all backends must be able to, and use the page cache at all.
+fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>]) -> Result<(), UsageError> {
+    if run.cache != CachePolicy::Dontcache {
+        return Ok(());
+    }
+    let able = |backend: &KnownBackend<'_>| WITH_DONTCACHE.contains(&backend.name);
+    // The null backend has no pages: it does not stand in the way of the others.
+    let unable = names(chosen, |backend| !able(backend) && backend.name != NULL_BACKEND);
+    if !unable.is_empty() {
+        return Err(UsageError::new(
+            format!("--cache dontcache: the transfers of {unable} cannot drop their pages"),
+            format!("Take only backends that can ({}), or --cache drop.", WITH_DONTCACHE.join(", ")),
+        ));
+    }
+    if !chosen.iter().any(able) {
+        return Err(no_effect("--cache dontcache", chosen, &WITH_DONTCACHE.join(", ")));
+    }
+    if run.direct == DirectPolicy::Required {
+        return Err(UsageError::new(
+            "--cache dontcache: with --direct required nothing goes through the page cache",
+            "Leave one of the two out: --direct off shows dontcache, --direct required needs no --cache.",
+        ));
     }
     Ok(())
 }

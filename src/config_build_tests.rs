@@ -6,10 +6,11 @@ use super::*;
 use crate::cli::{Cli, Command};
 use crate::config::SpaceLimit;
 
-const KNOWN: [KnownBackend<'static>; 4] = [
+const KNOWN: [KnownBackend<'static>; 5] = [
     KnownBackend { name: "mpiio", direct: false, mpi: true, queue: false },
     KnownBackend { name: "posix", direct: true, mpi: false, queue: false },
     KnownBackend { name: "uring", direct: true, mpi: false, queue: true },
+    KnownBackend { name: "mmap", direct: false, mpi: false, queue: false },
     KnownBackend { name: "null", direct: false, mpi: false, queue: false },
 ];
 
@@ -47,7 +48,7 @@ fn defaults_depend_on_the_release() {
 
 #[test]
 fn backends_are_known_and_named_once() {
-    refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, null"]);
+    refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, mmap, null"]);
     refused("--backend posix,", &["''", "Choose from"]);
     refused("--backend posix,uring,posix", &["'posix'", "twice"]);
     assert_eq!(config("--backend uring,mpiio").unwrap().backends, ["uring", "mpiio"]);
@@ -57,6 +58,7 @@ fn backends_are_known_and_named_once() {
 fn direct_cannot_be_required_of_all() {
     refused("--direct required", &["mpiio cannot", "posix, uring", "--direct auto"]);
     refused("--direct required --backend null", &["null cannot"]);
+    refused("--direct required --backend posix,mmap", &["mmap cannot", "posix, uring"]);
     refused("--direct required --backend posix,null,mpiio", &["null, mpiio cannot"]);
     assert_eq!(config("--direct required --backend uring,posix").unwrap().direct, DirectPolicy::Required);
     assert_eq!(config("--direct auto").unwrap().direct, DirectPolicy::Auto);
@@ -69,6 +71,18 @@ fn options_without_effect_are_refused() {
     refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
     assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, Some(8));
     assert!(config("--unique-open").unwrap().unique_open);
+}
+
+#[test]
+fn dontcache_needs_buffered_transfers_that_can_do_it() {
+    refused("--cache dontcache", &["mpiio cannot", "posix, uring", "--cache drop"]);
+    refused("--cache dontcache --backend posix,mpiio", &["transfers of mpiio cannot"]);
+    refused("--cache dontcache --backend null", &["no effect", "posix, uring"]);
+    refused("--cache dontcache --backend posix --direct required", &["--direct required", "--direct off"]);
+    assert_eq!(config("--cache dontcache --backend posix,null").unwrap().cache, CachePolicy::Dontcache);
+    assert_eq!(config("--cache dontcache --backend uring --direct auto").unwrap().cache, CachePolicy::Dontcache);
+    assert_eq!(config("--cache keep --direct required --backend posix").unwrap().cache, CachePolicy::Keep);
+    assert_eq!(config("").unwrap().cache, CachePolicy::Drop);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
+mod evidence;
 mod machine;
 mod run;
 mod warning;

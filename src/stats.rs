@@ -4,15 +4,22 @@
 //! the types they are made of: without the slow ones they would be values of another benchmark.
 
 mod averages;
+pub mod bootstrap;
 #[cfg(test)]
 mod fixture;
 mod hints;
+pub mod ladder;
+mod parts;
+mod source;
 mod times;
 mod validity;
 mod values;
 mod warning;
 
 pub use averages::{access_average, counted, release_1, release_2_1};
+pub use ladder::Ladder;
+pub use parts::{Part, Shares};
+pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource, CACHE_SHARE};
 pub use validity::memory_of_hosts;
 pub use warning::warnings;
 
@@ -144,10 +151,14 @@ pub struct Derived {
     pub systems: Vec<SystemValue>,
     /// By backend, partition, access.
     pub times: Vec<AccessTime>,
+    /// Where each read came from, in the order of measurement.
+    pub reads: Vec<ReadSource>,
     /// By backend and release.
     pub validity: Vec<Validity>,
     /// Warnings of the run and those that follow from the records.
     pub warnings: Vec<Warning>,
+    /// Backends against each other.
+    pub ladder: Ladder,
 }
 
 /// Derives everything from one result, also from one that ended early.
@@ -160,8 +171,10 @@ pub fn derive(result: &RunResult) -> Derived {
         systems: values::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
         warnings: warning::warnings_of(result, &partitions, &times),
+        reads: sources(result),
         types,
         partitions,
         times,
+        ladder: ladder::ladder(result),
     }
 }

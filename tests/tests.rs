@@ -7,6 +7,10 @@
 mod architecture;
 #[path = "suite/backends.rs"]
 mod backends;
+#[path = "suite/direct.rs"]
+mod direct;
+#[path = "suite/evidence.rs"]
+mod evidence;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/full_disk.rs"]
@@ -27,5 +31,9 @@ mod signals;
 mod space;
 #[path = "suite/support.rs"]
 mod support;
+#[path = "suite/tuning.rs"]
+mod tuning;
+#[path = "suite/two_phase.rs"]
+mod two_phase;
 #[path = "suite/usage.rs"]
 mod usage;

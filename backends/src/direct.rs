@@ -1,5 +1,5 @@
 //! One file under a direct-I/O policy: a buffered descriptor, a second one with O_DIRECT where that is possible, and
-//! the choice between them for a pattern.
+//! the choice of the way of a pattern ([`Route`]).
 //!
 //! Both descriptors of a file may be used one after the other: a direct transfer first writes back and then drops the
 //! cached pages of its range, and every write pattern ends with a sync of all ranks before any of them starts the
@@ -11,12 +11,37 @@ use std::os::fd::IntoRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::edges::{EdgeError, Edges, Stretch, MAX_SECTOR_BYTES};
 use crate::error::Cause;
-use crate::statx::direct_align;
-use crate::{AccessKind, BackendError, Direct, InForce, OpenMode, OpenRequest, Pattern, Result, Timed};
+use crate::statx::{direct_align, DirectAlign};
+use crate::{
+    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Pattern,
+    Result, Ring, Timed,
+};
 
 /// What [`crate::Ring`] guarantees for windows at aligned stream positions.
 const RING_ALIGN_BYTES: u64 = 4096;
+
+/// What the options say about the way of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Policy {
+    pub(crate) direct: Direct,
+    /// RWF_DONTCACHE on buffered transfers.
+    pub(crate) dont_cache: bool,
+    pub(crate) collective: Collective,
+}
+
+impl From<&DriverOptions> for Policy {
+    fn from(options: &DriverOptions) -> Self {
+        Self { direct: options.direct, dont_cache: options.dont_cache, collective: options.collective }
+    }
+}
+
+impl From<Direct> for Policy {
+    fn from(direct: Direct) -> Self {
+        Self::from(&DriverOptions { direct, ..DriverOptions::default() })
+    }
+}
 
 /// The two ways to one file.
 #[derive(Debug)]
@@ -24,15 +49,25 @@ pub(crate) struct FdPair {
     pub(crate) path: PathBuf,
     pub(crate) buffered: File,
     direct: DirectFd,
-    policy: Direct,
+    policy: Policy,
+    edges: Edges,
 }
 
 /// The descriptor with O_DIRECT, or why there is none.
 #[derive(Debug)]
 enum DirectFd {
     NotWanted,
-    Ready { file: File, align_bytes: u64 },
+    Ready { file: File, align: DirectAlign },
     Impossible(String),
+}
+
+/// How whole aligned domains of a file are moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Domains {
+    pub(crate) direct: bool,
+    pub(crate) align_bytes: u64,
+    /// Why not direct, where that would have been preferred.
+    pub(crate) reason: Option<String>,
 }
 
 /// How the transfers of one pattern go.
@@ -42,6 +77,11 @@ pub(crate) enum Route {
     Buffered { reason: Option<String> },
     /// O_DIRECT; every offset, length and address is a multiple of `align_bytes`.
     Direct { align_bytes: u64 },
+    /// O_DIRECT in whole sectors straight from or into the ring; sectors that are not wholly the pattern's are read,
+    /// modified and written.
+    DirectEdges { align_bytes: u64 },
+    /// O_DIRECT, every chunk read, modified and written although other ranks do so in the same sectors. Loses data.
+    UnsafeReadModifyWrite { align_bytes: u64 },
 }
 
 impl Route {
@@ -51,15 +91,22 @@ impl Route {
     pub(crate) fn can_continue(&self, moved_bytes: u64) -> bool {
         match self {
             Self::Buffered { .. } => true,
-            Self::Direct { align_bytes } => moved_bytes % align_bytes == 0,
+            Self::Direct { align_bytes }
+            | Self::DirectEdges { align_bytes }
+            | Self::UnsafeReadModifyWrite { align_bytes } => moved_bytes % align_bytes == 0,
         }
+    }
+
+    /// True if the transfers bypass the page cache.
+    pub(crate) fn is_direct(&self) -> bool {
+        !matches!(self, Self::Buffered { .. })
     }
 }
 
 impl FdPair {
     /// Opens the file of a request; collective over its communicator. A new file is made by rank 0 alone, and the
     /// others open it once rank 0 has told them that it exists.
-    pub(crate) fn open(request: &OpenRequest<'_>, policy: Direct) -> Result<Self> {
+    pub(crate) fn open(request: &OpenRequest<'_>, policy: Policy) -> Result<Self> {
         let agree = |made: bool| {
             request.comm.bcast_flag(made).map_err(|e| {
                 let text = format!("agreement on the new file failed: {e}");
@@ -73,53 +120,114 @@ impl FdPair {
     pub(crate) fn open_as(
         path: &Path,
         mode: OpenMode,
-        policy: Direct,
+        policy: impl Into<Policy>,
         creates: bool,
         agree: impl FnOnce(bool) -> Result<bool>,
     ) -> Result<Self> {
+        let policy = policy.into();
         let buffered = if mode == OpenMode::CreateNew {
             create_agreed(path, creates, agree)?
         } else {
             options(mode).open(path).map_err(|e| BackendError::from_io("open", path, None, &e))?
         };
-        let direct = match policy {
+        let direct = match policy.direct {
             Direct::Off => DirectFd::NotWanted,
             Direct::Auto | Direct::Required => open_direct(&buffered, path, mode),
         };
-        Ok(Self { path: path.into(), buffered, direct, policy })
+        let edges = Edges::new().map_err(|e| BackendError::from_io("mmap (edge sectors)", path, None, &e))?;
+        Ok(Self { path: path.into(), buffered, direct, policy, edges })
     }
 
     /// [`FdPair::open_as`] for one rank alone.
     #[cfg(test)]
-    pub(crate) fn open_alone(path: &Path, mode: OpenMode, policy: Direct) -> Result<Self> {
+    pub(crate) fn open_alone(path: &Path, mode: OpenMode, policy: impl Into<Policy>) -> Result<Self> {
         Self::open_as(path, mode, policy, true, Ok)
     }
 
-    /// The way of a pattern.
+    /// Takes `other` for the descriptor with O_DIRECT.
+    #[cfg(test)]
+    pub(crate) fn force_direct_file(&mut self, other: File) {
+        if let DirectFd::Ready { file, .. } = &mut self.direct {
+            *file = other;
+        }
+    }
+
+    /// Takes sectors of `bytes` for those of the file, as if the device had larger ones.
+    #[cfg(test)]
+    pub(crate) fn force_align(&mut self, bytes: u64) {
+        if let DirectFd::Ready { align, .. } = &mut self.direct {
+            assert!(bytes >= align.both_bytes() && bytes.is_power_of_two());
+            *align = DirectAlign { offset_bytes: bytes, read_offset_bytes: bytes, ..*align };
+        }
+    }
+
+    /// The way of a pattern in one direction. All ranks of a file come to the same answer for patterns with shared
+    /// sectors, because they share chunk, stride and origin.
     ///
     /// # Errors
     /// The reason why a pattern cannot be run under [`Direct::Required`].
-    pub(crate) fn route(&self, pattern: &Pattern) -> std::result::Result<Route, String> {
+    pub(crate) fn route(&self, pattern: &Pattern, direction: Direction) -> std::result::Result<Route, String> {
         let reason = match &self.direct {
             DirectFd::NotWanted => return Ok(Route::Buffered { reason: None }),
-            DirectFd::Ready { align_bytes, .. } => match misaligned(pattern, *align_bytes) {
-                None => return Ok(Route::Direct { align_bytes: *align_bytes }),
-                Some(reason) => reason,
-            },
+            DirectFd::Ready { align, .. } => {
+                match direct_route(pattern, align.bytes_of(direction), self.policy.collective) {
+                    Ok(route) => return Ok(route),
+                    Err(reason) => reason,
+                }
+            }
             DirectFd::Impossible(reason) => reason.clone(),
         };
-        match self.policy {
+        match self.policy.direct {
             Direct::Required => Err(reason),
             Direct::Auto | Direct::Off => Ok(Route::Buffered { reason: Some(reason) }),
         }
     }
 
+    /// Why a pattern cannot be run, in either direction.
+    pub(crate) fn unsupported(&self, pattern: &Pattern) -> Option<String> {
+        [Direction::Write, Direction::Read].into_iter().find_map(|direction| self.route(pattern, direction).err())
+    }
+
     /// As [`FdPair::route`], with the refusal as an error of `prepare`.
-    pub(crate) fn route_or_error(&self, pattern: &Pattern) -> Result<Route> {
-        self.route(pattern).map_err(|reason| {
+    pub(crate) fn route_or_error(&self, pattern: &Pattern, direction: Direction) -> Result<Route> {
+        self.route(pattern, direction).map_err(|reason| {
             let text = format!("direct I/O is required, but {reason}; use --direct auto");
             failure("prepare", &self.path, Cause::Unsupported, text)
         })
+    }
+
+    /// How whole domains of the file are moved, whatever the pattern; None if only direct transfers are wanted and there
+    /// are none.
+    pub(crate) fn domains(&self) -> Option<Domains> {
+        match (&self.direct, self.policy.direct) {
+            (DirectFd::Ready { align, .. }, _) => {
+                Some(Domains { direct: true, align_bytes: align.both_bytes(), reason: None })
+            }
+            (DirectFd::NotWanted, _) => Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: None }),
+            (DirectFd::Impossible(_), Direct::Required) => None,
+            (DirectFd::Impossible(reason), _) => {
+                Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: Some(reason.clone()) })
+            }
+        }
+    }
+
+    /// The descriptor of [`FdPair::domains`].
+    pub(crate) fn of_domains(&self, direct: bool) -> &File {
+        self.direct_file().filter(|_| direct).unwrap_or(&self.buffered)
+    }
+
+    /// True if the transfers of this route ask the kernel to drop their pages.
+    pub(crate) fn drops_pages(&self, route: &Route) -> bool {
+        self.policy.dont_cache && !route.is_direct()
+    }
+
+    /// The report of a prepared pattern: `call` and how it stands for the kind of access, then the route.
+    pub(crate) fn in_force(&self, call: &str, kind: AccessKind, direction: Direction, route: &Route) -> InForce {
+        let told = in_force(call, kind, direction, route);
+        if !self.drops_pages(route) {
+            return told;
+        }
+        InForce { strategy: format!("{}, pages dropped when done (RWF_DONTCACHE)", told.strategy), ..told }
     }
 
     /// The descriptor with O_DIRECT, if there is one.
@@ -132,41 +240,83 @@ impl FdPair {
 
     /// The descriptor of a route.
     pub(crate) fn file(&self, route: &Route) -> &File {
-        match route {
-            Route::Direct { .. } => self.direct_file().unwrap_or(&self.buffered),
-            Route::Buffered { .. } => &self.buffered,
+        match self.direct_file() {
+            Some(file) if route.is_direct() => file,
+            _ => &self.buffered,
         }
     }
 
-    /// fsync(2): writes back what either descriptor has written, and its metadata.
-    pub(crate) fn sync(&self) -> Result<()> {
-        self.buffered.sync_all().map_err(|e| BackendError::from_io("fsync", &self.path, None, &e))
+    /// Before a write of `stretch`: [`Edges::head`].
+    pub(crate) fn write_head(&mut self, stretch: &Stretch, ring: &Ring) -> Result<bool> {
+        match &self.direct {
+            DirectFd::Ready { file, .. } => {
+                self.edges.head(file, stretch, ring).map_err(|error| edge_failure(&self.path, &error))
+            }
+            DirectFd::NotWanted | DirectFd::Impossible(_) => Ok(false),
+        }
+    }
+
+    /// After a write of `stretch`: [`Edges::carry`].
+    pub(crate) fn carry_tail(&mut self, stretch: &Stretch, ring: &Ring) {
+        self.edges.carry(stretch, ring);
+    }
+
+    /// Writes what [`FdPair::carry_tail`] has kept. Part of each sync; before another pattern and a close there is
+    /// normally nothing left.
+    pub(crate) fn flush_edges(&mut self) -> Result<()> {
+        match &self.direct {
+            DirectFd::Ready { file, .. } => self.edges.flush(file).map_err(|error| edge_failure(&self.path, &error)),
+            DirectFd::NotWanted | DirectFd::Impossible(_) => Ok(()),
+        }
+    }
+
+    /// fsync(2): writes back what either descriptor has written, and its metadata; before that the last sector.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        let edges = self.flush_edges();
+        let synced = self.buffered.sync_all().map_err(|e| BackendError::from_io("fsync", &self.path, None, &e));
+        edges.and(synced)
     }
 
     /// Closes both descriptors and reports what close(2) says; a dropped [`File`] would not.
-    pub(crate) fn close(self) -> Result<()> {
+    pub(crate) fn close(mut self) -> Result<()> {
+        let edges = self.flush_edges();
         let direct = match self.direct {
             DirectFd::Ready { file, .. } => close_file(file),
             DirectFd::NotWanted | DirectFd::Impossible(_) => Ok(()),
         };
         let buffered = close_file(self.buffered);
-        direct.and(buffered).map_err(|e| BackendError::from_io("close", &self.path, None, &e))
+        edges.and(direct.and(buffered).map_err(|e| BackendError::from_io("close", &self.path, None, &e)))
     }
 }
 
-/// The report of a prepared pattern: `call` and how it stands for the kind of access, then the route.
-pub(crate) fn in_force(call: &str, kind: AccessKind, route: &Route) -> InForce {
+/// [`FdPair::in_force`] for a route without further flags.
+pub(crate) fn in_force(call: &str, kind: AccessKind, direction: Direction, route: &Route) -> InForce {
     let kind = match kind {
         AccessKind::Independent => "",
         AccessKind::Collective => " at the same offsets (no collective call)",
         AccessKind::SharedOrdered => " at the offsets of the rank order (no shared pointer, no collective call)",
     };
-    let (direct, how) = match route {
-        Route::Direct { align_bytes } => (true, format!("O_DIRECT, aligned to {align_bytes}")),
-        Route::Buffered { reason: None } => (false, "buffered".to_owned()),
-        Route::Buffered { reason: Some(reason) } => (false, format!("buffered, not direct: {reason}")),
+    let how = match (route, direction) {
+        (Route::Direct { align_bytes }, _) => format!("O_DIRECT, aligned to {align_bytes}"),
+        (Route::DirectEdges { align_bytes }, Direction::Write) => {
+            format!("O_DIRECT, whole sectors of {align_bytes} straight from memory, edges read-modify-written")
+        }
+        (Route::DirectEdges { align_bytes }, Direction::Read) => {
+            format!("O_DIRECT, whole sectors of {align_bytes} straight into memory, what they hold beside is restored")
+        }
+        (Route::UnsafeReadModifyWrite { align_bytes }, _) => format!(
+            "UNSAFE: O_DIRECT, every chunk read-modify-written in sectors of {align_bytes} that other ranks write too, \
+             one blocking call after the other; loses data on purpose"
+        ),
+        (Route::Buffered { reason: None }, _) => "buffered".to_owned(),
+        (Route::Buffered { reason: Some(reason) }, _) => format!("buffered, not direct: {reason}"),
     };
-    InForce { strategy: format!("{call}{kind}, {how}"), direct: Some(direct), timed: Timed::Call }
+    InForce { strategy: format!("{call}{kind}, {how}"), direct: Some(route.is_direct()), timed: Timed::Call }
+}
+
+/// The error of a sector at the edge.
+pub(crate) fn edge_failure(path: &Path, (operation, offset, error): &EdgeError) -> BackendError {
+    BackendError::from_io(operation, path, Some(*offset), error)
 }
 
 /// A batch before its pattern.
@@ -177,6 +327,41 @@ pub(crate) fn not_prepared(operation: &'static str, path: &Path) -> BackendError
 /// An error without an offset.
 pub(crate) fn failure(operation: &'static str, path: &Path, cause: Cause, text: String) -> BackendError {
     BackendError { operation, path: path.into(), offset_bytes: None, expected_got_bytes: None, cause, text }
+}
+
+/// The direct way of a pattern on a file with this alignment, or why there is none.
+fn direct_route(pattern: &Pattern, align_bytes: u64, collective: Collective) -> std::result::Result<Route, String> {
+    let Some(reason) = misaligned(pattern, align_bytes) else {
+        return Ok(Route::Direct { align_bytes });
+    };
+    let Some(obstacle) = no_edges(pattern, align_bytes) else {
+        return Ok(Route::DirectEdges { align_bytes });
+    };
+    // A sector that ranks share can only be written directly if they agree on who writes it.
+    match collective {
+        Collective::UnsafeReadModifyWrite if align_bytes <= MAX_SECTOR_BYTES => {
+            Ok(Route::UnsafeReadModifyWrite { align_bytes })
+        }
+        _ => Err(format!("{reason}, and {obstacle}")),
+    }
+}
+
+/// Why the sectors at the edges of a pattern cannot be read, modified and written by its rank alone, straight from
+/// memory. None: they can.
+fn no_edges(pattern: &Pattern, align_bytes: u64) -> Option<String> {
+    if !pattern.is_private(align_bytes) {
+        return Some(format!("ranks share sectors of {align_bytes} bytes"));
+    }
+    if !pattern.is_contiguous() {
+        return Some("the chunks do not follow each other".into());
+    }
+    if align_bytes > MAX_SECTOR_BYTES {
+        return Some(format!("sectors of more than {MAX_SECTOR_BYTES} bytes are only written whole"));
+    }
+    if pattern.base_bytes % align_bytes != pattern.stream_bytes % align_bytes {
+        return Some(format!("file offset and position in memory differ modulo {align_bytes}"));
+    }
+    None
 }
 
 /// Why a pattern cannot be issued directly with this alignment.
@@ -221,10 +406,7 @@ fn options(mode: OpenMode) -> OpenOptions {
 fn open_direct(buffered: &File, path: &Path, mode: OpenMode) -> DirectFd {
     let align = match direct_align(buffered) {
         Ok(Some(align)) => align,
-        Ok(None) => {
-            let text = "the file system gives no alignment for direct I/O (statx STATX_DIOALIGN, Linux 6.1)";
-            return DirectFd::Impossible(text.into());
-        }
+        Ok(None) => return DirectFd::Impossible(no_alignment(options(mode).custom_flags(libc::O_DIRECT).open(path))),
         Err(e) => return DirectFd::Impossible(format!("statx for the alignment of direct I/O failed: {e}")),
     };
     if RING_ALIGN_BYTES % align.memory_bytes != 0 {
@@ -234,8 +416,18 @@ fn open_direct(buffered: &File, path: &Path, mode: OpenMode) -> DirectFd {
         ));
     }
     match options(mode).custom_flags(libc::O_DIRECT).open(path) {
-        Ok(file) => DirectFd::Ready { file, align_bytes: align.both_bytes() },
+        Ok(file) => DirectFd::Ready { file, align },
         Err(e) => DirectFd::Impossible(format!("the open with O_DIRECT failed: {e}")),
+    }
+}
+
+/// Why a file system that names no alignment is not used directly. That it takes the flag says nothing: tmpfs and btrfs
+/// take it and may go through the page cache.
+fn no_alignment(opened: std::io::Result<File>) -> String {
+    let source = "statx STATX_DIOALIGN, Linux 6.1";
+    match opened {
+        Ok(_) => format!("the file system accepts O_DIRECT but gives no alignment ({source}), which proves nothing"),
+        Err(e) => format!("the file system gives no alignment for direct I/O ({source}) and refuses O_DIRECT: {e}"),
     }
 }
 

@@ -50,7 +50,7 @@ fn modes_need_the_file_and_give_the_rights() {
     }
     std::fs::write(&path, b"12345678").unwrap();
     use std::os::unix::fs::FileExt;
-    let file = FdPair::open_alone(&path, OpenMode::ReadOnly, Direct::Auto).unwrap();
+    let mut file = FdPair::open_alone(&path, OpenMode::ReadOnly, Direct::Auto).unwrap();
     assert!(file.buffered.write_at(b"x", 0).is_err());
     assert!(file.direct_file().is_none_or(|f| f.write_at(b"x", 0).is_err()));
     file.sync().unwrap();
@@ -65,23 +65,26 @@ fn policy_decides_and_names_the_reason() {
     let align = direct_align(&File::open(&path).unwrap()).unwrap();
     let odd = Pattern { stride_bytes: 4096, ..pattern(1032, 1, 4) };
     let open = |policy| FdPair::open_alone(&path, OpenMode::Update, policy).unwrap();
-    assert_eq!(open(Direct::Off).route(&odd), Ok(Route::Buffered { reason: None }));
-    let reason = open(Direct::Required).route(&odd).unwrap_err();
-    assert_eq!(open(Direct::Auto).route(&odd), Ok(Route::Buffered { reason: Some(reason.clone()) }));
+    assert_eq!(open(Direct::Off).route(&odd, Direction::Write), Ok(Route::Buffered { reason: None }));
+    let reason = open(Direct::Required).route(&odd, Direction::Write).unwrap_err();
+    assert_eq!(open(Direct::Auto).route(&odd, Direction::Write), Ok(Route::Buffered { reason: Some(reason.clone()) }));
     let even = pattern(1 << 20, 1, 4);
     match align {
         Some(align) => {
             let align_bytes = align.both_bytes();
-            assert_eq!(reason, format!("chunk 1032 is no multiple of {align_bytes}"));
-            assert_eq!(open(Direct::Required).route(&even), Ok(Route::Direct { align_bytes }));
-            assert_eq!(open(Direct::Auto).route(&even), Ok(Route::Direct { align_bytes }));
+            assert_eq!(
+                reason,
+                format!("chunk 1032 is no multiple of {align_bytes}, and the chunks do not follow each other")
+            );
+            assert_eq!(open(Direct::Required).route(&even, Direction::Read), Ok(Route::Direct { align_bytes }));
+            assert_eq!(open(Direct::Auto).route(&even, Direction::Read), Ok(Route::Direct { align_bytes }));
         }
         None => {
             assert!(reason.contains("gives no alignment"), "{reason}");
-            assert_eq!(open(Direct::Required).route(&even), Err(reason));
+            assert_eq!(open(Direct::Required).route(&even, Direction::Read), Err(reason));
         }
     }
-    let error = open(Direct::Required).route_or_error(&odd).unwrap_err();
+    let error = open(Direct::Required).route_or_error(&odd, Direction::Write).unwrap_err();
     assert_eq!(error.cause, Cause::Unsupported);
     assert!(error.text.contains("--direct auto"), "{error}");
 }
@@ -90,10 +93,10 @@ fn policy_decides_and_names_the_reason() {
 fn no_alignment_means_no_direct() {
     let null = Path::new("/dev/null");
     let refused = FdPair::open_alone(null, OpenMode::Update, Direct::Required).unwrap();
-    assert!(refused.route(&pattern(4096, 1, 1)).unwrap_err().contains("gives no alignment"));
+    assert!(refused.route(&pattern(4096, 1, 1), Direction::Write).unwrap_err().contains("gives no alignment"));
     let auto = FdPair::open_alone(null, OpenMode::Update, Direct::Auto).unwrap();
-    let route = auto.route(&pattern(4096, 1, 1)).unwrap();
-    let told = in_force("pwrite", AccessKind::Collective, &route);
+    let route = auto.route(&pattern(4096, 1, 1), Direction::Write).unwrap();
+    let told = in_force("pwrite", AccessKind::Collective, Direction::Write, &route);
     assert_eq!(told.direct, Some(false));
     assert!(told.strategy.starts_with("pwrite at the same offsets (no collective call), buffered, not direct: the"));
 }

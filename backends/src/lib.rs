@@ -10,17 +10,22 @@
 //! completion stays inside the driver that uses it.
 
 mod direct;
+mod dontcache;
+mod edges;
 pub mod error;
 pub mod latency;
 pub mod memory;
+pub mod mmap;
 pub mod mpiio;
 pub mod null;
 pub mod pattern;
 pub mod posix;
 pub mod registry;
+mod rmw;
 pub mod statx;
 #[cfg(test)]
 mod testing;
+mod two_phase;
 pub mod uring;
 mod walk;
 

@@ -1,8 +1,13 @@
 //! Memory of the transfers: one period of the data stream plus one call, laid out before the clock.
 
+use std::fs::File;
+use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapMut;
+
+/// Bytes mapped behind the last one of a ring, so that whole sectors can be moved where its bytes end inside of one.
+pub const SLACK_BYTES: u64 = 8192;
 
 /// Number of the next ring of this process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -16,12 +21,16 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Ring {
     map: MmapMut,
+    /// The memory as a file without a name, if other processes may map it.
+    file: Option<File>,
+    /// Without the slack.
+    len: usize,
     period_bytes: u64,
     id: u64,
 }
 
 impl Ring {
-    /// Maps `period_bytes + max_call_bytes` bytes of zeroed private memory.
+    /// Maps `period_bytes + max_call_bytes` bytes of zeroed private memory, and [`SLACK_BYTES`] behind them.
     ///
     /// # Errors
     /// The kernel's answer if the memory cannot be mapped.
@@ -29,12 +38,36 @@ impl Ring {
     /// # Panics
     /// If the period is zero or no multiple of 4096.
     pub fn new(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
-        assert!(period_bytes > 0 && period_bytes % 4096 == 0, "period must be a multiple of 4096");
-        let len = usize::try_from(period_bytes + max_call_bytes).map_err(std::io::Error::other)?;
-        let map = MmapMut::map_anon(len)?;
+        let (len, mapped) = lengths(period_bytes, max_call_bytes)?;
+        Ok(Self::over(MmapMut::map_anon(mapped)?, None, len, period_bytes))
+    }
+
+    /// As [`Ring::new`], in memory that other processes of this user on this host can map (memfd_create(2)). Not limited
+    /// by the size of /dev/shm.
+    ///
+    /// # Errors
+    /// The kernel's answer if the memory cannot be made or mapped.
+    ///
+    /// # Panics
+    /// As [`Ring::new`].
+    pub fn new_shareable(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
+        let (len, mapped) = lengths(period_bytes, max_call_bytes)?;
+        let file = memory_file(c"beff-ring", mapped as u64)?;
+        // SAFETY: the file has a length of `mapped` bytes and is never shortened; other processes touch it only while
+        // their part of a collective transfer is in progress, when the ring is borrowed for the same transfer here.
+        let map = unsafe { memmap2::MmapOptions::new().len(mapped).map_mut(&file)? };
+        Ok(Self::over(map, Some(file), len, period_bytes))
+    }
+
+    fn over(map: MmapMut, file: Option<File>, len: usize, period_bytes: u64) -> Self {
         // Fewer TLB misses while streaming; a kernel without huge pages loses nothing.
         let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Self { map, period_bytes, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) })
+        Self { map, file, len, period_bytes, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The memory as a file that other processes can map, if it was made so.
+    pub(crate) fn shared_file(&self) -> Option<&File> {
+        self.file.as_ref()
     }
 
     /// Tells this ring from every other of the process, also from one that was mapped at the same address later:
@@ -53,12 +86,34 @@ impl Ring {
     /// All bytes: one period and the overhang.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.map
+        &self.map[..self.len]
     }
 
     /// All bytes, to be filled or poisoned.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.map[..self.len]
+    }
+
+    /// The whole mapping with its slack: what is registered with the kernel and what whole sectors may touch.
+    #[must_use]
+    pub fn mapped(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// [`Ring::mapped`], to be read into.
+    pub fn mapped_mut(&mut self) -> &mut [u8] {
         &mut self.map
+    }
+
+    /// First byte of the mapping.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.map.as_ptr()
+    }
+
+    /// First byte of the mapping, to be read into.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.map.as_mut_ptr()
     }
 
     /// Index of the first byte of the window for stream position `position`.
@@ -77,7 +132,7 @@ impl Ring {
     #[inline]
     pub fn window(&self, position: u64, len: usize) -> &[u8] {
         let start = self.index(position);
-        &self.map[start..start + len]
+        &self.bytes()[start..start + len]
     }
 
     /// The window of `len` bytes for stream position `position`, to be read into.
@@ -87,8 +142,32 @@ impl Ring {
     #[inline]
     pub fn window_mut(&mut self, position: u64, len: usize) -> &mut [u8] {
         let start = self.index(position);
-        &mut self.map[start..start + len]
+        &mut self.bytes_mut()[start..start + len]
     }
+}
+
+/// Length of a ring and of its mapping.
+fn lengths(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<(usize, usize)> {
+    assert!(period_bytes > 0 && period_bytes % 4096 == 0, "period must be a multiple of 4096");
+    let mapped = period_bytes + max_call_bytes + SLACK_BYTES;
+    let mapped = usize::try_from(mapped).map_err(std::io::Error::other)?;
+    Ok((mapped - SLACK_BYTES as usize, mapped))
+}
+
+/// A file without a name that lives in memory (memfd_create(2)), `bytes` long and zeroed.
+///
+/// # Errors
+/// The kernel's answer.
+pub(crate) fn memory_file(name: &std::ffi::CStr, bytes: u64) -> std::io::Result<File> {
+    // SAFETY: a NUL-terminated name; the descriptor that comes back belongs to nobody else.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: an open descriptor, owned here alone.
+    let file = unsafe { File::from_raw_fd(fd) };
+    file.set_len(bytes)?;
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -99,8 +178,20 @@ mod tests {
     fn windows_wrap_and_stay_aligned() {
         let ring = Ring::new(4096 * 3, 8192).unwrap();
         assert_eq!(ring.bytes().len(), 4096 * 5);
+        assert_eq!(ring.mapped().len() as u64, 4096 * 5 + SLACK_BYTES);
         assert_eq!(ring.bytes().as_ptr() as usize % 4096, 0);
         assert_eq!(ring.index(4096 * 3 + 8), 8);
         assert_eq!(ring.window(4096 * 2 + 4088, 8192).len(), 8192);
+    }
+
+    #[test]
+    fn a_shareable_ring_is_seen_through_its_file() {
+        use std::os::unix::fs::FileExt;
+        let mut ring = Ring::new_shareable(4096, 100).unwrap();
+        ring.window_mut(4090, 50).fill(7);
+        let mut seen = [0; 60];
+        ring.shared_file().unwrap().read_exact_at(&mut seen, 4085).unwrap();
+        assert_eq!((&seen[..5], &seen[5..55], &seen[55..]), (&[0; 5][..], &[7; 50][..], &[0; 5][..]));
+        assert!(Ring::new(4096, 100).unwrap().shared_file().is_none());
     }
 }

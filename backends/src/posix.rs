@@ -3,72 +3,68 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
-use crate::direct::{in_force, not_prepared, FdPair, Route};
+use crate::direct::{not_prepared, FdPair, Policy, Route};
+use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
 use crate::latency::Mark;
+use crate::rmw::Scratch;
+use crate::two_phase::TwoPhase;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
+    dontcache, BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
     Result, Ring,
 };
 
 /// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank on its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PosixDriver {
-    direct: Direct,
+    options: DriverOptions,
 }
 
 impl PosixDriver {
-    /// Takes the direct-I/O policy from the options.
+    /// Takes from the options what decides the way of the transfers.
     #[must_use]
     pub fn new(options: &DriverOptions) -> Self {
-        Self { direct: options.direct }
+        Self { options: options.clone() }
     }
 }
 
 impl Driver for PosixDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        Ok(Box::new(PosixFile::new(FdPair::open(request, self.direct)?)))
+        // What is collective comes first: no rank may leave before.
+        let two_phase = TwoPhase::new(request, &self.options, None);
+        let file = PosixFile::new(FdPair::open(request, Policy::from(&self.options))?);
+        Ok(Box::new(PosixFile { two_phase: two_phase?, ..file }))
     }
 }
 
 /// An open file and its prepared pattern.
-#[derive(Debug)]
 pub(crate) struct PosixFile {
+    two_phase: TwoPhase,
     files: FdPair,
-    prepared: Option<(Pattern, Route)>,
+    prepared: Option<Prepared>,
+}
+
+/// A pattern and its way.
+#[derive(Debug)]
+struct Prepared {
+    pattern: Pattern,
+    route: Route,
+    /// For [`Route::UnsafeReadModifyWrite`].
+    scratch: Option<Scratch>,
 }
 
 impl PosixFile {
     pub(crate) fn new(files: FdPair) -> Self {
-        Self { files, prepared: None }
-    }
-
-    /// What a batch needs: pattern, route, descriptor.
-    fn prepared(&self, operation: &'static str) -> Result<(&Pattern, &Route, &File)> {
-        let (pattern, route) = self.prepared.as_ref().ok_or_else(|| not_prepared(operation, &self.files.path))?;
-        Ok((pattern, route, self.files.file(route)))
-    }
-
-    /// The error of a chunk that ended after `got` bytes: by `error`, or by an end of file or a short write.
-    fn chunk_error(
-        &self,
-        operation: &'static str,
-        offset: u64,
-        len: usize,
-        got: usize,
-        error: Option<&io::Error>,
-    ) -> BackendError {
-        match error {
-            Some(error) => BackendError::from_io(operation, &self.files.path, Some(offset + got as u64), error),
-            None => BackendError::short(operation, &self.files.path, offset, len as u64, got as u64),
-        }
+        Self { two_phase: TwoPhase::never(&DriverOptions::default(), None), files, prepared: None }
     }
 }
 
 impl OpenFile for PosixFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.files.route(pattern).err()
+        let two_phase = self.two_phase.unsupported(pattern, &self.files);
+        two_phase.unwrap_or_else(|| self.files.unsupported(pattern))
     }
 
     fn prepare(
@@ -79,48 +75,236 @@ impl OpenFile for PosixFile {
         _hints: &[(String, String)],
     ) -> Result<InForce> {
         check_fits(pattern, ring, &self.files.path)?;
-        let route = self.files.route_or_error(pattern)?;
+        self.files.flush_edges()?;
+        if let Some(told) = self.two_phase.prepare(&self.files, pattern, direction, ring)? {
+            return Ok(told);
+        }
+        let route = self.files.route_or_error(pattern, direction)?;
         let call = match direction {
             Direction::Write => "pwrite",
             Direction::Read => "pread",
         };
-        let told = in_force(call, pattern.kind, &route);
-        self.prepared = Some((*pattern, route));
+        let told = self.files.in_force(call, pattern.kind, direction, &route);
+        let scratch = Scratch::for_route(&route, pattern, &self.files.path)?;
+        self.prepared = Some(Prepared { pattern: *pattern, route, scratch });
         Ok(told)
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let (pattern, route, file) = self.prepared("pwrite")?;
-        let len = pattern.chunk_bytes as usize;
-        let mut timer = CallTimer::new(latency, pattern.chunks_per_call);
-        for (offset, index) in Walk::new(pattern, batch, ring, &self.files.path)? {
-            let chunk = &ring.bytes()[index..index + len];
-            transfer(len, route, |got| file.write_at(&chunk[got..], offset + got as u64))
-                .map_err(|(got, error)| self.chunk_error("pwrite", offset, len, got, error.as_ref()))?;
-            timer.chunk_done();
+        if self.two_phase.is_active() {
+            return self.two_phase.write(&self.files, batch, ring, latency);
         }
-        Ok(batch_bytes(pattern, batch))
+        let Self { files, prepared, .. } = self;
+        let prepared = prepared.as_mut().ok_or_else(|| not_prepared("pwrite", &files.path))?;
+        let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
+        match prepared.route {
+            Route::DirectEdges { align_bytes } => write_edges(files, prepared, align_bytes, batch, ring, &mut timer),
+            Route::UnsafeReadModifyWrite { .. } => write_copies(files, prepared, batch, ring, &mut timer),
+            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
+                write_chunks(files, prepared, batch, ring, &mut timer, dontcache::write_at)
+            }
+            Route::Direct { .. } | Route::Buffered { .. } => {
+                write_chunks(files, prepared, batch, ring, &mut timer, FileExt::write_at)
+            }
+        }?;
+        Ok(batch_bytes(&prepared.pattern, batch))
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let (pattern, route, file) = self.prepared("pread")?;
-        let len = pattern.chunk_bytes as usize;
-        let mut timer = CallTimer::new(latency, pattern.chunks_per_call);
-        for (offset, index) in Walk::new(pattern, batch, ring, &self.files.path)? {
-            let chunk = &mut ring.bytes_mut()[index..index + len];
-            transfer(len, route, |got| file.read_at(&mut chunk[got..], offset + got as u64))
-                .map_err(|(got, error)| self.chunk_error("pread", offset, len, got, error.as_ref()))?;
-            timer.chunk_done();
+        if self.two_phase.is_active() {
+            return self.two_phase.read(&self.files, batch, ring, latency);
         }
-        Ok(batch_bytes(pattern, batch))
+        let Self { files, prepared, .. } = self;
+        let prepared = prepared.as_mut().ok_or_else(|| not_prepared("pread", &files.path))?;
+        let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
+        match prepared.route {
+            Route::DirectEdges { align_bytes } => read_edges(files, prepared, align_bytes, batch, ring, &mut timer),
+            Route::UnsafeReadModifyWrite { .. } => read_copies(files, prepared, batch, ring, &mut timer),
+            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
+                read_chunks(files, prepared, batch, ring, &mut timer, dontcache::read_at)
+            }
+            Route::Direct { .. } | Route::Buffered { .. } => {
+                read_chunks(files, prepared, batch, ring, &mut timer, FileExt::read_at)
+            }
+        }?;
+        Ok(batch_bytes(&prepared.pattern, batch))
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.files.sync()
+        let flushed = self.two_phase.flush(&self.files);
+        flushed.and(self.files.sync())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.files.close()
+        let Self { two_phase, files, .. } = *self;
+        let flushed = two_phase.close(&files);
+        flushed.and(files.close())
+    }
+}
+
+/// Writes every chunk as it is.
+#[inline]
+fn write_chunks(
+    files: &FdPair,
+    prepared: &Prepared,
+    batch: Batch,
+    ring: &Ring,
+    timer: &mut CallTimer<'_>,
+    call: impl Fn(&File, &[u8], u64) -> io::Result<usize>,
+) -> Result<()> {
+    let Prepared { pattern, route, .. } = prepared;
+    let file = files.file(route);
+    let len = pattern.chunk_bytes as usize;
+    for (offset, index) in Walk::new(pattern, batch, ring, &files.path)? {
+        let chunk = &ring.bytes()[index..index + len];
+        transfer(len, route, |got| call(file, &chunk[got..], offset + got as u64))
+            .map_err(|stopped| chunk_error("pwrite", files, prepared, offset, stopped))?;
+        timer.chunk_done();
+    }
+    Ok(())
+}
+
+/// Reads every chunk as it is.
+#[inline]
+fn read_chunks(
+    files: &FdPair,
+    prepared: &Prepared,
+    batch: Batch,
+    ring: &mut Ring,
+    timer: &mut CallTimer<'_>,
+    call: impl Fn(&File, &mut [u8], u64) -> io::Result<usize>,
+) -> Result<()> {
+    let Prepared { pattern, route, .. } = prepared;
+    let file = files.file(route);
+    let len = pattern.chunk_bytes as usize;
+    for (offset, index) in Walk::new(pattern, batch, ring, &files.path)? {
+        let chunk = &mut ring.bytes_mut()[index..index + len];
+        transfer(len, route, |got| call(file, &mut chunk[got..], offset + got as u64))
+            .map_err(|stopped| chunk_error("pread", files, prepared, offset, stopped))?;
+        timer.chunk_done();
+    }
+    Ok(())
+}
+
+/// Writes whole sectors, and keeps the last one for the sync.
+fn write_edges(
+    files: &mut FdPair,
+    prepared: &Prepared,
+    align_bytes: u64,
+    batch: Batch,
+    ring: &Ring,
+    timer: &mut CallTimer<'_>,
+) -> Result<()> {
+    let route = &prepared.route;
+    let stretch = Stretch::new(&prepared.pattern, batch, align_bytes);
+    let mut walk = EdgeWalk::new(&stretch, Direction::Write, batch, ring, &files.path)?;
+    files.write_head(&stretch, ring)?;
+    let file = files.file(route);
+    while let Some(piece) = walk.next_chunk() {
+        if piece.len > 0 {
+            let len = piece.len as usize;
+            let sectors = &ring.mapped()[piece.index..piece.index + len];
+            transfer(len, route, |got| file.write_at(&sectors[got..], piece.offset + got as u64))
+                .map_err(|stopped| sectors_error("pwrite", &files.path, &stretch, piece.offset, stopped))?;
+        }
+        timer.chunk_done();
+    }
+    files.carry_tail(&stretch, ring);
+    Ok(())
+}
+
+/// Reads whole sectors; memory beside the batch stays as it was.
+fn read_edges(
+    files: &FdPair,
+    prepared: &Prepared,
+    align_bytes: u64,
+    batch: Batch,
+    ring: &mut Ring,
+    timer: &mut CallTimer<'_>,
+) -> Result<()> {
+    let route = &prepared.route;
+    let file = files.file(route);
+    let stretch = Stretch::new(&prepared.pattern, batch, align_bytes);
+    let mut walk = EdgeWalk::new(&stretch, Direction::Read, batch, ring, &files.path)?;
+    let mut kept = [0; 2 * MAX_SECTOR_BYTES as usize];
+    while let Some(piece) = walk.next_chunk() {
+        if piece.len > 0 {
+            let len = piece.len as usize;
+            let sectors = &mut ring.mapped_mut()[piece.index..piece.index + len];
+            let (before, after) = (usize::from(piece.guard.before), usize::from(piece.guard.after));
+            kept[..before].copy_from_slice(&sectors[..before]);
+            kept[before..before + after].copy_from_slice(&sectors[len - after..]);
+            let done = transfer(len - after, route, |got| file.read_at(&mut sectors[got..], piece.offset + got as u64));
+            sectors[..before].copy_from_slice(&kept[..before]);
+            sectors[len - after..].copy_from_slice(&kept[before..before + after]);
+            done.map_err(|stopped| sectors_error("pread", &files.path, &stretch, piece.offset, stopped))?;
+        }
+        timer.chunk_done();
+    }
+    Ok(())
+}
+
+/// Writes chunks through a copy in which other ranks' bytes may be old.
+fn write_copies(
+    files: &FdPair,
+    prepared: &mut Prepared,
+    batch: Batch,
+    ring: &Ring,
+    timer: &mut CallTimer<'_>,
+) -> Result<()> {
+    let Prepared { pattern, route, scratch } = prepared;
+    let scratch = scratch.as_mut().ok_or_else(|| not_prepared("pwrite", &files.path))?;
+    scratch.write_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
+}
+
+/// Reads chunks through a copy.
+fn read_copies(
+    files: &FdPair,
+    prepared: &mut Prepared,
+    batch: Batch,
+    ring: &mut Ring,
+    timer: &mut CallTimer<'_>,
+) -> Result<()> {
+    let Prepared { pattern, route, scratch } = prepared;
+    let scratch = scratch.as_mut().ok_or_else(|| not_prepared("pread", &files.path))?;
+    scratch.read_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
+}
+
+/// How far a transfer came, and the error of the call; without one the file or the space ended.
+type Stopped = (usize, Option<io::Error>);
+
+/// The error of a chunk at `offset`.
+#[cold]
+fn chunk_error(
+    operation: &'static str,
+    files: &FdPair,
+    prepared: &Prepared,
+    offset: u64,
+    (got, error): Stopped,
+) -> BackendError {
+    let Some(error) = error else {
+        return BackendError::short(operation, &files.path, offset, prepared.pattern.chunk_bytes, got as u64);
+    };
+    let told = BackendError::from_io(operation, &files.path, Some(offset + got as u64), &error);
+    if files.drops_pages(&prepared.route) {
+        return dontcache::explain(told, error.raw_os_error());
+    }
+    told
+}
+
+/// The error of whole sectors at `offset`.
+#[cold]
+fn sectors_error(
+    operation: &'static str,
+    path: &Path,
+    stretch: &Stretch,
+    offset: u64,
+    (got, error): Stopped,
+) -> BackendError {
+    let reached = offset + got as u64;
+    match error {
+        Some(error) => BackendError::from_io(operation, path, Some(reached), &error),
+        None => stretch.short(operation, path, reached),
     }
 }
 
@@ -159,7 +343,7 @@ fn transfer(
     len: usize,
     route: &Route,
     mut call: impl FnMut(usize) -> io::Result<usize>,
-) -> std::result::Result<(), (usize, Option<io::Error>)> {
+) -> std::result::Result<(), Stopped> {
     let mut got = 0;
     loop {
         match call(got) {
@@ -178,48 +362,5 @@ fn transfer(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::Cause;
-    use crate::testing::pattern;
-    use crate::OpenMode;
-    use std::path::Path;
-
-    const BUFFERED: Route = Route::Buffered { reason: None };
-
-    #[test]
-    fn continues_after_short_transfers_and_signals() {
-        let mut asked = Vec::new();
-        let mut answers = vec![Ok(3), Err(io::ErrorKind::Interrupted.into()), Ok(5)].into_iter();
-        transfer(8, &BUFFERED, |got| {
-            asked.push(got);
-            answers.next().unwrap()
-        })
-        .unwrap();
-        assert_eq!(asked, [0, 3, 3]);
-    }
-
-    #[test]
-    fn end_and_error_tell_how_far_it_came() {
-        let mut answers = vec![Ok(3), Ok(0)].into_iter();
-        assert!(matches!(transfer(8, &BUFFERED, |_| answers.next().unwrap()), Err((3, None))));
-        let mut answers = vec![Ok(3), Err(io::Error::from_raw_os_error(libc::ENOSPC))].into_iter();
-        let (got, error) = transfer(8, &BUFFERED, |_| answers.next().unwrap()).unwrap_err();
-        assert_eq!((got, error.unwrap().raw_os_error()), (3, Some(libc::ENOSPC)));
-        let direct = Route::Direct { align_bytes: 512 };
-        assert!(matches!(transfer(4096, &direct, |_| Ok(1000)), Err((1000, None))));
-    }
-
-    #[test]
-    fn full_device_is_no_space() {
-        let files = FdPair::open_alone(Path::new("/dev/full"), OpenMode::Update, Direct::Off).unwrap();
-        let mut file = PosixFile::new(files);
-        let mut ring = Ring::new(4096, 4096).unwrap();
-        let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 4) };
-        let batch = Batch { first_call: 0, calls: 4 };
-        assert!(file.write(batch, &ring, &mut Latency::off()).unwrap_err().text.contains("prepare"));
-        file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-        let error = file.write(batch, &ring, &mut Latency::off()).unwrap_err();
-        assert_eq!((error.operation, error.cause, error.offset_bytes), ("pwrite", Cause::NoSpace, Some(8192)));
-    }
-}
+#[path = "posix_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! The table of drivers: what each is called and what it can do, asked before anything runs.
 
+use crate::mmap::MmapDriver;
 use crate::mpiio::MpiIoDriver;
 use crate::null::NullDriver;
 use crate::posix::PosixDriver;
@@ -27,7 +28,7 @@ pub struct DriverRow {
     pub make: fn(&DriverOptions) -> Box<dyn Driver>,
 }
 
-static DRIVERS: [DriverRow; 4] = [
+static DRIVERS: [DriverRow; 5] = [
     DriverRow {
         name: "mpiio",
         summary: "MPI-IO: file views, collective calls, shared pointers, hints",
@@ -57,6 +58,16 @@ static DRIVERS: [DriverRow; 4] = [
         uses_space: true,
         is_collective_native: false,
         make: |options| Box::new(UringDriver::new(options)),
+    },
+    DriverRow {
+        name: "mmap",
+        summary: "memcpy into and out of a shared mapping at the same offsets; always the page cache",
+        can_direct: false,
+        has_hints: false,
+        has_shared_pointer: false,
+        uses_space: true,
+        is_collective_native: false,
+        make: |_| Box::new(MmapDriver),
     },
     DriverRow {
         name: "null",

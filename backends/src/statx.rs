@@ -5,6 +5,11 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
+use crate::Direction;
+
+/// The kernel tells the alignment of reads in `stx_dio_read_offset_align` (include/uapi/linux/stat.h, Linux 6.14).
+const STATX_DIO_READ_ALIGN: u32 = 0x0002_0000;
+
 /// Alignment direct I/O needs on one file, from statx(2) with STATX_DIOALIGN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectAlign {
@@ -12,6 +17,8 @@ pub struct DirectAlign {
     pub memory_bytes: u64,
     /// File offsets and lengths must be multiples of this many bytes.
     pub offset_bytes: u64,
+    /// The same for reads alone, where the kernel tells it (STATX_DIO_READ_ALIGN, Linux 6.14); else `offset_bytes`.
+    pub read_offset_bytes: u64,
 }
 
 impl DirectAlign {
@@ -19,6 +26,15 @@ impl DirectAlign {
     #[must_use]
     pub fn both_bytes(&self) -> u64 {
         self.memory_bytes.max(self.offset_bytes)
+    }
+
+    /// [`DirectAlign::both_bytes`] of one direction.
+    #[must_use]
+    pub fn bytes_of(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Write => self.both_bytes(),
+            Direction::Read => self.memory_bytes.max(self.read_offset_bytes),
+        }
     }
 }
 
@@ -30,11 +46,10 @@ impl DirectAlign {
 /// What statx(2) reports.
 pub fn direct_align(file: &File) -> io::Result<Option<DirectAlign>> {
     let mut answer = MaybeUninit::<libc::statx>::zeroed();
+    let mask = libc::STATX_DIOALIGN | STATX_DIO_READ_ALIGN;
     // SAFETY: the descriptor is open as long as `file` is borrowed, the path is a terminated empty string, which
     // AT_EMPTY_PATH allows, and `answer` is writable memory of exactly one struct statx.
-    let code = unsafe {
-        libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, answer.as_mut_ptr())
-    };
+    let code = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, mask, answer.as_mut_ptr()) };
     if code != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -44,9 +59,12 @@ pub fn direct_align(file: &File) -> io::Result<Option<DirectAlign>> {
     {
         return Ok(None);
     }
+    let told = answer.stx_mask & STATX_DIO_READ_ALIGN != 0 && answer.stx_dio_read_offset_align != 0;
+    let read = if told { answer.stx_dio_read_offset_align } else { answer.stx_dio_offset_align };
     Ok(Some(DirectAlign {
         memory_bytes: u64::from(answer.stx_dio_mem_align),
         offset_bytes: u64::from(answer.stx_dio_offset_align),
+        read_offset_bytes: u64::from(read),
     }))
 }
 
@@ -56,6 +74,7 @@ const _: () = {
     assert!(std::mem::offset_of!(libc::statx, stx_mask) == 0);
     assert!(std::mem::offset_of!(libc::statx, stx_dio_mem_align) == 0x98);
     assert!(std::mem::offset_of!(libc::statx, stx_dio_offset_align) == 0x9c);
+    assert!(std::mem::offset_of!(libc::statx, stx_dio_read_offset_align) == 0xb4);
 };
 
 #[cfg(test)]
@@ -70,6 +89,8 @@ mod tests {
         if let Some(align) = direct_align(&file).unwrap() {
             assert!(align.memory_bytes.is_power_of_two());
             assert!(align.offset_bytes.is_power_of_two());
+            assert!(align.read_offset_bytes.is_power_of_two());
+            assert!(align.bytes_of(Direction::Read) <= align.bytes_of(Direction::Write));
             assert!(align.both_bytes() >= align.memory_bytes && align.both_bytes() >= align.offset_bytes);
         }
     }

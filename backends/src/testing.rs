@@ -3,10 +3,11 @@
 use tempfile::TempDir;
 
 use crate::direct::FdPair;
+use crate::mmap::MmapFile;
 use crate::null::NullFile;
 use crate::posix::PosixFile;
 use crate::uring::UringFile;
-use crate::{AccessKind, Direct, OpenFile, OpenMode, Pattern, Result, Ring};
+use crate::{AccessKind, Direct, DriverOptions, OpenFile, OpenMode, Pattern, Result, Ring};
 use std::path::Path;
 
 /// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
@@ -63,7 +64,12 @@ pub(crate) fn open_alone(
     let files = || FdPair::open_alone(path, mode, direct);
     let open: Result<Box<dyn OpenFile>> = match name {
         "posix" => files().map(|f| Box::new(PosixFile::new(f)) as _),
-        "uring" => files().and_then(|f| UringFile::new(f, queue_depth)).map(|f| Box::new(f) as _),
+        "uring" => files()
+            .and_then(|f| UringFile::new(f, (&DriverOptions { queue_depth, ..DriverOptions::default() }).into()))
+            .map(|f| Box::new(f) as _),
+        "mmap" => FdPair::open_alone(path, mode, Direct::Off)
+            .and_then(|f| MmapFile::new(f, false, 0, 1))
+            .map(|f| Box::new(f) as _),
         "null" => Ok(Box::new(NullFile::new(path))),
         _ => return None,
     };

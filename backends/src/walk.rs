@@ -3,6 +3,44 @@
 use crate::{BackendError, Batch, Pattern, Result, Ring};
 use std::path::Path;
 
+/// One operation: bytes of the file and their place in the ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// File offset.
+    pub(crate) offset: u64,
+    /// Index in the ring of the first byte.
+    pub(crate) index: usize,
+    /// Bytes to move.
+    pub(crate) len: u64,
+    /// Bytes at its beginning and end that a read must leave in memory as they were. A read is complete without the
+    /// ones at the end.
+    pub(crate) guard: Guard,
+}
+
+/// Bytes of whole sectors that are nobody's: see [`Piece::guard`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Guard {
+    pub(crate) before: u16,
+    pub(crate) after: u16,
+}
+
+impl Guard {
+    /// True if nothing is to be kept.
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.before | self.after == 0
+    }
+}
+
+/// The operations of a batch, in order.
+pub(crate) trait Pieces {
+    /// The next one.
+    fn next_piece(&mut self) -> Option<Piece>;
+
+    /// True if it is known that there is none left.
+    fn is_done(&self) -> bool;
+}
+
 /// Iterates over the chunks of a batch in order; yields (file offset, index of the first byte in the ring).
 ///
 /// A call is contiguous in memory, so the ring wraps only between calls: one addition and, per call, one comparison
@@ -48,8 +86,26 @@ impl Walk {
 }
 
 impl Walk {
-    /// True if no chunk is left.
-    pub(crate) fn is_done(&self) -> bool {
+    /// Bytes from the first chunk of a call, which [`Walk::next`] has just given at `index`, to where the memory goes on
+    /// elsewhere: to the wrap of the ring or the end of the batch.
+    pub(crate) fn run_bytes(&self, index: usize) -> u64 {
+        debug_assert!(self.chunks_left % self.chunks_per_call == self.chunks_per_call - 1, "not the first of a call");
+        let call_bytes = self.chunk_bytes as u64 * self.chunks_per_call;
+        let calls_left = self.chunks_left / self.chunks_per_call + 1;
+        let to_wrap = ((self.period - index) as u64).div_ceil(call_bytes);
+        to_wrap.min(calls_left) * call_bytes
+    }
+}
+
+impl Pieces for Walk {
+    #[inline]
+    fn next_piece(&mut self) -> Option<Piece> {
+        let (offset, index) = self.next()?;
+        Some(Piece { offset, index, len: self.chunk_bytes as u64, guard: Guard::default() })
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
         self.chunks_left == 0
     }
 }

@@ -106,6 +106,20 @@ impl Comm {
         Self::adopt(handle)
     }
 
+    /// The same ranks with messages and collective calls of their own (MPI_Comm_dup). Collective.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn duplicate(&self) -> Result<Self> {
+        // SAFETY: a predefined constant.
+        let mut handle = unsafe { shim::beff_comm_null };
+        // SAFETY: collective call on a valid communicator; the new handle is written.
+        check(unsafe { mpi_sys::MPI_Comm_dup(self.handle, &raw mut handle) })?;
+        let comm = Self::from_handle(handle, true);
+        comm.return_errors()?;
+        Ok(comm)
+    }
+
     fn adopt(handle: MPI_Comm) -> Result<Option<Self>> {
         // SAFETY: comparison with a constant.
         if handle == unsafe { shim::beff_comm_null } {
@@ -231,6 +245,29 @@ impl Comm {
         })
     }
 
+    /// The numbers of every rank, in rank order, on every rank; each gives equally many.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn allgather_u64(&self, mine: &[u64]) -> Result<Vec<u64>> {
+        let ranks = usize::try_from(self.size).unwrap_or(1);
+        let mut all = vec![0_u64; mine.len() * ranks];
+        let count = c_int::try_from(mine.len()).unwrap_or(c_int::MAX);
+        // SAFETY: equal counts on all ranks; the receive buffer holds one slot per rank.
+        check(unsafe {
+            mpi_sys::MPI_Allgather(
+                mine.as_ptr().cast::<c_void>(),
+                count,
+                mpi_sys::RSMPI_UINT64_T,
+                all.as_mut_ptr().cast::<c_void>(),
+                count,
+                mpi_sys::RSMPI_UINT64_T,
+                self.handle,
+            )
+        })?;
+        Ok(all)
+    }
+
     /// The value of rank 0, on every rank.
     ///
     /// # Errors
@@ -246,6 +283,9 @@ impl Comm {
     /// # Errors
     /// What MPI reports.
     pub fn bcast_bytes(&self, bytes: Vec<u8>, root: u64) -> Result<Vec<u8>> {
+        if self.size == 1 {
+            return Ok(bytes);
+        }
         // A length is far below 2^53, so the double carries it exactly.
         let mut len = [bytes.len() as f64];
         self.bcast_f64(&mut len, root)?;
@@ -267,6 +307,9 @@ impl Comm {
     /// # Errors
     /// What MPI reports.
     pub fn gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        if self.size == 1 {
+            return Ok(vec![bytes.to_vec()]);
+        }
         let mut longest = [bytes.len() as u64];
         self.max_u64(&mut longest)?;
         let slot = usize::try_from(longest[0]).unwrap_or(usize::MAX) + 8;

@@ -1,7 +1,8 @@
 //! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around both.
 //!
 //! Every wrapper here is thin: one MPI call, its return code turned into [`MpiError`]. Nothing allocates in the calls
-//! that move data or agree on something, so that they can stand inside the clock.
+//! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of allocations, and
+//! the few system calls that need unsafe code.
 
 pub mod alloc;
 pub mod comm;
@@ -9,6 +10,8 @@ pub mod datatype;
 pub mod error;
 pub mod file;
 pub mod info;
+pub mod linux;
+pub mod requests;
 pub mod universe;
 
 mod shim {
@@ -22,4 +25,5 @@ pub use datatype::{FileType, TransferType};
 pub use error::{Cause, MpiError, Result};
 pub use file::{MpiFile, Open};
 pub use info::Info;
+pub use requests::Requests;
 pub use universe::{built_with, library_version, Universe};

@@ -23,7 +23,7 @@ pub(super) const MAIN: &str = concat!(
   One minute through MPI-IO, files in /scratch:
       mpirun -n 4 beff-raw --path /scratch
   The ladder from device to MPI-IO, results kept in ladder.json:
-      mpirun -n 4 beff-raw --backend mpiio,posix,uring -T 15m --path /scratch --out ladder
+      mpirun -n 4 beff-raw --backend mpiio,posix,uring,mmap -T 15m --path /scratch --out ladder
   What a run on 1024 ranks would write, without running it:
       beff-raw plan --ranks 1024 --rate 20G -T 15m
 

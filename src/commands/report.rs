@@ -29,7 +29,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         let view = match args.format {
             ReportFormat::Table => table::table(&result, &derived, args.details).into_bytes(),
             ReportFormat::Json => json::document(&result, &derived)?,
-            ReportFormat::Csv => csv::rows(&result)?,
+            ReportFormat::Csv => csv::rows(&result, &derived)?,
             ReportFormat::Sum => result
                 .config
                 .backends

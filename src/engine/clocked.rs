@@ -159,22 +159,19 @@ enum Verdict {
 impl Loop<'_> {
     fn transfer(&mut self, file: &mut dyn OpenFile, ring: &mut Ring, calls: u64) {
         let batch = Batch { first_call: self.progress.calls, calls };
-        if self.task.direction == Direction::Write {
-            let begin = Instant::now();
-            let room = file.make_room(batch);
-            self.intervals.room_seconds += begin.elapsed().as_secs_f64();
-            if let Err(e) = room {
-                // As after a write that failed: the count goes on, so that all ranks have the same.
-                self.error.get_or_insert(e);
-                self.done(calls, 0.0);
-                return;
+        let (room, room_seconds) = match self.task.direction {
+            Direction::Write => {
+                let begin = Instant::now();
+                (file.make_room(batch), begin.elapsed().as_secs_f64())
             }
-        }
+            Direction::Read => (Ok(()), 0.0),
+        };
         let begin = Instant::now();
-        let result = match self.task.direction {
+        // Without room nothing is written here; the drivers that need room have no collective calls to miss.
+        let result = room.and_then(|()| match self.task.direction {
             Direction::Write => file.write(batch, ring, &mut self.notes.latency),
             Direction::Read => file.read(batch, ring, &mut self.notes.latency),
-        };
+        });
         let seconds = begin.elapsed().as_secs_f64();
         match result {
             Ok(bytes) => self.moved_bytes += bytes,
@@ -182,14 +179,12 @@ impl Loop<'_> {
                 self.error.get_or_insert(e);
             }
         }
+        self.intervals.room_seconds += room_seconds;
         self.intervals.transfer_seconds += seconds;
-        self.done(calls, seconds);
-    }
-
-    fn done(&mut self, calls: u64, seconds: f64) {
         self.progress.calls += calls;
         self.progress.last_calls = calls;
-        self.progress.last_seconds = seconds;
+        // What the next batch will take: its room too.
+        self.progress.last_seconds = room_seconds + seconds;
     }
 
     /// Time of the pattern so far, without the turns of others between its rounds.

@@ -9,10 +9,12 @@ use crate::config::{CachePolicy, CollectivePolicy, Config, DirectPolicy, Exchang
 use crate::engine::batching::SyncModel;
 use crate::engine::calibrate::calibrate;
 use crate::engine::clocked::Notes;
+use crate::engine::evidence::Site;
 use crate::engine::files::TypeFile;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::run_dir::RunDir;
 use crate::engine::stamp::{Generation, Stream};
+use crate::engine::tune::tune;
 use crate::engine::type_run::run_type;
 use crate::engine::verify::Data;
 use crate::engine::{inject, Observer};
@@ -93,7 +95,8 @@ impl<'a> Run<'a> {
         interrupt: &'a Interrupt,
         observer: &'a mut dyn Observer,
     ) -> Result<Self, String> {
-        let ring = Ring::new(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
+        let new_ring = if shares_memory(config, world.size()) { Ring::new_shareable } else { Ring::new };
+        let ring = new_ring(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
             format!(
                 "rank {} cannot have its {} bytes of transfer memory: {e}; give a smaller --memory-per-process",
                 world.rank(),
@@ -145,11 +148,17 @@ impl<'a> Run<'a> {
             .iter()
             .map(|p| if p.ranks == self.world.size() { Ok(None) } else { self.world.prefix(p.ranks) })
             .collect::<Result<Vec<_>, _>>()?;
+        let mut sites = Vec::new();
+        for (part, comm) in self.plan.partitions.iter().zip(&comms) {
+            let comm = self.members(part, comm.as_ref());
+            sites.push(comm.map(|comm| Site::survey(comm, self.run_dir.path())).transpose()?);
+        }
         let begin = Instant::now();
         self.hold(Generation::First);
         if let Some(comm) = self.plan.partitions.last().zip(comms.last()).and_then(|(p, c)| self.members(p, c.as_ref()))
         {
             calibrate(self, comm)?;
+            tune(self, comm)?;
         }
         self.agree_on_stop()?;
         let calibrate_seconds = begin.elapsed().as_secs_f64();
@@ -158,9 +167,9 @@ impl<'a> Run<'a> {
             if access == Access::Read {
                 self.injure();
             }
-            for (part, comm) in self.plan.partitions.iter().zip(&comms) {
-                if let (Some(comm), None) = (self.members(part, comm.as_ref()), self.stop) {
-                    self.run_partition(access, part, comm)?;
+            for ((part, comm), site) in self.plan.partitions.iter().zip(&comms).zip(&sites) {
+                if let (Some(comm), Some(site), None) = (self.members(part, comm.as_ref()), site, self.stop) {
+                    self.run_partition(access, part, comm, site)?;
                 }
                 self.agree_on_stop()?;
             }
@@ -192,7 +201,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn run_partition(&mut self, access: Access, part: &PartitionSpace, comm: &Comm) -> Result<(), MpiError> {
+    fn run_partition(
+        &mut self,
+        access: Access,
+        part: &PartitionSpace,
+        comm: &Comm,
+        site: &Site,
+    ) -> Result<(), MpiError> {
         for backend in &mut self.backends {
             backend.debt_seconds = 0.0;
             // Ranks outside the partitions before have learned nothing there, and what is not equal on all ranks lets
@@ -206,7 +221,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             if self.stop.is_none() {
-                run_type(self, access, part, comm, t)?;
+                run_type(self, access, part, (comm, site), t)?;
             }
         }
         Ok(())
@@ -277,6 +292,18 @@ impl<'a> Run<'a> {
     }
 }
 
+/// True if ranks may copy out of each other's transfer memory: two-phase transfers, not by messages.
+fn shares_memory(config: &Config, ranks: u64) -> bool {
+    let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
+    let two_phase = |backend: &String| match config.collective {
+        _ if !["posix", "uring"].contains(&backend.as_str()) => false,
+        CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
+        CollectivePolicy::TwoPhase => true,
+        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
+    };
+    ranks > 1 && collective && config.exchange != ExchangePolicy::Messages && config.backends.iter().any(two_phase)
+}
+
 /// Scheduled time of all patterns of all partitions and backends.
 fn scheduled_seconds(config: &Config, plan: &RunPlan) -> f64 {
     let mut sum = 0.0;
@@ -293,7 +320,8 @@ fn scheduled_seconds(config: &Config, plan: &RunPlan) -> f64 {
 }
 
 /// The part of the configuration that a driver of this name gets.
-fn driver_options(config: &Config, backend: &str) -> DriverOptions {
+#[must_use]
+pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
     DriverOptions {
         direct: match config.direct.of(backend) {
             DirectPolicy::Required => Direct::Required,

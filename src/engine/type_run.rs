@@ -5,10 +5,12 @@ use std::time::Instant;
 use beff_backends::{BackendError, OpenFile, OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
 
+use crate::engine::evidence::Site;
 use crate::engine::files::TypeFile;
-use crate::engine::pattern_run::{part_rank, run_pattern, Open};
+use crate::engine::pattern_run::{run_pattern, Open};
 use crate::engine::run::Run;
 use crate::engine::trouble;
+use crate::engine::turn::part_rank;
 use crate::engine::verify::{reader_of, Findings};
 use crate::plan::hints;
 use crate::plan::patterns::{of_type, patterns, PatternSpec};
@@ -25,6 +27,8 @@ pub struct Place<'a> {
     pub part: &'a PartitionSpace,
     /// Its ranks.
     pub comm: &'a Comm,
+    /// What is below their files.
+    pub site: &'a Site,
     /// Pattern type.
     pub pattern_type: u8,
 }
@@ -37,10 +41,10 @@ pub fn run_type(
     run: &mut Run<'_>,
     access: Access,
     part: &PartitionSpace,
-    comm: &Comm,
+    (comm, site): (&Comm, &Site),
     pattern_type: u8,
 ) -> Result<(), MpiError> {
-    let place = Place { access, part, comm, pattern_type };
+    let place = Place { access, part, comm, site, pattern_type };
     let specs = patterns(part.m_part_bytes);
     let mut open_files = Vec::new();
     for backend in 0..run.backends.len() {
@@ -73,7 +77,7 @@ fn open(
     specs: &[PatternSpec; 43],
     backend: usize,
 ) -> Result<Option<Open>, MpiError> {
-    let Place { access, part, comm, pattern_type } = place;
+    let Place { access, part, comm, pattern_type, .. } = place;
     let name = run.backends[backend].name.clone();
     let during = format!("{name}, {}, {} ranks, open of type {pattern_type}", access.name(), part.ranks);
     let (index, plan) = match find_or_plan(run, place, specs, &name) {
@@ -181,7 +185,7 @@ fn find_or_plan(
 }
 
 fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError> {
-    let Place { access, part, comm, pattern_type } = place;
+    let Place { access, part, comm, pattern_type, .. } = place;
     let Open { backend, handle, file, open_seconds, hints_requested, hints_granted, .. } = open;
     let name = run.backends[backend].name.clone();
     comm.barrier()?;

@@ -2,6 +2,7 @@
 //! data. The numbers follow simple formulas; they are no measurement.
 
 mod records;
+mod rungs;
 mod settings;
 mod warnings;
 
@@ -13,6 +14,7 @@ use records::{measure, not_run_record, type_record};
 use settings::{empty, odd_config};
 pub use warnings::every_warning;
 
+const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
 const M_PART_BYTES: u64 = 64 * MB;
@@ -61,9 +63,9 @@ pub fn complete() -> RunResult {
     result
 }
 
-/// Three backends and the one that moves nothing, on one partition.
+/// Four backends and the one that moves nothing, on one partition, with all that is recorded of backends side by side.
 pub fn ladder() -> RunResult {
-    let backends = ["null", "mpiio", "posix", "uring"];
+    let backends = ["null", "mpiio", "posix", "uring", "mmap"];
     let mut result = empty(&backends, &[2]);
     for access in Access::ALL {
         for t in 0..5 {
@@ -76,6 +78,7 @@ pub fn ladder() -> RunResult {
     {
         r.ended = Ended::TimeGuard;
     }
+    rungs::climb(&mut result);
     result.ending = complete_ending();
     result
 }
@@ -113,6 +116,11 @@ pub fn failed() -> RunResult {
     result.patterns[7].verification.words_wrong = 128;
     result.patterns[9].ended = Ended::Error;
     result.patterns[9].storage_read_bytes = None;
+    result.patterns[9].evidence = Evidence {
+        devices_unknown: Some("network file system nfs4: no local device".into()),
+        residency_by: "cachestat: Function not implemented; mincore: No such device".into(),
+        ..Evidence::default()
+    };
     result.types[0].full_verification = Some(Verification { words_checked: 1 << 20, words_wrong: 128 });
     result.types[1].segment_bytes = Some(8 * MB);
     result.corruptions.push(corruption());
@@ -164,6 +172,7 @@ fn corruption() -> CorruptionRecord {
 pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     let mut lines = vec![result.start_line()];
     lines.extend(result.calibrations.iter().cloned().map(JournalLine::Calibration));
+    lines.extend(result.tunings.iter().cloned().map(JournalLine::Tuning));
     lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));
     lines.extend(result.types.iter().cloned().map(JournalLine::Type));
     lines.extend(result.corruptions.iter().cloned().map(JournalLine::Corruption));

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::results::{RunResult, Warning, SCHEMA_VERSION};
-use crate::stats::{AccessTime, Derived, PartitionValue, SystemValue, TypeValue, Validity};
+use crate::stats::ladder::{PatternRung, TypeRung, Verdict};
+use crate::stats::{AccessTime, Derived, PartitionValue, ReadSource, SystemValue, TypeValue, Validity};
 
-use super::warnings;
+use super::{verdicts, warnings};
 
 /// Value of the field `program`, by which the document is recognised.
 pub const PROGRAM: &str = "beff-raw";
@@ -46,8 +47,24 @@ struct DerivedView<'a> {
     partitions: &'a [PartitionValue],
     systems: &'a [SystemValue],
     times: &'a [AccessTime],
+    reads: &'a [ReadSource],
     validity: &'a [Validity],
     warnings: Vec<WarningView<'a>>,
+    ladder: LadderView<'a>,
+}
+
+#[derive(Serialize)]
+struct LadderView<'a> {
+    patterns: &'a [PatternRung],
+    types: &'a [TypeRung],
+    verdicts: Vec<VerdictView<'a>>,
+}
+
+#[derive(Serialize)]
+struct VerdictView<'a> {
+    #[serde(flatten)]
+    verdict: &'a Verdict,
+    sentence: String,
 }
 
 #[derive(Serialize)]
@@ -71,6 +88,15 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
             WarningView { warning, cause, next_step }
         })
         .collect();
+    let verdicts = derived
+        .ladder
+        .verdicts
+        .iter()
+        .map(|verdict| {
+            let (about, text) = (verdicts::about(result, verdict), verdicts::sentence(result, derived, verdict));
+            VerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) }
+        })
+        .collect();
     let document = Document {
         program: PROGRAM,
         result,
@@ -79,8 +105,10 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
             partitions: &derived.partitions,
             systems: &derived.systems,
             times: &derived.times,
+            reads: &derived.reads,
             validity: &derived.validity,
             warnings,
+            ladder: LadderView { patterns: &derived.ladder.patterns, types: &derived.ladder.types, verdicts },
         },
     };
     let mut bytes = serde_json::to_vec_pretty(&document)?;
@@ -148,8 +176,8 @@ mod tests {
         insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
     }
 
-    /// The schema cannot rot: every object in it is closed and every property of it is required, but for the two
-    /// texts that only derived warnings have.
+    /// The schema cannot rot: every object in it is closed, and every property of it is required, but for the two texts
+    /// that only derived warnings have and for fields that came later: these say what their absence means.
     #[test]
     fn the_schema_allows_nothing_beyond_what_it_names() {
         fn check(node: &serde_json::Value, path: &str) {
@@ -157,13 +185,17 @@ mod tests {
                 assert_eq!(node.get("additionalProperties"), Some(&serde_json::Value::Bool(false)), "{path}");
                 let required: Vec<&str> =
                     node["required"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
-                for name in properties.keys().filter(|n| !["cause", "next_step"].contains(&n.as_str())) {
-                    assert!(required.contains(&name.as_str()), "{path}: {name} is not required");
+                for (name, property) in properties.iter().filter(|(n, _)| !["cause", "next_step"].contains(&n.as_str()))
+                {
+                    let came_later = property.get("default").is_some();
+                    assert_ne!(required.contains(&name.as_str()), came_later, "{path}: {name}");
                 }
             }
             match node {
                 serde_json::Value::Object(map) => {
-                    map.iter().for_each(|(key, child)| check(child, &format!("{path}/{key}")));
+                    map.iter()
+                        .filter(|(key, _)| *key != "default")
+                        .for_each(|(key, child)| check(child, &format!("{path}/{key}")));
                 }
                 serde_json::Value::Array(items) => {
                     items.iter().for_each(|child| check(child, path));
@@ -172,6 +204,25 @@ mod tests {
             }
         }
         check(&schema(), "");
+    }
+
+    /// What was written before there were rounds, evidence and the rest.
+    #[test]
+    fn published_documents_stay_readable() {
+        let runs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/runs");
+        let mut read = 0;
+        for entry in std::fs::read_dir(runs).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "json") {
+                let bytes = std::fs::read(&path).unwrap();
+                assert_valid(&schema(), &bytes);
+                let result = parse(&bytes).unwrap();
+                assert!(!result.patterns.is_empty() && result.config.rounds >= 1);
+                assert_valid(&schema(), &document(&result, &derive(&result)).unwrap());
+                read += 1;
+            }
+        }
+        assert!(read > 0);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The classic arrangement of the results (rows = chunk sizes, columns = pattern types) and look-ups in the records.
 
 use crate::plan::patterns::number_at;
-use crate::results::{Access, PatternRecord, RunResult};
+use crate::results::{Access, DeviceTraffic, Evidence, PatternRecord, RunResult};
+use crate::stats::ladder::PatternRung;
 use crate::stats::{Derived, PartitionValue, TypeValue};
 use crate::units;
 
@@ -62,6 +63,48 @@ pub fn partition_value<'a>(derived: &'a Derived, backend: &str, ranks: u64) -> O
     derived.partitions.iter().find(|v| v.ranks == ranks && v.backend == backend)
 }
 
+/// One backend in one pattern of the comparison; None if nothing was compared.
+#[must_use]
+pub fn rung<'a>(
+    derived: &'a Derived,
+    backend: &str,
+    ranks: u64,
+    access: Access,
+    pattern: u8,
+) -> Option<&'a PatternRung> {
+    derived
+        .ladder
+        .patterns
+        .iter()
+        .find(|r| r.pattern == pattern && r.access == access && r.ranks == ranks && r.backend == backend)
+}
+
+/// What the device that is mounted has moved; with several hosts the sum over theirs. None: not known.
+#[must_use]
+pub fn mounted_device(evidence: &Evidence) -> Option<DeviceTraffic> {
+    let host = |device: &DeviceTraffic| device.device.rsplit_once(':').map(|(host, _)| host.to_owned());
+    let mut hosts = Vec::new();
+    let mut sum: Option<DeviceTraffic> = None;
+    for device in &evidence.devices {
+        // The devices of a host are in order: the mounted one comes first, what it lies on behind it.
+        if hosts.contains(&host(device)) {
+            continue;
+        }
+        hosts.push(host(device));
+        match &mut sum {
+            None => sum = Some(device.clone()),
+            Some(sum) => {
+                sum.device = format!("{} {}", sum.device, device.device);
+                sum.read_bytes += device.read_bytes;
+                sum.written_bytes += device.written_bytes;
+                sum.read_requests += device.read_requests;
+                sum.write_requests += device.write_requests;
+            }
+        }
+    }
+    sum
+}
+
 /// Position of an access method in the arrays of [`PartitionValue`].
 #[must_use]
 pub fn access_index(access: Access) -> usize {
@@ -116,6 +159,22 @@ mod tests {
         assert_eq!(seen, expected);
         assert_eq!(classic_pattern(7, 0), None);
         assert_eq!(classic_pattern(0, 5), None);
+    }
+
+    #[test]
+    fn the_mounted_device_is_the_first_of_each_host() {
+        let device = |name: &str, read_bytes: u64| DeviceTraffic {
+            device: name.into(),
+            read_bytes,
+            written_bytes: 1,
+            read_requests: 2,
+            write_requests: 3,
+        };
+        let of = |devices: Vec<DeviceTraffic>| mounted_device(&Evidence { devices, ..Evidence::default() });
+        assert_eq!(of(Vec::new()), None);
+        assert_eq!(of(vec![device("loop0", 7), device("vda", 9)]), Some(device("loop0", 7)));
+        let sum = of(vec![device("a:loop0", 7), device("a:vda", 9), device("b:loop1", 5), device("b:vda", 9)]).unwrap();
+        assert_eq!((sum.device.as_str(), sum.read_bytes, sum.write_requests), ("a:loop0 b:loop1", 12, 6));
     }
 
     #[test]

@@ -3,12 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::results::{Access, Ended, PatternRecord, RunResult};
-use crate::stats::{Derived, NULL_BACKEND};
+use crate::stats::{cache_share, has_source, Derived, CACHE_SHARE};
 
 use super::layout;
-
-/// Share of a read that must come from memory before it is called a cache figure.
-pub const CACHE_SHARE: f64 = 0.10;
 
 /// One mark. The order is that of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +22,8 @@ pub enum Mark {
     Space,
     /// Read from memory.
     Cache,
+    /// Nobody knows whether it was read from memory.
+    CacheUnknown,
     /// Not all patterns of the type ran to their end.
     Incomplete,
     /// Not reached.
@@ -44,6 +43,7 @@ impl Mark {
             Self::TimeGuard => 't',
             Self::Space => 's',
             Self::Cache => 'c',
+            Self::CacheUnknown => '?',
             Self::Incomplete => '~',
             Self::NotMeasured => '-',
             Self::NotRun => 'x',
@@ -60,6 +60,7 @@ impl Mark {
             Self::TimeGuard => "cut by the time guard",
             Self::Space => "ended by its space share",
             Self::Cache => "more than 10 % read from cache, not from storage",
+            Self::CacheUnknown => "not known whether read from storage or from cache",
             Self::Incomplete => "not all patterns of the type",
             Self::NotMeasured => "not measured",
             Self::NotRun => "not run",
@@ -123,17 +124,6 @@ impl Legend {
     }
 }
 
-/// Share of the bytes read that did not come from storage, 0 to 1; None where the kernel did not tell or nothing was
-/// read. Read-ahead may fetch more than was asked for: the share is then 0.
-#[must_use]
-pub fn cache_share(record: &PatternRecord) -> Option<f64> {
-    if record.access != Access::Read || record.backend == NULL_BACKEND || record.moved_bytes == 0 {
-        return None;
-    }
-    let storage = record.storage_read_bytes?;
-    Some((1.0 - storage as f64 / record.moved_bytes as f64).max(0.0))
-}
-
 /// The cell of one pattern.
 #[must_use]
 pub fn pattern_cell(result: &RunResult, backend: &str, ranks: u64, access: Access, pattern: u8) -> Cell {
@@ -158,9 +148,7 @@ pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<Mark> {
         Ended::NotRun(_) => marks.push(Mark::NotRun),
         Ended::Time | Ended::Count => {}
     }
-    if cache_share(record).is_some_and(|share| share > CACHE_SHARE) {
-        marks.push(Mark::Cache);
-    }
+    marks.extend(source_mark(result, &[record]));
     if layout::rate(record).is_none() && !marks.contains(&Mark::NotRun) {
         marks.push(Mark::NotMeasured);
     }
@@ -205,9 +193,7 @@ pub fn type_cell(
             marks.push(mark);
         }
     }
-    if cached_bytes(&records).is_some_and(|(cached, read)| cached > CACHE_SHARE * read) {
-        marks.push(Mark::Cache);
-    }
+    marks.extend(source_mark(result, &records));
     if value.mb_per_second.is_none() {
         marks.push(Mark::NotMeasured);
     } else if !value.complete {
@@ -216,37 +202,71 @@ pub fn type_cell(
     Cell { mb_per_second: value.mb_per_second, marks }
 }
 
-/// Bytes read from memory and bytes read, of the patterns of which it is known; None if of none.
-fn cached_bytes(records: &[&PatternRecord]) -> Option<(f64, f64)> {
-    records
-        .iter()
-        .filter_map(|r| cache_share(r).map(|share| (share * r.moved_bytes as f64, r.moved_bytes as f64)))
-        .reduce(|(cached, read), (c, r)| (cached + c, read + r))
+/// The mark of reads together: from a cache if what is known to come from there is enough for it; not known if what is
+/// not known could be enough.
+fn source_mark(result: &RunResult, records: &[&PatternRecord]) -> Option<Mark> {
+    let (mut read, mut cached, mut unknown) = (0.0, 0.0, 0.0);
+    for record in records.iter().filter(|r| has_source(r)) {
+        let bytes = record.moved_bytes as f64;
+        read += bytes;
+        match cache_share(result, record) {
+            Some(share) => cached += share * bytes,
+            None => unknown += bytes,
+        }
+    }
+    if cached > CACHE_SHARE * read {
+        Some(Mark::Cache)
+    } else {
+        (cached + unknown > CACHE_SHARE * read).then_some(Mark::CacheUnknown)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::fixtures;
+    use crate::results::Evidence;
 
     #[test]
-    fn a_read_is_a_cache_figure_above_a_tenth() {
+    fn a_read_is_a_cache_figure_above_a_tenth_and_what_is_not_known_is_no_storage_figure() {
+        let result = fixtures::complete();
         let mut record = fixtures::pattern("posix", 2, Access::Read, 5);
         record.moved_bytes = 1000;
-        for (storage, expected) in
-            [(Some(1000), Some(0.0)), (Some(1200), Some(0.0)), (Some(0), Some(1.0)), (None, None)]
-        {
+        record.evidence = Evidence::default();
+        let cases: [(Option<u64>, &[Mark]); 5] = [
+            (Some(0), &[Mark::Cache]),
+            (Some(899), &[Mark::Cache]),
+            (Some(901), &[]),
+            (Some(4096), &[]),
+            (None, &[Mark::CacheUnknown]),
+        ];
+        for (storage, expected) in cases {
             record.storage_read_bytes = storage;
-            assert_eq!(cache_share(&record), expected);
+            assert_eq!(pattern_marks(&result, &record), expected, "{storage:?}");
         }
-        let result = fixtures::complete();
-        record.storage_read_bytes = Some(899);
-        assert_eq!(pattern_marks(&result, &record), [Mark::Cache]);
-        record.storage_read_bytes = Some(901);
+        record.backend = crate::stats::NULL_BACKEND.to_owned();
+        assert!(pattern_marks(&result, &record).is_empty(), "the null driver has no cache");
+        record.access = Access::Write;
+        record.backend = "posix".to_owned();
         assert!(pattern_marks(&result, &record).is_empty());
-        record.storage_read_bytes = Some(0);
-        record.backend = NULL_BACKEND.to_owned();
-        assert_eq!(cache_share(&record), None, "the null driver has no cache");
+    }
+
+    #[test]
+    fn reads_together_are_marked_by_their_bytes() {
+        let result = fixtures::complete();
+        let read = |moved_bytes, storage_read_bytes| PatternRecord {
+            moved_bytes,
+            storage_read_bytes,
+            evidence: Evidence::default(),
+            ..fixtures::pattern("posix", 2, Access::Read, 5)
+        };
+        let mark = |records: &[PatternRecord]| source_mark(&result, &records.iter().collect::<Vec<_>>());
+        assert_eq!(mark(&[]), None);
+        assert_eq!(mark(&[read(1000, Some(1000)), read(10, Some(0))]), None);
+        assert_eq!(mark(&[read(1000, Some(1000)), read(10, None)]), None, "too little to matter");
+        assert_eq!(mark(&[read(1000, Some(1000)), read(500, Some(0))]), Some(Mark::Cache));
+        assert_eq!(mark(&[read(1000, Some(1000)), read(500, None)]), Some(Mark::CacheUnknown));
+        assert_eq!(mark(&[read(1000, Some(0)), read(500, None)]), Some(Mark::Cache));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod plan_table;
 pub mod sum;
 pub mod table;
 pub mod text;
+pub mod verdicts;
 pub mod warnings;
 
 pub use outputs::{OutputError, Outputs};

@@ -152,7 +152,7 @@ impl Outputs {
             paths.push(output.path);
         };
         save(self.json, json::document(result, derived).map_err(io::Error::from));
-        save(self.csv, csv::rows(result).map_err(io::Error::from));
+        save(self.csv, csv::rows(result, derived).map_err(io::Error::from));
         for (backend, output) in self.sums {
             save(output, Ok(sum::summary(result, derived, &backend).into_bytes()));
         }

@@ -3,12 +3,14 @@
 
 use crate::config::Release;
 use crate::results::{Access, Outcome, PartitionRecord, RunResult};
-use crate::stats::Derived;
+use crate::stats::{Derived, ReadSource};
 
 use super::layout::{self, ROWS, ROW_BYTES, TYPES};
 use super::text::Page;
 
 const MB: f64 = 1024.0 * 1024.0;
+/// Cached reads listed in one line.
+const CACHED_PER_LINE: usize = 5;
 
 /// The summary of one backend: for each partition the table, the averages, the value and its validity by release 2.1,
 /// and the maximum over the partitions at the end.
@@ -97,6 +99,7 @@ fn table(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str, 
         page.line(format!("{ranks:4} PEs      total-{:<7}{}", access.name(), columns(&totals)));
     }
     beside_table(page, result, backend, ranks);
+    cached_reads(page, derived, backend, ranks);
 }
 
 /// Five times ` %8.3f`, or eight blanks and a hyphen where nothing was measured.
@@ -119,6 +122,22 @@ fn beside_table(page: &mut Page, result: &RunResult, backend: &str, ranks: u64) 
     page.blank();
     page.line("This table shows all results, except pattern 2 (scatter, l=1MBytes, L=2MBytes):");
     page.line(format!("  bw_pat2={}", rates.join(",")));
+}
+
+/// The rows above have no room for marks: reads that are no storage figures are listed.
+fn cached_reads(page: &mut Page, derived: &Derived, backend: &str, ranks: u64) {
+    let own: Vec<&ReadSource> = derived.reads.iter().filter(|r| r.backend == backend && r.ranks == ranks).collect();
+    let unknown: Vec<String> = own.iter().filter(|r| r.cache_share.is_none()).map(|r| r.pattern.to_string()).collect();
+    let cached = own.iter().filter(|r| r.cached);
+    let cached: Vec<String> =
+        cached.filter_map(|r| Some(format!("pattern {} {:.0} %", r.pattern, 100.0 * r.cache_share?))).collect();
+    if !cached.is_empty() {
+        page.line("Reads of which more than 10 % came from a cache, not from storage, and their share:");
+        cached.chunks(CACHED_PER_LINE).for_each(|part| page.line(format!("  {}", part.join(", "))));
+    }
+    if !unknown.is_empty() {
+        page.line(format!("Not known whether read from storage or from a cache: patterns {}", unknown.join(", ")));
+    }
 }
 
 fn values(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str, partition: &PartitionRecord) {

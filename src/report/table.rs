@@ -5,8 +5,12 @@ mod classic;
 mod closing;
 mod costs;
 mod details;
+mod evidence;
 mod header;
+mod ladder;
+mod latency;
 mod program;
+mod queue;
 mod setup;
 mod side_by_side;
 mod troubles;
@@ -28,6 +32,7 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
     if measuring(result).count() > 1 {
         for partition in &result.partitions {
             side_by_side::write(&mut page, result, derived, partition, details);
+            ladder::write(&mut page, result, derived, partition);
         }
     }
     for partition in &result.partitions {
@@ -35,6 +40,7 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
             classic::write(&mut page, result, derived, backend, partition);
         }
     }
+    latency::write(&mut page, result);
     values::write(&mut page, result, derived);
     validity::write(&mut page, result, derived);
     troubles::corruptions(&mut page, result);
@@ -44,8 +50,10 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
         for partition in &result.partitions {
             for backend in &result.config.backends {
                 details::write(&mut page, result, backend, partition);
+                evidence::write(&mut page, result, backend, partition);
             }
         }
+        queue::write(&mut page, result);
     }
     costs::write(&mut page, result, derived);
     program::write(&mut page, result);

@@ -146,6 +146,30 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// Two or three significant digits: `0.034`, `1.2`, `41`, `1234`.
+#[must_use]
+pub fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size >= 10.0 => format!("{value:.0}"),
+        size if size >= 1.0 => format!("{value:.1}"),
+        size if size >= 0.1 => format!("{value:.2}"),
+        size if size >= 0.01 => format!("{value:.3}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// Three digits behind the point, or as many as fit into `width`.
+#[must_use]
+pub fn fit(value: f64, width: usize) -> String {
+    let full = format!("{value:.3}");
+    match full.len() {
+        n if n <= width => full,
+        n if n <= width + 2 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +214,8 @@ mod tests {
         assert_eq!(count(1, "rank"), "1 rank");
         assert_eq!(count(0, "rank"), "0 ranks");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+        assert_eq!([figure(1234.5), figure(41.26), figure(1.25), figure(0.0312)].join(" "), "1234 41 1.2 0.031");
+        assert_eq!([fit(1.5, 8), fit(123_456.75, 8), fit(1e9, 8)].join(" "), "1.500 123456.8 1000000000");
         assert_eq!([percent(0.0), percent(0.0004), percent(0.073), percent(0.63)].join(" "), "0 % 0.04 % 7.3 % 63 %");
     }
 }

@@ -65,6 +65,23 @@ fn cause(warning: &Warning) -> String {
             count(*patterns, "pattern run"),
             clause(reason)
         ),
+        Warning::CacheNotDropped { backend, patterns, pattern, access, ranks, resident_bytes, of_bytes } => format!(
+            "{backend}: pages stayed in the page cache although they were to be dropped before {}; the most, {} of {}, \
+             before pattern {pattern}, {} on {}.",
+            count(*patterns, "pattern run"),
+            format_size(*resident_bytes),
+            format_size(*of_bytes),
+            access.name(),
+            count(*ranks, "rank")
+        ),
+        Warning::AllCachesDropped { backend } => format!(
+            "{backend}: pages of the files stayed in the page cache after they were told to leave, so the cached pages of \
+             all files of the host were dropped (vm.drop_caches): other programs there had to read theirs again."
+        ),
+        Warning::RankShiftOnOneHost { host, ranks } => format!(
+            "{} on one host, {host}: rank-shift cannot avoid this host's page cache, reads may come from memory.",
+            count(*ranks, "rank")
+        ),
         Warning::MemoryFileSystem { fs_type } => format!(
             "The files are on {fs_type}, a file system in memory: these numbers are memory bandwidth, not storage."
         ),
@@ -177,6 +194,14 @@ fn next_step(warning: &Warning, config: &Config) -> String {
         Warning::Buffered { .. } => {
             "Use --direct required to leave such patterns out, or --direct off to treat all patterns alike."
         }
+        Warning::CacheNotDropped { .. } => {
+            "Look at the marks of the reads. Close programs that map the files, run as root (vm.drop_caches), or use --direct \
+             required."
+        }
+        Warning::AllCachesDropped { .. } => {
+            "On a machine that others use, take --cache keep or --direct required, or do not run as root."
+        }
+        Warning::RankShiftOnOneHost { .. } => "Start ranks on two hosts or more, or use --cache drop.",
         Warning::MemoryFileSystem { .. } => "Give --path a directory on the storage that is to be measured.",
         Warning::FilesLeft { path, .. } => return format!("Remove the directory by hand: rm -r {path}"),
         Warning::JournalBroken { .. } => "Free space where --out writes; use the .json of this run, not its journal.",

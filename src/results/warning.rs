@@ -137,6 +137,35 @@ pub enum Warning {
         /// First reason.
         reason: String,
     },
+    /// Pages stayed in the page cache before a rewrite or read although they were to be dropped (`--cache drop`).
+    CacheNotDropped {
+        /// Backend name.
+        backend: String,
+        /// Before how many runs of patterns.
+        patterns: u64,
+        /// Pattern before which most stayed.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Bytes that stayed there.
+        resident_bytes: u64,
+        /// Bytes of its range.
+        of_bytes: u64,
+    },
+    /// The files' pages did not leave the page cache by themselves, so the cached pages of whole hosts were dropped.
+    AllCachesDropped {
+        /// Backend name.
+        backend: String,
+    },
+    /// Ranks were to read what another host has written (`--cache rank-shift`), and there is only one.
+    RankShiftOnOneHost {
+        /// Its name.
+        host: String,
+        /// Ranks of the largest partition.
+        ranks: u64,
+    },
     /// The file system lives in memory.
     MemoryFileSystem {
         /// Its type.

@@ -11,7 +11,7 @@ use crate::units::mb_per_second;
 /// The records of one type with one access method on one partition through one backend.
 pub(super) struct TypeRecords<'a> {
     pub(super) patterns: Vec<&'a PatternRecord>,
-    files: Vec<&'a TypeRecord>,
+    pub(super) files: Vec<&'a TypeRecord>,
 }
 
 impl<'a> TypeRecords<'a> {

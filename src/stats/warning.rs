@@ -2,13 +2,14 @@
 
 use super::validity::{memory_of_hosts, MPI_IO};
 use super::values::{self, is_empty_fill_up};
-use super::{hints, times, AccessTime, PartitionValue, NULL_BACKEND};
-use crate::config::DirectPolicy;
+use super::{hints, source, times, AccessTime, PartitionValue, NULL_BACKEND};
+use crate::config::{CachePolicy, DirectPolicy};
 use crate::results::{Access, Ended, HostRecord, PartitionRecord, PatternRecord, RunResult, Warning};
 use crate::system::storage::is_in_memory;
 
-/// Reads with less than this share from storage are reads from a cache.
-const STORAGE_SHARE: f64 = 0.9;
+/// Pages that stay in the cache of what was to be dropped: less than this share and these bytes do no harm.
+const STAY_SHARE: f64 = 0.05;
+const STAY_BYTES: u64 = 64 << 10;
 
 /// Real time beyond this multiple of the schedule is an overrun.
 const OVERRUN: f64 = 1.1;
@@ -35,6 +36,7 @@ pub(super) fn warnings_of(result: &RunResult, partitions: &[PartitionValue], tim
     found.extend(oversubscribed(result));
     found.extend(memory_file_system(result));
     found.extend(m_part_reduced(result));
+    found.extend(rank_shift_on_one_host(result));
     for backend in &result.config.backends {
         let own: Vec<&PatternRecord> = result.patterns.iter().filter(|p| p.backend == *backend).collect();
         found.extend(not_run(backend, &own));
@@ -46,6 +48,7 @@ pub(super) fn warnings_of(result: &RunResult, partitions: &[PartitionValue], tim
         found.extend(time_guard(backend, &own));
         found.extend(smaller_than_memory(result, partitions, backend));
         found.extend(read_from_cache(result, backend, &own));
+        found.extend(cache_not_dropped(result, backend, &own));
         if WITH_DIRECT.contains(&backend.as_str()) && result.config.direct.of(backend) != DirectPolicy::Off {
             found.extend(buffered(backend, &own));
         }
@@ -138,22 +141,50 @@ fn smaller_than_memory(result: &RunResult, partitions: &[PartitionValue], backen
     })
 }
 
+fn rank_shift_on_one_host(result: &RunResult) -> Option<Warning> {
+    let [host] = result.manifest.hosts.as_slice() else { return None };
+    let ranks = result.partitions.iter().map(|p| p.ranks).max().unwrap_or(host.ranks);
+    (result.config.cache == CachePolicy::RankShift)
+        .then(|| Warning::RankShiftOnOneHost { host: host.name.clone(), ranks })
+}
+
+/// From what was resident after the drop, of the pattern of which most was.
+fn cache_not_dropped(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
+    if result.config.cache != CachePolicy::Drop {
+        return None;
+    }
+    let resident = |p: &PatternRecord| p.evidence.resident_before_bytes.unwrap_or(0);
+    let stayed = |p: &&PatternRecord| {
+        let share = p.evidence.resident_before_share().unwrap_or(0.0);
+        p.access != Access::Write && share > STAY_SHARE && resident(p) > STAY_BYTES
+    };
+    let stayed: Vec<&PatternRecord> = own.iter().copied().filter(stayed).collect();
+    let worst = largest(&stayed, |p| resident(p) as f64)?;
+    Some(Warning::CacheNotDropped {
+        backend: backend.to_owned(),
+        patterns: stayed.len() as u64,
+        pattern: worst.pattern,
+        access: worst.access,
+        ranks: worst.ranks,
+        resident_bytes: resident(worst),
+        of_bytes: worst.evidence.range_bytes,
+    })
+}
+
 /// The partitions that read less from storage than they should, over the patterns for which the kernel tells.
 fn read_from_cache(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     let of_partition = |ranks: u64| {
         let reads = own.iter().filter(|p| p.access == Access::Read && p.ranks == ranks);
-        let known = reads.filter_map(|p| p.storage_read_bytes.map(|storage| (p.moved_bytes, storage)));
+        let known = reads.filter_map(|p| source::storage_bytes(result, p).map(|storage| (p.moved_bytes, storage)));
         known.fold((0_u64, 0_u64), |a, b| (a.0 + b.0, a.1.saturating_add(b.1)))
     };
     let cached = result
         .partitions
         .iter()
         .map(|p| of_partition(p.ranks))
-        .filter(|&(asked, storage)| (storage as f64) < STORAGE_SHARE * asked as f64);
-    let (partitions, asked_bytes, storage_bytes) = cached.fold((0, 0, 0), |(n, a, s), (asked, storage)| {
-        // A partition whose read-ahead fetched too much is not among these: the sum stays below what was asked.
-        (n + 1, a + asked, s + storage)
-    });
+        .filter(|&(asked, storage)| (storage as f64) < (1.0 - source::CACHE_SHARE) * asked as f64);
+    let (partitions, asked_bytes, storage_bytes) =
+        cached.fold((0, 0, 0), |(n, a, s), (asked, storage)| (n + 1, a + asked, s + storage));
     (partitions > 0).then(|| Warning::ReadFromCache {
         backend: backend.to_owned(),
         partitions,
@@ -205,6 +236,7 @@ fn decision_cost(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Evidence;
     use crate::stats::fixture::{edit, full_run};
 
     fn kinds(result: &RunResult) -> Vec<String> {
@@ -221,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_cause() {
-        let damages: [(Damage, &[&str]); 13] = [
+        let damages: [(Damage, &[&str]); 17] = [
             (|r| r.manifest.hosts[0].cores = 1, &["oversubscribed"]),
             (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
             (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
@@ -235,6 +267,10 @@ mod tests {
             (|r| r.types[0].hints_requested = hint("cb_nodes", "7"), &["hint_not_granted"]),
             (|r| r.types[0].hints_requested = hint("cb_nodes", "2"), &[]),
             (all_reads_cached, &["read_from_cache"]),
+            (|r| r.config.cache = CachePolicy::RankShift, &["rank_shift_on_one_host"]),
+            (|r| stay(r, CachePolicy::Drop, Access::Rewrite), &["cache_not_dropped"]),
+            (|r| stay(r, CachePolicy::Drop, Access::Write), &[]),
+            (|r| stay(r, CachePolicy::Keep, Access::Read), &[]),
         ];
         for (damage, expected) in damages {
             let mut result = full_run();
@@ -245,6 +281,13 @@ mod tests {
 
     fn hint(key: &str, value: &str) -> Vec<(String, String)> {
         vec![(key.into(), value.into())]
+    }
+
+    fn stay(result: &mut RunResult, cache: CachePolicy, access: Access) {
+        result.config.cache = cache;
+        edit(result, 4, access, 3, |p| {
+            p.evidence = Evidence { resident_before_bytes: Some(1 << 20), range_bytes: 8 << 20, ..Evidence::default() };
+        });
     }
 
     fn all_reads_cached(result: &mut RunResult) {

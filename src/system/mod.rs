@@ -8,9 +8,11 @@ pub mod environment;
 pub mod host;
 pub mod launcher;
 pub mod memory;
+pub mod residency;
 pub mod storage;
 pub mod survey;
 pub mod terminal;
+pub mod traffic;
 
 use std::path::{Path, PathBuf};
 

@@ -83,11 +83,8 @@ pub fn storage(path: &Path) -> Result<Storage, SystemError> {
         next_step: "Give an existing directory that every rank can reach with --path.",
     };
     let canonical = fs::canonicalize(path).map_err(|error| failed(error.to_string()))?;
-    let mounts =
-        Process::myself().and_then(|process| process.mountinfo()).map_err(|error| failed(error.to_string()))?.0;
-    let mount = exact_mount(&canonical, &mounts)
-        .or_else(|| mount_of(&canonical, &mounts))
-        .ok_or_else(|| failed("/proc/self/mountinfo lists no mount above it".into()))?;
+    let (mount, mounts) = mount_under(&canonical).map_err(failed)?;
+    let mount = &mount;
     let space = statvfs(&canonical).map_err(|error| failed(format!("statvfs: {error}")))?;
     Ok(Storage {
         path: canonical.display().to_string(),
@@ -99,6 +96,22 @@ pub fn storage(path: &Path) -> Result<Storage, SystemError> {
         total_bytes: bytes(&space, space.blocks()),
         free_bytes: bytes(&space, space.blocks_available()),
     })
+}
+
+/// The mount an existing directory is on, and all mounts.
+pub(super) fn mount_under(directory: &Path) -> Result<(MountInfo, Vec<MountInfo>), String> {
+    let canonical = fs::canonicalize(directory).map_err(|error| error.to_string())?;
+    let mounts = Process::myself().and_then(|process| process.mountinfo()).map_err(|error| error.to_string())?.0;
+    let mount = exact_mount(&canonical, &mounts).or_else(|| mount_of(&canonical, &mounts)).cloned();
+    Ok((mount.ok_or("/proc/self/mountinfo lists no mount above it")?, mounts))
+}
+
+/// Type of the file system an existing directory is on.
+///
+/// # Errors
+/// If the directory or its mount cannot be reached, in words.
+pub fn fs_type(directory: &Path) -> Result<String, String> {
+    Ok(mount_under(directory)?.0.fs_type)
 }
 
 /// Bytes free for this user in the file system of `path` (f_bavail x f_frsize of statvfs(3)).

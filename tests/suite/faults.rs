@@ -1,7 +1,10 @@
 //! Paths that cannot be used, and files that are there already.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::support::{document, items, journal, list, skip, Launch, Mount, Run, Scratch, SHORT};
 
@@ -94,4 +97,45 @@ fn an_mpi_error_has_its_class_and_text() {
     assert!(error["next_step"].as_str().is_some_and(|s| s.len() > 10), "{error}");
     assert!(!journal(&scratch, "pattern").is_empty());
     assert!(run.stdout.contains("MPI_ERR_"), "{run}");
+}
+
+/// Cuts off the files of a run through mappings during its rewrites.
+fn truncated_while_mapped() -> (Run, Scratch) {
+    let scratch = Scratch::new();
+    let args = ["-T", "20s", "--memory-per-process", "64M", "--space", "120M", "--backend", "mmap", "--run-dir", "run"];
+    let mut running = Launch::new(2).args(args).into(&scratch).start();
+    let out = scratch.join("out.jsonl");
+    running.until("a rewrite", || fs::read_to_string(&out).is_ok_and(|text| text.contains(r#""access":"rewrite""#)));
+    let dir = scratch.join("disk/run/mmap");
+    let files: Vec<_> = list(&dir).into_iter().map(|name| dir.join(name)).collect();
+    let over = AtomicBool::new(false);
+    let run = thread::scope(|scope| {
+        // Between two patterns a cut is only a hole that the next one fills: again and again, until one hits a pattern.
+        scope.spawn(|| {
+            let begin = Instant::now();
+            while !over.load(Ordering::Relaxed) && begin.elapsed() < Duration::from_secs(60) {
+                for file in &files {
+                    let _ = File::options().write(true).open(file).and_then(|file| file.set_len(0));
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let run = running.wait();
+        over.store(true, Ordering::Relaxed);
+        run
+    });
+    (run, scratch)
+}
+
+/// No error number, but a message before the end.
+#[test]
+fn a_bus_error_names_the_file_and_the_offset() {
+    let (mut run, mut scratch) = truncated_while_mapped();
+    if run.stderr.contains("truncated meanwhile") {
+        // The cut came before the first store of a pattern, which is an error like any other.
+        (run, scratch) = truncated_while_mapped();
+    }
+    assert_ne!(run.code(), 0, "{run}");
+    run.says(&["bus error (SIGBUS) on", "disk/run/mmap/n2-type", "at offset", "truncated", "--backend posix"]);
+    assert!(!journal(&scratch, "pattern").is_empty());
 }

@@ -27,7 +27,7 @@ fn fill(path: &Path) {
     let _ = file.sync_all();
 }
 
-fn becomes_full(backend: &str) {
+fn becomes_full(backend: &str, more: &[&str]) {
     let scratch = Scratch::new();
     let disk = scratch.join("disk");
     let _mount = match small_disk(&scratch, &disk) {
@@ -35,7 +35,7 @@ fn becomes_full(backend: &str) {
         Err(reason) => return skip(&format!("no small ext4 can be mounted: {reason}")),
     };
     let args = ["-T", "20s", "--memory-per-process", "64M", "--space", "120M", "--run-dir", "run"];
-    let mut running = Launch::new(2).args(args).args(["--backend", backend]).into(&scratch).start();
+    let mut running = Launch::new(2).args(args).args(["--backend", backend]).args(more).into(&scratch).start();
     let out = scratch.join("out.jsonl");
     running.until("a pattern", || fs::read_to_string(&out).is_ok_and(|text| text.contains(r#""record":"pattern""#)));
     let ballast = disk.join("ballast");
@@ -69,15 +69,31 @@ fn becomes_full(backend: &str) {
 
 #[test]
 fn through_mpiio() {
-    becomes_full("mpiio");
+    becomes_full("mpiio", &[]);
 }
 
 #[test]
 fn through_posix() {
-    becomes_full("posix");
+    becomes_full("posix", &[]);
 }
 
 #[test]
 fn through_uring() {
-    becomes_full("uring");
+    becomes_full("uring", &[]);
+}
+
+#[test]
+fn two_phase_writes_meet_a_full_disk() {
+    for backend in ["posix", "uring"] {
+        becomes_full(backend, &["--direct", "auto", "--collective", "two-phase", "--types", "0,1"]);
+    }
+    becomes_full(
+        "posix",
+        &["--direct", "auto", "--collective", "two-phase", "--types", "0,1", "--exchange", "messages"],
+    );
+}
+
+#[test]
+fn through_mmap() {
+    becomes_full("mmap", &[]);
 }

@@ -25,9 +25,9 @@ fn place(result: &Value, backend: &str, pattern_type: u64, private: bool, ranks:
 fn found(ranks: u64, damage: &str, looks_like: &str, first_word: u64) {
     let scratch = Scratch::new();
     // Time enough for all reads to come to their end, and little to do.
-    let space = format!("{}M", 60 * ranks);
+    let space = format!("{}M", 80 * ranks);
     let args = ["-T", "120s", "--memory-per-process", "64M", "--types", "0,2", "--space", &space];
-    let backends = ["mpiio", "posix", "uring"];
+    let backends = ["mpiio", "posix", "uring", "mmap"];
     let launch = Launch::new(ranks).args(args).args(["--backend", &backends.join(","), "--inject", damage]);
     let run = launch.into(&scratch).run();
     run.expect(3);

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::support::{document, items, number, Launch, Scratch, SHORT};
 
-const ALL: &str = "mpiio,posix,uring";
+const ALL: &str = "mpiio,posix,uring,mmap";
 
 /// A run that must end well; its document.
 fn run(ranks: u64, args: &[&str]) -> Value {
     let scratch = Scratch::new();
-    let run = Launch::new(ranks).args(["--verify", "full", "--space", "600M"]).args(args).into(&scratch).run();
+    let run = Launch::new(ranks).args(["--verify", "full", "--space", "800M"]).args(args).into(&scratch).run();
     run.expect(0);
     assert!(run.stdout.contains("Run complete"), "{run}");
     assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
@@ -58,7 +58,7 @@ fn check_all_there(result: &Value, backends: u64, partitions: u64) {
 fn everything(ranks: u64) {
     let result = run(ranks, &[&SHORT[..], &["--backend", ALL]].concat());
     check_trust(&result);
-    check_all_there(&result, 3, 1);
+    check_all_there(&result, 4, 1);
 }
 
 #[test]

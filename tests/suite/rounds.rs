@@ -3,7 +3,7 @@
 use crate::support::{document, items, number, Launch, Scratch};
 
 /// Long enough for several rounds of every timed pattern of type 2.
-const RUN: [&str; 12] = [
+const RUN: [&str; 14] = [
     "--backend",
     "posix,uring,null",
     "-T",
@@ -16,6 +16,9 @@ const RUN: [&str; 12] = [
     "--memory-per-process",
     "64M",
     "--space=1G",
+    // Edges of sectors would be operations of their own.
+    "--direct",
+    "off",
 ];
 
 #[test]

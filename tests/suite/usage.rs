@@ -6,12 +6,13 @@ use std::process::Command;
 use crate::support::{is_command, launcher, skip, Launch, Scratch, SHORT};
 
 /// Options, and what the message must have. All refused with exit code 2.
-const REFUSED: [(&[&str], &[&str]); 11] = [
+const REFUSED: [(&[&str], &[&str]); 12] = [
     (&["-T", "0.5s"], &["-T 0.5", "at least 1s"]),
     (&["--backend", "mpio"], &["no backend 'mpio'", "Choose from", "mpiio"]),
     (&["--backend", "posix,posix"], &["listed twice"]),
     (&["--bakend", "posix"], &["--bakend", "--backend"]),
     (&["--direct", "required", "--backend", "mpiio"], &["--direct required: mpiio", "posix, uring"]),
+    (&["--direct", "required", "--backend", "uring,mmap"], &["--direct required: mmap cannot", "posix, uring"]),
     (&["--types", "3,4"], &["types 3 and 4", "--types 2,3,4"]),
     (&["--partitions", "1,3", "--types", "2"], &["partition of 3 ranks", "start more of them"]),
     (&["--hints", "no-such-file"], &["--hints no-such-file", "cannot be read"]),

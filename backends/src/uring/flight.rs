@@ -8,22 +8,23 @@ use super::setup::Queue;
 
 /// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
 /// works on; only then is the memory of the transfers the caller's again.
-pub(super) struct Flight<'a> {
+pub(crate) struct Flight<'a> {
     submitter: Submitter<'a>,
     sq: squeue::SubmissionQueue<'a>,
     cq: cqueue::CompletionQueue<'a>,
     abandoned: &'a mut bool,
+    sqpoll: bool,
     /// Pushed and not yet taken out of the completion queue.
     in_flight: usize,
 }
 
 impl<'a> Flight<'a> {
-    pub(super) fn new(queue: &'a mut Queue) -> Self {
+    pub(crate) fn new(queue: &'a mut Queue) -> Self {
         let (submitter, sq, cq) = queue.ring.split();
-        Self { submitter, sq, cq, abandoned: &mut queue.abandoned, in_flight: 0 }
+        Self { submitter, sq, cq, abandoned: &mut queue.abandoned, sqpoll: queue.sqpoll, in_flight: 0 }
     }
 
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
@@ -32,7 +33,10 @@ impl<'a> Flight<'a> {
     /// # Safety
     /// The memory the entry names is valid for the transfer until this value has been dropped.
     #[inline]
-    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) {
+    pub(crate) unsafe fn push(&mut self, entry: &squeue::Entry) {
+        if self.sqpoll && self.sq.is_full() {
+            self.await_room();
+        }
         // SAFETY: the caller's promise covers the time until the drop, which waits for the completion.
         let pushed = unsafe { self.sq.push(entry) };
         // The queue has room for the whole depth, and never more than that is in flight.
@@ -40,8 +44,19 @@ impl<'a> Flight<'a> {
         self.in_flight += 1;
     }
 
+    /// Completions can be seen before the polling thread says that it has taken their entries; it will in a moment.
+    #[cold]
+    fn await_room(&mut self) {
+        while self.sq.is_full() {
+            // Wakes the thread if it sleeps; an error of this call shows up when completions are waited for.
+            let _ = self.submitter.submit();
+            std::thread::yield_now();
+            self.sq.sync();
+        }
+    }
+
     /// Hands everything pushed to the kernel and waits for `want` completions.
-    pub(super) fn submit_and_wait(&mut self, want: usize) -> io::Result<()> {
+    pub(crate) fn submit_and_wait(&mut self, want: usize) -> io::Result<()> {
         self.sq.sync();
         match self.submitter.submit_and_wait(want) {
             Err(error) if !is_transient(&error) => return Err(error),
@@ -55,16 +70,23 @@ impl<'a> Flight<'a> {
 
     /// The next completion that is already there: (user data, result).
     #[inline]
-    pub(super) fn next_completion(&mut self) -> Option<(u64, i32)> {
+    pub(crate) fn next_completion(&mut self) -> Option<(u64, i32)> {
         let entry = self.cq.next()?;
         self.in_flight -= 1;
         Some((entry.user_data(), entry.result()))
     }
 
     /// Waits until the kernel works on nothing any more. Entries it has not taken are not submitted: they stay behind
-    /// in a queue that is never used again.
+    /// in a queue that is never used again. A polling thread takes what is in the queue at any time: there all that was
+    /// pushed is waited for.
     fn drain(&mut self) {
-        loop {
+        while self.sqpoll && self.in_flight > 0 {
+            match self.submit_and_wait(1) {
+                Ok(()) => while self.next_completion().is_some() {},
+                Err(error) => self.give_up(&error),
+            }
+        }
+        while self.in_flight > 0 {
             self.sq.sync();
             self.cq.sync();
             while self.next_completion().is_some() {}
@@ -79,17 +101,16 @@ impl<'a> Flight<'a> {
             // SAFETY: nothing is submitted (0) and no argument is passed, so no memory is named.
             let entered = unsafe { self.submitter.enter::<()>(0, 1, EnterFlags::GETEVENTS.bits(), None) };
             match entered {
-                Err(error) if !is_transient(&error) => {
-                    // Returning would let the kernel write into memory that is no longer ours.
-                    eprintln!(
-                        "io_uring_enter: cannot wait for {} transfers in flight: {error}; giving up",
-                        self.in_flight
-                    );
-                    std::process::abort();
-                }
+                Err(error) if !is_transient(&error) => self.give_up(&error),
                 Ok(_) | Err(_) => {}
             }
         }
+    }
+
+    /// Returning would let the kernel write into memory that is no longer ours.
+    fn give_up(&self, error: &io::Error) -> ! {
+        eprintln!("io_uring_enter: cannot wait for {} transfers in flight: {error}; giving up", self.in_flight);
+        std::process::abort();
     }
 }
 

@@ -3,49 +3,103 @@
 //! `setup` makes the ring and registers memory, `flight` keeps in-flight operations from outliving the batch,
 //! `pump` feeds chunks in and takes completions out. Asynchronous completion never leaves this module.
 
-mod flight;
+pub(crate) mod flight;
+mod kept;
 mod pump;
-mod setup;
+#[cfg(test)]
+mod settings_tests;
+pub(crate) mod setup;
 #[cfg(test)]
 mod tests;
 
 use std::os::fd::AsRawFd;
 
-use crate::direct::{in_force, not_prepared, FdPair, Route};
+use crate::direct::{not_prepared, FdPair, Policy, Route};
+use crate::edges::{EdgeWalk, Stretch};
 use crate::error::Cause;
-use crate::walk::{batch_bytes, check_fits, Walk};
+use crate::rmw::Scratch;
+use crate::two_phase::TwoPhase;
+use crate::walk::{batch_bytes, check_fits, Pieces, Walk};
 use crate::{
-    direct, BackendError, Batch, Direct, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest,
-    Pattern, Result, Ring, Timed,
+    direct, dontcache, edges, BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile,
+    OpenRequest, Pattern, Result, Ring, Timed, Tuned,
 };
 use pump::{Failure, Job, Pump};
 use setup::Queue;
 
+/// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
+const DOMAINS_IN_FLIGHT: u32 = 4;
 /// Place of the buffered descriptor among the registered files.
 const BUFFERED: u32 = 0;
 /// Place of the descriptor with O_DIRECT.
 const DIRECT: u32 = 1;
 
-/// Driver for io_uring. Collective kinds of access use the same offsets, each rank on its own.
-#[derive(Clone, Copy, Debug)]
-pub struct UringDriver {
-    direct: Direct,
+/// Part of the depth that is waited for in one call while there is more to begin, where nothing better was found: fewer
+/// calls, and the device still has the rest to work on.
+const WANT_DIVISOR: u32 = 4;
+
+/// What the options say about the queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
     queue_depth: u32,
+    tuned: Vec<Tuned>,
+    sqpoll: bool,
+}
+
+impl From<&DriverOptions> for Settings {
+    fn from(options: &DriverOptions) -> Self {
+        Self { queue_depth: options.queue_depth, tuned: options.tuned.clone(), sqpoll: options.sqpoll }
+    }
+}
+
+impl Settings {
+    /// The row for a chunk size: the last one that begins at or below it, else the smallest; None if the direction has no
+    /// rows.
+    fn row(&self, direction: Direction, chunk_bytes: u64) -> Option<&Tuned> {
+        let rows = || self.tuned.iter().filter(|row| row.direction == direction);
+        let below = rows().filter(|row| row.chunk_bytes <= chunk_bytes).max_by_key(|row| row.chunk_bytes);
+        below.or_else(|| rows().min_by_key(|row| row.chunk_bytes))
+    }
+
+    /// Operations in flight at most, and completions to wait for in one call, if no more than `most` may be in flight.
+    fn depth_and_wait(&self, direction: Direction, chunk_bytes: u64, most: u64) -> (u32, u32) {
+        let row = self.row(direction, chunk_bytes);
+        let depth = row.map_or(self.queue_depth, |row| row.depth).max(1);
+        let depth = u64::from(depth).min(most.max(1)) as u32;
+        let wait_for = row.map_or(depth / WANT_DIVISOR, |row| row.wait_for);
+        (depth, wait_for.clamp(1, depth))
+    }
+
+    /// The largest depth that any pattern may ask for.
+    fn largest_depth(&self) -> u32 {
+        let untuned = [Direction::Write, Direction::Read].into_iter().any(|direction| self.row(direction, 0).is_none());
+        let depths = self.tuned.iter().map(|row| row.depth).chain(untuned.then_some(self.queue_depth));
+        depths.max().unwrap_or(self.queue_depth)
+    }
+}
+
+/// Driver for io_uring. Collective kinds of access use the same offsets, each rank on its own.
+#[derive(Clone, Debug)]
+pub struct UringDriver {
+    options: DriverOptions,
 }
 
 impl UringDriver {
-    /// Takes direct-I/O policy and queue depth from the options.
+    /// Takes from the options what decides the way of the transfers and the depth of the queue.
     #[must_use]
     pub fn new(options: &DriverOptions) -> Self {
-        Self { direct: options.direct, queue_depth: options.queue_depth }
+        Self { options: options.clone() }
     }
 }
 
 impl Driver for UringDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        // The file first: its creation is agreed by all ranks, so no rank may leave before.
-        let files = FdPair::open(request, self.direct)?;
-        Ok(Box::new(UringFile::new(files, self.queue_depth)?))
+        let options = &self.options;
+        // What is collective comes first: no rank may leave before.
+        let two_phase = TwoPhase::new(request, options, Some(options.queue_depth.min(DOMAINS_IN_FLIGHT)));
+        let files = FdPair::open(request, Policy::from(options))?;
+        let file = UringFile::new(files, options.into())?;
+        Ok(Box::new(UringFile { two_phase: two_phase?, ..file }))
     }
 }
 
@@ -54,82 +108,130 @@ pub(crate) struct UringFile {
     // Before the files: the queue lets go of its memory and descriptors first.
     queue: Queue,
     pump: Pump,
+    two_phase: TwoPhase,
     files: FdPair,
+    settings: Settings,
     prepared: Option<Prepared>,
 }
 
 struct Prepared {
     pattern: Pattern,
+    direction: Direction,
     route: Route,
     /// The ring whose memory is registered, or was looked at and found too large to be.
     ring_id: u64,
     /// Operations in flight at most.
     depth: u32,
+    /// Completions to wait for in one call while there is more to begin.
+    wait_for: u32,
+    /// Operations that may follow each other before memory is used again: see [`Job::span`].
+    span: u64,
+    /// For [`Route::UnsafeReadModifyWrite`].
+    scratch: Option<Scratch>,
 }
 
 impl UringFile {
-    /// Makes a queue of `queue_depth` for the file.
-    pub(crate) fn new(files: FdPair, queue_depth: u32) -> Result<Self> {
-        Self::with_pieces(files, queue_depth, setup::MAX_PIECE_SHIFT)
+    /// Makes a queue for the file.
+    pub(crate) fn new(files: FdPair, settings: Settings) -> Result<Self> {
+        Self::with_pieces(files, settings, setup::MAX_PIECE_SHIFT)
     }
 
     /// [`UringFile::new`] with operations and registered buffers of at most `1 << piece_shift` bytes.
-    fn with_pieces(files: FdPair, queue_depth: u32, piece_shift: u32) -> Result<Self> {
+    pub(crate) fn with_pieces(files: FdPair, settings: Settings, piece_shift: u32) -> Result<Self> {
         let buffered = files.buffered.as_raw_fd();
         let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
-        let queue = Queue::new(queue_depth, &fds, piece_shift, &files.path)?;
+        let queue = Queue::new(settings.largest_depth(), settings.sqpoll, &fds, piece_shift, &files.path)?;
         let pump = Pump::new(queue.depth());
-        Ok(Self { queue, pump, files, prepared: None })
+        let two_phase = TwoPhase::never(&DriverOptions::default(), None);
+        Ok(Self { queue, pump, two_phase, files, settings, prepared: None })
     }
 
-    fn run(
-        &mut self,
-        direction: Direction,
-        batch: Batch,
-        ring: &Ring,
-        base: *mut u8,
-        latency: &mut Latency,
-    ) -> Result<u64> {
-        let operation = operation(direction);
-        let path = &self.files.path;
+    /// Refuses a batch that is not what was prepared.
+    fn check(&self, direction: Direction, ring: &Ring) -> Result<()> {
+        let (operation, path) = (operation(direction), &self.files.path);
         let prepared = self.prepared.as_ref().ok_or_else(|| not_prepared(operation, path))?;
-        if prepared.ring_id != ring.id() {
-            let text = "the ring is not the one given to prepare()".into();
-            return Err(direct::failure(operation, path, Cause::Unsupported, text));
+        let text = if prepared.ring_id != ring.id() {
+            "the ring is not the one given to prepare()"
+        } else if prepared.direction != direction {
+            "the pattern was prepared for the other direction"
+        } else {
+            return Ok(());
+        };
+        Err(direct::failure(operation, path, Cause::Unsupported, text.into()))
+    }
+
+    /// Moves a batch by any route but the unsafe one.
+    fn run(&mut self, batch: Batch, ring: &Ring, base: *mut u8, latency: &mut Latency) -> Result<u64> {
+        let Some(Prepared { pattern, direction, route, .. }) = &self.prepared else {
+            return Err(not_prepared("io_uring", &self.files.path));
+        };
+        let (pattern, direction) = (*pattern, *direction);
+        if let Route::DirectEdges { align_bytes } = *route {
+            let stretch = Stretch::new(&pattern, batch, align_bytes);
+            let walk = EdgeWalk::new(&stretch, direction, batch, ring, &self.files.path)?;
+            if direction == Direction::Write {
+                let mark = latency.begin();
+                if self.files.write_head(&stretch, ring)? {
+                    latency.end(mark);
+                }
+            }
+            self.pump(walk, base, Some(&stretch), latency)?;
+            if direction == Direction::Write {
+                self.files.carry_tail(&stretch, ring);
+            }
+        } else {
+            let walk = Walk::new(&pattern, batch, ring, &self.files.path)?;
+            self.pump(walk, base, None, latency)?;
         }
-        let pattern = &prepared.pattern;
-        let walk = Walk::new(pattern, batch, ring, path)?;
+        Ok(batch_bytes(&pattern, batch))
+    }
+
+    /// Moves the pieces of a walk over the prepared pattern. `base` is the mapping of the ring of `check`, borrowed by the
+    /// caller until this returns.
+    fn pump(
+        &mut self,
+        walk: impl Pieces,
+        base: *mut u8,
+        stretch: Option<&Stretch>,
+        latency: &mut Latency,
+    ) -> Result<()> {
+        let Some(prepared) = &self.prepared else {
+            return Err(not_prepared("io_uring", &self.files.path));
+        };
         let job = Job {
-            direction,
-            file: if matches!(prepared.route, Route::Direct { .. }) { DIRECT } else { BUFFERED },
+            direction: prepared.direction,
+            file: if prepared.route.is_direct() { DIRECT } else { BUFFERED },
             base,
-            chunk_bytes: pattern.chunk_bytes,
             depth: prepared.depth,
-            span_chunks: match direction {
-                // The same bytes may be on their way out twice.
-                Direction::Write => u64::MAX,
-                Direction::Read => windows(pattern, ring),
-            },
+            wait_for: prepared.wait_for,
+            span: prepared.span,
+            rw_flags: if self.files.drops_pages(&prepared.route) { dontcache::FLAG } else { 0 },
             route: &prepared.route,
         };
-        // SAFETY: `base` is the start of the memory of `ring`, which the caller has borrowed for the whole batch, for
+        // SAFETY: `base` is the start of the mapping of the ring, which the caller has borrowed for the whole batch, for
         // reads exclusively (`write` and `read` below); `Walk::new` has checked that every window of the pattern ends
-        // inside of it; and if the queue has registered memory, `ring_id` says it is this ring's.
+        // inside of its bytes, whole sectors end in its slack at most (`MAX_SECTOR_BYTES` is less than that); and if
+        // the queue has registered memory, `check` has seen by `ring_id` that it is this ring's.
         let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency) };
-        outcome.map_err(|failure| self.report(operation, &failure))?;
-        Ok(batch_bytes(&prepared.pattern, batch))
+        outcome.map_err(|failure| self.report(prepared, stretch, &failure))
     }
 
-    fn report(&self, operation: &'static str, failure: &Failure) -> BackendError {
-        let path = &self.files.path;
+    fn report(&self, prepared: &Prepared, stretch: Option<&Stretch>, failure: &Failure) -> BackendError {
+        let (operation, path) = (operation(prepared.direction), &self.files.path);
         match failure {
             Failure::Chunk { offset, errno, .. } => {
                 let error = std::io::Error::from_raw_os_error(*errno);
-                BackendError::from_io(operation, path, Some(*offset), &error)
+                let told = BackendError::from_io(operation, path, Some(*offset), &error);
+                if self.files.drops_pages(&prepared.route) {
+                    dontcache::explain(told, Some(*errno))
+                } else {
+                    told
+                }
             }
-            Failure::Short { offset, expected, got, .. } => {
-                BackendError::short(operation, path, *offset, *expected, *got)
-            }
+            Failure::Short { offset, expected, got, .. } => match stretch {
+                Some(stretch) => stretch.short(operation, path, offset + got),
+                None => BackendError::short(operation, path, *offset, *expected, *got),
+            },
             Failure::Enter(error) => BackendError::from_io("io_uring_enter", path, None, error),
             Failure::Abandoned => {
                 let text = "the queue was given up after an earlier error: close the file and open it again".into();
@@ -141,7 +243,8 @@ impl UringFile {
 
 impl OpenFile for UringFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.files.route(pattern).err()
+        let two_phase = self.two_phase.unsupported(pattern, &self.files);
+        two_phase.unwrap_or_else(|| self.files.unsupported(pattern))
     }
 
     fn prepare(
@@ -151,38 +254,82 @@ impl OpenFile for UringFile {
         ring: &mut Ring,
         _hints: &[(String, String)],
     ) -> Result<InForce> {
-        check_fits(pattern, ring, &self.files.path)?;
-        let route = self.files.route_or_error(pattern)?;
-        self.queue.register_memory(ring, &self.files.path)?;
-        // Reads in flight must not share memory; writes may.
-        let windows = if direction == Direction::Read { windows(pattern, ring) } else { u64::MAX };
-        let depth = u64::from(self.queue.depth()).min(windows) as u32;
-        let told = in_force(operation(direction), pattern.kind, &route);
-        let strategy = format!("{}, depth {depth}, {}", told.strategy, self.queue.describe());
-        self.prepared = Some(Prepared { pattern: *pattern, route, ring_id: ring.id(), depth });
-        Ok(InForce { strategy, timed: Timed::Operation, ..told })
+        let Self { queue, pump, files, settings, two_phase, .. } = self;
+        check_fits(pattern, ring, &files.path)?;
+        files.flush_edges()?;
+        if let Some(told) = two_phase.prepare(files, pattern, direction, ring)? {
+            return Ok(told);
+        }
+        let route = files.route_or_error(pattern, direction)?;
+        queue.register_memory(ring, &files.path)?;
+        let scratch = Scratch::for_route(&route, pattern, &files.path)?;
+        let span = span(pattern, direction, &route, ring);
+        let most = span.min(u64::from(queue.depth()));
+        let (depth, wait_for) = settings.depth_and_wait(direction, pattern.chunk_bytes, most);
+        if direction == Direction::Read && matches!(route, Route::DirectEdges { .. }) {
+            let made = pump.prepare_guards();
+            made.map_err(|e| BackendError::from_io("mmap (edge sectors)", &files.path, None, &e))?;
+        }
+        let mut told = files.in_force(operation(direction), pattern.kind, direction, &route);
+        if scratch.is_none() {
+            let InForce { strategy, .. } = &mut told;
+            *strategy = format!("{strategy}, depth {depth}, waits for {wait_for} at once, {}", queue.describe());
+            told.timed = Timed::Operation;
+        }
+        let ring_id = ring.id();
+        let pattern = *pattern;
+        self.prepared = Some(Prepared { pattern, direction, route, ring_id, depth, wait_for, span, scratch });
+        Ok(told)
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        if self.two_phase.is_active() {
+            return self.two_phase.write(&self.files, batch, ring, latency);
+        }
+        self.check(Direction::Write, ring)?;
+        if let Some(Prepared { pattern, route, scratch: Some(scratch), .. }) = &mut self.prepared {
+            let file = self.files.file(route);
+            let mut mark = latency.begin();
+            scratch.write_batch(file, pattern, batch, ring, &self.files.path, || {
+                latency.end(mark);
+                mark = latency.begin();
+            })?;
+            return Ok(batch_bytes(pattern, batch));
+        }
         // Only ever read through: the kernel takes bytes out of the memory of a write.
-        let base = ring.bytes().as_ptr().cast_mut();
-        self.run(Direction::Write, batch, ring, base, latency)
+        let base = ring.as_ptr().cast_mut();
+        self.run(batch, ring, base, latency)
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let base = ring.bytes_mut().as_mut_ptr();
-        self.run(Direction::Read, batch, ring, base, latency)
+        if self.two_phase.is_active() {
+            return self.two_phase.read(&self.files, batch, ring, latency);
+        }
+        self.check(Direction::Read, ring)?;
+        if let Some(Prepared { pattern, route, scratch: Some(scratch), .. }) = &mut self.prepared {
+            let file = self.files.file(route);
+            let mut mark = latency.begin();
+            scratch.read_batch(file, pattern, batch, ring, &self.files.path, || {
+                latency.end(mark);
+                mark = latency.begin();
+            })?;
+            return Ok(batch_bytes(pattern, batch));
+        }
+        let base = ring.as_mut_ptr();
+        self.run(batch, ring, base, latency)
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.files.sync()
+        let flushed = self.two_phase.flush(&self.files);
+        flushed.and(self.files.sync())
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { queue, files, .. } = *self;
-        // The queue holds references to the file: without letting go first, close(2) would not be the last one.
+        let Self { queue, files, two_phase, .. } = *self;
+        // The queues hold references to the file: without letting go first, close(2) would not be the last one.
         drop(queue);
-        files.close()
+        let flushed = two_phase.close(&files);
+        flushed.and(files.close())
     }
 }
 
@@ -193,7 +340,12 @@ fn operation(direction: Direction) -> &'static str {
     }
 }
 
-/// Consecutive chunks whose windows in the ring do not overlap.
-fn windows(pattern: &Pattern, ring: &Ring) -> u64 {
-    (ring.period_bytes() / pattern.chunk_bytes).max(1)
+/// Consecutive operations that touch different memory. Reads in flight must not share any; writes may take the same bytes
+/// twice.
+fn span(pattern: &Pattern, direction: Direction, route: &Route, ring: &Ring) -> u64 {
+    match (direction, route) {
+        (Direction::Write, _) => u64::MAX,
+        (Direction::Read, Route::DirectEdges { align_bytes }) => edges::windows(pattern, *align_bytes, ring),
+        (Direction::Read, _) => (ring.period_bytes() / pattern.chunk_bytes).max(1),
+    }
 }

@@ -5,10 +5,11 @@ use std::io;
 use io_uring::{opcode, squeue, types::Fixed};
 
 use super::flight::Flight;
+use super::kept::Kept;
 use super::setup::{Memory, Queue};
 use crate::direct::Route;
 use crate::latency::Mark;
-use crate::walk::Walk;
+use crate::walk::{Guard, Piece, Pieces};
 use crate::{Direction, Latency};
 
 /// What is the same for all operations of a batch.
@@ -18,11 +19,14 @@ pub(super) struct Job<'a> {
     pub(super) file: u32,
     /// First byte of the memory of the ring.
     pub(super) base: *mut u8,
-    pub(super) chunk_bytes: u64,
     /// Operations in flight at most.
     pub(super) depth: u32,
-    /// The newest chunk in flight is less than this many chunks ahead of the oldest one.
-    pub(super) span_chunks: u64,
+    /// Completions to wait for while there is more to begin.
+    pub(super) wait_for: u32,
+    /// The newest piece in flight is less than this many pieces ahead of the oldest one.
+    pub(super) span: u64,
+    /// RWF_ flags of every operation.
+    pub(super) rw_flags: i32,
     pub(super) route: &'a Route,
 }
 
@@ -31,7 +35,7 @@ pub(super) struct Job<'a> {
 pub(super) enum Failure {
     /// An operation failed at this offset.
     Chunk { number: u64, offset: u64, errno: i32 },
-    /// A chunk ended before its last byte.
+    /// A piece ended before its last byte.
     Short { number: u64, offset: u64, expected: u64, got: u64 },
     /// The queue itself failed.
     Enter(io::Error),
@@ -49,7 +53,7 @@ impl Failure {
     }
 }
 
-/// A chunk in flight. Its index in the table is the user data of its operation.
+/// A piece in flight. Its index in the table is the user data of its operation.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     /// File offset of what is still to move.
@@ -58,10 +62,14 @@ struct Slot {
     index: usize,
     /// Bytes still to move; 0 when the slot is free.
     left: u64,
-    /// Number of the chunk in its batch.
+    /// Number of the piece in its batch.
     number: u64,
     /// When it was begun.
     mark: Mark,
+    /// Index in the ring of its first byte.
+    begin: usize,
+    /// Memory at its beginning and end that is put back when it is done.
+    guard: Guard,
 }
 
 /// The table of the chunks in flight, made once per file.
@@ -71,6 +79,8 @@ pub(super) struct Pump {
     free: Vec<u32>,
     /// Slots whose chunk has bytes left and no operation in flight.
     again: Vec<u32>,
+    /// Memory to put back, for each slot.
+    kept: Option<Kept>,
 }
 
 impl Pump {
@@ -81,7 +91,16 @@ impl Pump {
             slots: vec![Slot::default(); depth].into_boxed_slice(),
             free: Vec::with_capacity(depth),
             again: Vec::with_capacity(depth),
+            kept: None,
         }
+    }
+
+    /// Makes room for what reads of whole sectors have to put back.
+    pub(super) fn prepare_guards(&mut self) -> io::Result<()> {
+        if self.kept.is_none() {
+            self.kept = Some(Kept::new(self.slots.len())?);
+        }
+        Ok(())
     }
 
     /// True if no slot holds a chunk.
@@ -95,13 +114,13 @@ impl Pump {
     /// returns, nothing is in flight.
     ///
     /// # Safety
-    /// `job.base` is valid for `index + job.chunk_bytes` bytes of every index that `walk` yields, and, for a read, not
-    /// otherwise used, until this returns; if memory is registered, it is this memory.
-    pub(super) unsafe fn run(
+    /// `job.base` is valid for `index + len` bytes of every piece that `walk` yields, and, for a read, not otherwise
+    /// used, until this returns; if memory is registered, it is this memory.
+    pub(super) unsafe fn run<P: Pieces>(
         &mut self,
         queue: &mut Queue,
         job: &Job<'_>,
-        walk: Walk,
+        walk: P,
         latency: &mut Latency,
     ) -> Result<(), Failure> {
         if queue.abandoned {
@@ -113,7 +132,7 @@ impl Pump {
         self.free.clear();
         self.free.extend((0..depth).rev());
         let shape = Shape::new(queue, job);
-        let mut stream = Stream { walk, begun: 0, begin_below: job.span_chunks, failure: None };
+        let mut stream = Stream { walk, begun: 0, begin_below: job.span, failure: None };
         let mut flight = Flight::new(queue);
         loop {
             // SAFETY: the caller's promise, which holds until this function returns, after `flight` is dropped.
@@ -126,7 +145,8 @@ impl Pump {
             let want = if stream.is_done() { in_flight } else { shape.want.min(in_flight) };
             flight.submit_and_wait(want).map_err(Failure::Enter)?;
             while let Some((slot, result)) = flight.next_completion() {
-                self.complete(slot as usize, result, job, &mut stream, latency);
+                // SAFETY: the caller's promise; the slot's operation has ended.
+                unsafe { self.complete(slot as usize, result, job, &mut stream, latency) };
             }
         }
         match stream.failure {
@@ -140,10 +160,10 @@ impl Pump {
     /// # Safety
     /// As for [`Pump::run`], until `flight` is dropped.
     #[inline]
-    unsafe fn fill(
+    unsafe fn fill<P: Pieces>(
         &mut self,
         flight: &mut Flight<'_>,
-        stream: &mut Stream,
+        stream: &mut Stream<P>,
         job: &Job<'_>,
         shape: &Shape,
         latency: &Latency,
@@ -159,79 +179,129 @@ impl Pump {
             if stream.begun >= stream.begin_below && !self.advance(stream, job) {
                 return;
             }
-            let Some((offset, index)) = stream.walk.next() else {
+            let Some(piece) = stream.walk.next_piece() else {
                 return;
             };
             self.free.pop();
-            let chunk = Slot { offset, index, left: job.chunk_bytes, number: stream.begun, mark: latency.begin() };
+            let chunk = Slot {
+                offset: piece.offset,
+                index: piece.index,
+                left: piece.len,
+                number: stream.begun,
+                mark: latency.begin(),
+                begin: piece.index,
+                guard: piece.guard,
+            };
             self.slots[slot as usize] = chunk;
             stream.begun += 1;
-            // SAFETY: the slot holds a chunk of the walk.
+            if !piece.guard.is_empty() {
+                // SAFETY: the piece is the caller's memory, and nothing in flight touches it: see `Job::span`.
+                unsafe { self.kept_or_panic().keep(slot as usize, job.base, &piece) };
+            }
+            // SAFETY: the slot holds a piece of the walk.
             unsafe { flight.push(&shape.entry(&chunk, slot, job)) };
+        }
+    }
+
+    #[cold]
+    fn kept_or_panic(&mut self) -> &mut Kept {
+        match &mut self.kept {
+            Some(kept) => kept,
+            None => panic!("no memory for guards: prepare_guards() comes before a walk that has some"),
         }
     }
 
     /// Looks for the oldest chunk in flight; true if the next one may be begun. Asked once per period at most, or by
     /// chunks so large that it does not matter.
     #[cold]
-    fn advance(&self, stream: &mut Stream, job: &Job<'_>) -> bool {
+    fn advance<P>(&self, stream: &mut Stream<P>, job: &Job<'_>) -> bool {
         let oldest = self.slots.iter().filter(|s| s.left > 0).map(|s| s.number).min().unwrap_or(stream.begun);
-        stream.begin_below = oldest.saturating_add(job.span_chunks);
+        stream.begin_below = oldest.saturating_add(job.span);
         stream.begun < stream.begin_below
     }
 
     /// Takes the result of the operation of one slot.
+    ///
+    /// # Safety
+    /// As for [`Pump::run`]; the operation has ended.
     #[inline]
-    fn complete(&mut self, slot: usize, result: i32, job: &Job<'_>, stream: &mut Stream, latency: &mut Latency) {
+    unsafe fn complete<P: Pieces>(
+        &mut self,
+        slot: usize,
+        result: i32,
+        job: &Job<'_>,
+        stream: &mut Stream<P>,
+        latency: &mut Latency,
+    ) {
         let chunk = &mut self.slots[slot];
         let moved = u64::from(result.max(0).unsigned_abs());
-        if moved == chunk.left {
+        if moved == chunk.left && chunk.guard.is_empty() {
             latency.end(chunk.mark);
             chunk.left = 0;
             self.free.push(slot as u32);
             return;
         }
-        self.incomplete(slot, result, moved, job, stream);
+        // SAFETY: as for this function.
+        unsafe { self.incomplete(slot, result, moved, job, stream, latency) };
     }
 
-    /// A chunk that is not at its end: it goes on, or it has failed.
+    /// A piece that has something to put back, or is not at its end: it goes on, or it has failed.
+    ///
+    /// # Safety
+    /// As for [`Pump::complete`].
     #[cold]
-    fn incomplete(&mut self, slot: usize, result: i32, moved: u64, job: &Job<'_>, stream: &mut Stream) {
+    unsafe fn incomplete<P: Pieces>(
+        &mut self,
+        slot: usize,
+        result: i32,
+        moved: u64,
+        job: &Job<'_>,
+        stream: &mut Stream<P>,
+        latency: &mut Latency,
+    ) {
         let chunk = &mut self.slots[slot];
         chunk.left -= moved;
         chunk.offset += moved;
         chunk.index += moved as usize;
-        let got = job.chunk_bytes - chunk.left;
+        let got = (chunk.index - chunk.begin) as u64;
         let retry = result == -libc::EAGAIN || result == -libc::EINTR;
+        let is_complete = moved > 0 && chunk.left <= u64::from(chunk.guard.after);
         let goes_on = retry || (moved > 0 && job.route.can_continue(got));
         let number = chunk.number;
         let is_first = stream.failure.as_ref().is_none_or(|f| number < f.number());
-        if goes_on && is_first {
+        if is_complete {
+            latency.end(chunk.mark);
+        } else if goes_on && is_first {
             self.again.push(slot as u32);
             return;
-        }
-        if !goes_on && is_first {
+        } else if !goes_on && is_first {
             stream.failure = Some(if result < 0 {
                 Failure::Chunk { number, offset: chunk.offset, errno: -result }
             } else {
-                Failure::Short { number, offset: chunk.offset - got, expected: job.chunk_bytes, got }
+                Failure::Short { number, offset: chunk.offset - got, expected: got + chunk.left, got }
             });
         }
-        chunk.left = 0;
+        if !chunk.guard.is_empty() {
+            let len = got + chunk.left;
+            let piece = Piece { offset: chunk.offset - got, index: chunk.begin, len, guard: chunk.guard };
+            // SAFETY: as for this function.
+            unsafe { self.kept_or_panic().put_back(slot, job.base, &piece) };
+        }
+        self.slots[slot].left = 0;
         self.free.push(slot as u32);
     }
 }
 
 /// The chunks of a batch that are still to begin.
-struct Stream {
-    walk: Walk,
+struct Stream<P> {
+    walk: P,
     begun: u64,
     /// Chunks below this number may be begun without a look at the oldest one in flight.
     begin_below: u64,
     failure: Option<Failure>,
 }
 
-impl Stream {
+impl<P: Pieces> Stream<P> {
     fn is_done(&self) -> bool {
         self.failure.is_some() || self.walk.is_done()
     }
@@ -250,7 +320,7 @@ impl Shape {
         Self {
             registered: matches!(queue.memory, Memory::Registered { .. }),
             piece_shift: queue.piece_shift,
-            want: (job.depth as usize / WANT_DIVISOR).max(1),
+            want: job.wait_for.clamp(1, job.depth.max(1)) as usize,
         }
     }
 
@@ -264,25 +334,26 @@ impl Shape {
         let len = chunk.left.min(piece_left as u64) as u32;
         let buffer = piece as u16;
         let memory = job.base.wrapping_add(chunk.index);
-        let file = Fixed(job.file);
+        let (file, at, flags) = (Fixed(job.file), chunk.offset, job.rw_flags);
         let entry = match (job.direction, self.registered) {
-            (Direction::Write, true) => opcode::WriteFixed::new(file, memory, len, buffer).offset(chunk.offset).build(),
-            (Direction::Write, false) => opcode::Write::new(file, memory, len).offset(chunk.offset).build(),
-            (Direction::Read, true) => opcode::ReadFixed::new(file, memory, len, buffer).offset(chunk.offset).build(),
-            (Direction::Read, false) => opcode::Read::new(file, memory, len).offset(chunk.offset).build(),
+            (Direction::Write, true) => {
+                opcode::WriteFixed::new(file, memory, len, buffer).offset(at).rw_flags(flags).build()
+            }
+            (Direction::Write, false) => opcode::Write::new(file, memory, len).offset(at).rw_flags(flags).build(),
+            (Direction::Read, true) => {
+                opcode::ReadFixed::new(file, memory, len, buffer).offset(at).rw_flags(flags).build()
+            }
+            (Direction::Read, false) => opcode::Read::new(file, memory, len).offset(at).rw_flags(flags).build(),
         };
         entry.user_data(u64::from(slot))
     }
 }
 
-/// Part of the depth that is waited for in one call while there is more to begin: fewer calls, and the device still
-/// has the rest to work on.
-const WANT_DIVISOR: usize = 4;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::pattern;
+    use crate::walk::Walk;
     use crate::{Batch, Ring};
     use std::path::Path;
 
@@ -297,9 +368,10 @@ mod tests {
             direction: Direction::Read,
             file: 0,
             base: std::ptr::null_mut(),
-            chunk_bytes: 4096,
             depth: 3,
-            span_chunks: 4,
+            wait_for: 1,
+            span: 4,
+            rw_flags: 0,
             route: &route,
         };
         let mut pump = Pump::new(3);

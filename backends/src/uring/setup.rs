@@ -10,24 +10,26 @@ use crate::error::Cause;
 use crate::{direct, BackendError, Result, Ring};
 
 /// One operation and one registered buffer are at most 1 GiB long (io_uring_register(2)).
-pub(super) const MAX_PIECE_SHIFT: u32 = 30;
+pub(crate) const MAX_PIECE_SHIFT: u32 = 30;
 /// Entries of a submission queue at most (io_uring_setup(2)).
 const MAX_DEPTH: u32 = 32768;
 
 /// A submission and completion queue for one file.
-pub(super) struct Queue {
-    pub(super) ring: IoUring,
+pub(crate) struct Queue {
+    pub(crate) ring: IoUring,
     depth: u32,
     flags: &'static str,
-    pub(super) piece_shift: u32,
-    pub(super) memory: Memory,
+    /// A thread of the kernel takes the submissions.
+    pub(crate) sqpoll: bool,
+    pub(crate) piece_shift: u32,
+    pub(crate) memory: Memory,
     /// Submissions were left behind that must never reach the kernel.
-    pub(super) abandoned: bool,
+    pub(crate) abandoned: bool,
 }
 
 /// Whether transfers use registered memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(crate) enum Memory {
     /// None given yet.
     None,
     /// The whole memory of this ring, in pieces.
@@ -57,34 +59,54 @@ const CHAIN: [(&str, Setup); 4] = [
     ("no setup flags", |b| b),
 ];
 
+/// How long the thread of the kernel looks for submissions before it sleeps, in ms: longer than the pause between two
+/// batches, short enough not to take a core from what runs between patterns.
+const SQPOLL_IDLE_MS: u32 = 10;
+
+/// [`CHAIN`] with a thread of the kernel that takes the submissions. It does the task work itself, so the flags about
+/// that do not go with it.
+const SQPOLL_CHAIN: [(&str, Setup); 2] = [
+    ("SQPOLL|SINGLE_ISSUER|SUBMIT_ALL", |b| b.setup_sqpoll(SQPOLL_IDLE_MS).setup_single_issuer().setup_submit_all()),
+    ("SQPOLL", |b| b.setup_sqpoll(SQPOLL_IDLE_MS)),
+];
+
 impl Queue {
     /// Makes the queue and registers `fds` under their index.
     ///
     /// # Errors
     /// If io_uring is not available, with what to look at.
-    pub(super) fn new(queue_depth: u32, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
-        let depth = queue_depth.clamp(1, MAX_DEPTH);
-        let (ring, flags) = build(depth).map_err(|e| unavailable(path, &e))?;
+    pub(crate) fn new(queue_depth: u32, sqpoll: bool, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
+        let (depth, built) = if sqpoll {
+            // The thread frees entries only after it has taken all it saw, when some of them may already be completed and
+            // followed by new ones: twice the depth has room for both.
+            let depth = queue_depth.clamp(1, MAX_DEPTH / 2);
+            (depth, build(&SQPOLL_CHAIN, depth * 2))
+        } else {
+            let depth = queue_depth.clamp(1, MAX_DEPTH);
+            (depth, build(&CHAIN, depth))
+        };
+        let (ring, flags) = built.map_err(|e| if sqpoll { no_sqpoll(path, &e) } else { unavailable(path, &e) })?;
         let files = ring.submitter().register_files(fds);
         files.map_err(|e| BackendError::from_io("io_uring_register (files)", path, None, &e))?;
         let piece_shift = piece_shift.min(MAX_PIECE_SHIFT);
-        Ok(Self { ring, depth, flags, piece_shift, memory: Memory::None, abandoned: false })
+        Ok(Self { ring, depth, flags, sqpoll, piece_shift, memory: Memory::None, abandoned: false })
     }
 
     /// Operations in flight at most.
-    pub(super) fn depth(&self) -> u32 {
+    pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
     /// Registers the whole memory of `ring` in place of another ring's. A refusal for lack of lockable memory is not
     /// an error: transfers then name addresses, and [`Queue::describe`] says so.
-    pub(super) fn register_memory(&mut self, ring: &mut Ring, path: &Path) -> Result<()> {
+    pub(crate) fn register_memory(&mut self, ring: &mut Ring, path: &Path) -> Result<()> {
         if self.memory.ring_id() == Some(ring.id()) {
             return Ok(());
         }
         self.unregister_memory();
         let ring_id = ring.id();
-        let bytes = ring.bytes_mut();
+        // With the slack: whole sectors may end there.
+        let bytes = ring.mapped_mut();
         let total_bytes = bytes.len();
         let pieces: Vec<_> = bytes
             .chunks_mut(1 << self.piece_shift)
@@ -104,7 +126,7 @@ impl Queue {
     }
 
     /// What is in force, for the report.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let memory = match &self.memory {
             Memory::None => "no memory given".to_owned(),
             Memory::Registered { .. } => "registered file and buffers".to_owned(),
@@ -133,9 +155,9 @@ impl Drop for Queue {
     }
 }
 
-fn build(depth: u32) -> io::Result<(IoUring, &'static str)> {
+fn build(chain: &[(&'static str, Setup)], depth: u32) -> io::Result<(IoUring, &'static str)> {
     let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
-    for (flags, setup) in CHAIN {
+    for &(flags, setup) in chain {
         match setup(&mut IoUring::builder()).build(depth) {
             Ok(ring) => return Ok((ring, flags)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
@@ -167,6 +189,26 @@ fn unavailable(path: &Path, error: &io::Error) -> BackendError {
     direct::failure("io_uring_setup", path, cause, text)
 }
 
+/// The error of a system that refuses a polling thread. There is no way around it: a run that asked for SQPOLL measures
+/// it or stops.
+fn no_sqpoll(path: &Path, error: &io::Error) -> BackendError {
+    let why = match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "before Linux 5.11 it needs CAP_SYS_ADMIN or CAP_SYS_NICE, and a seccomp filter may forbid it"
+        }
+        Some(libc::EINVAL) => "the kernel does not know it, or not with this size of the queue",
+        Some(libc::ENOMEM) => "no memory for the thread or the queue: see `ulimit -l` and `ulimit -u`",
+        _ => "see IORING_SETUP_SQPOLL in io_uring_setup(2)",
+    };
+    let told = unavailable(path, error);
+    let text = format!(
+        "no submissions by a kernel thread (IORING_SETUP_SQPOLL): {error}; {why}. Run without --sqpoll to submit by \
+         system calls. If that is refused too: {}",
+        told.text
+    );
+    BackendError { text, ..told }
+}
+
 /// Why memory could not be registered, with the limit and the way out.
 fn refusal(error: &io::Error, total_bytes: usize) -> String {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -177,7 +219,12 @@ fn refusal(error: &io::Error, total_bytes: usize) -> String {
         true => format!("{} bytes", limit.rlim_cur),
         false => "unknown".to_owned(),
     };
-    format!("{error} for {total_bytes} bytes, RLIMIT_MEMLOCK is {limit}: raise `ulimit -l`")
+    let kib = total_bytes.div_ceil(1024);
+    format!(
+        "{error}; RLIMIT_MEMLOCK is {limit}, this rank needs {total_bytes} bytes for each open file, and the kernel counts \
+         all processes of a user together. Raise it to {kib} KiB times the ranks of the host or more: `ulimit -l {kib}` \
+         before mpirun, LimitMEMLOCK={kib}K in a systemd unit, or `* - memlock {kib}` in /etc/security/limits.conf"
+    )
 }
 
 #[cfg(test)]
@@ -186,12 +233,22 @@ mod tests {
 
     #[test]
     fn every_link_of_the_chain_is_known_here_or_refused_as_invalid() {
-        for (flags, setup) in CHAIN {
+        for (flags, setup) in CHAIN.into_iter().chain(SQPOLL_CHAIN) {
             match setup(&mut IoUring::builder()).build(4) {
                 Ok(_) => {}
                 Err(error) => {
                     assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{flags}: {error}")
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn refused_polling_names_cause_and_way_out() {
+        for errno in [libc::EPERM, libc::EINVAL, libc::ENOMEM] {
+            let error = no_sqpoll(Path::new("f"), &io::Error::from_raw_os_error(errno));
+            for part in ["IORING_SETUP_SQPOLL", "without --sqpoll", "kernel.io_uring_disabled"] {
+                assert!(error.text.contains(part), "{part}: {error}");
             }
         }
     }

@@ -9,10 +9,19 @@ use proptest::prelude::*;
 use super::*;
 use crate::statx::direct_align;
 use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
-use crate::{AccessKind, OpenMode};
+use crate::{AccessKind, Direct, OpenMode};
+
+fn settings(queue_depth: u32) -> Settings {
+    (&DriverOptions { queue_depth, ..DriverOptions::default() }).into()
+}
 
 fn uring(path: &Path, mode: OpenMode, direct: Direct, depth: u32) -> UringFile {
-    UringFile::new(FdPair::open_alone(path, mode, direct).unwrap(), depth).unwrap()
+    UringFile::new(FdPair::open_alone(path, mode, direct).unwrap(), settings(depth)).unwrap()
+}
+
+/// A part whose sectors another rank shares.
+fn shared(chunk: u64) -> Pattern {
+    Pattern { stride_bytes: 2 * chunk, ranks: 2, rank_distance_bytes: chunk, ..pattern(chunk, 1, 4) }
 }
 
 fn all(pattern: &Pattern) -> Batch {
@@ -84,7 +93,7 @@ impl Case {
     fn open(&self, name: &str, path: &Path, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
         if name == "uring" {
             let files = FdPair::open_alone(path, mode, direct).unwrap();
-            return Box::new(UringFile::with_pieces(files, self.depth, self.piece_shift).unwrap());
+            return Box::new(UringFile::with_pieces(files, settings(self.depth), self.piece_shift).unwrap());
         }
         open_alone(name, path, mode, direct, self.depth).unwrap().unwrap()
     }
@@ -243,7 +252,7 @@ fn strategy_tells_what_is_in_force() {
     let path = dir.path().join("f");
     let mut file = uring(&path, OpenMode::CreateNew, Direct::Auto, 32);
     let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
-    let small = Pattern { kind: AccessKind::SharedOrdered, ..pattern(1032, 1, 1) };
+    let small = Pattern { kind: AccessKind::SharedOrdered, ..shared(1032) };
     let told = file.prepare(&small, Direction::Write, &mut ring, &[]).unwrap();
     assert_eq!(told.direct, Some(false));
     for part in ["io_uring write at the offsets", "no shared pointer", "buffered, not direct", "depth 32", "registered"]
@@ -252,7 +261,11 @@ fn strategy_tells_what_is_in_force() {
     }
     let large = pattern(1 << 14, 1, 1);
     let told = file.prepare(&large, Direction::Read, &mut ring, &[]).unwrap();
-    assert!(told.strategy.contains("depth 4,"), "windows in flight must not overlap: {}", told.strategy);
+    assert!(
+        told.strategy.contains("depth 4, waits for 1 at once,"),
+        "windows in flight must not overlap: {}",
+        told.strategy
+    );
     let has_direct = direct_align(&std::fs::File::open(&path).unwrap()).unwrap().is_some();
     assert_eq!(told.direct, Some(has_direct));
     let told = file.prepare(&pattern(1 << 16, 1, 1), Direction::Read, &mut ring, &[]).unwrap();
@@ -278,9 +291,9 @@ fn required_refuses_before_anything_runs() {
     let dir = scratch();
     let path = dir.path().join("f");
     let mut file = uring(&path, OpenMode::CreateNew, Direct::Required, 8);
-    let odd = pattern(1032, 1, 4);
+    let odd = shared(1032);
     let reason = file.unsupported(&odd).unwrap();
-    assert!(reason.contains("no multiple of") || reason.contains("gives no alignment"), "{reason}");
+    assert!(reason.contains("ranks share sectors of") || reason.contains("gives no alignment"), "{reason}");
     let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
     let error = file.prepare(&odd, Direction::Write, &mut ring, &[]).unwrap_err();
     assert_eq!(error.cause, Cause::Unsupported);
@@ -357,7 +370,7 @@ fn without_lockable_memory_it_runs_unregistered_and_says_so() {
 fn a_panic_waits_for_what_is_in_flight() {
     use std::io::Write;
     let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
-    let mut queue = Queue::new(4, &[reader.as_raw_fd()], setup::MAX_PIECE_SHIFT, Path::new("socket")).unwrap();
+    let mut queue = Queue::new(4, false, &[reader.as_raw_fd()], setup::MAX_PIECE_SHIFT, Path::new("socket")).unwrap();
     let mut memory = [0_u8; 8];
     let entry = opcode::Read::new(types::Fixed(0), memory.as_mut_ptr(), 8).build().user_data(0);
     let late = std::thread::spawn(move || {

@@ -2,7 +2,7 @@
 
 use crate::report::text::{count, percent, Page};
 use crate::results::{PatternRecord, RunResult};
-use crate::stats::{AccessTime, Derived};
+use crate::stats::{AccessTime, Derived, NULL_BACKEND};
 use crate::units::{format_seconds, format_size};
 
 pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
@@ -28,6 +28,9 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     }
     page.field("rank memory", &memory(result));
     page.field("harness", &harness(result));
+    if let Some(text) = recording(result) {
+        page.field("latency", &text);
+    }
     page.field("allocations", &allocations(result));
 }
 
@@ -136,6 +139,26 @@ fn harness(result: &RunResult) -> String {
         nanoseconds(h.decision_ns),
         nanoseconds(h.null_access_ns)
     )
+}
+
+/// What `--latency` itself costs, where that is the most.
+fn recording(result: &RunResult) -> Option<String> {
+    let cost = result.harness.latency_record_ns;
+    let measured = result.patterns.iter().filter(|r| r.backend != NULL_BACKEND);
+    let medians = measured.filter_map(|r| r.latency.as_ref().map(|l| (r, l.p50_ns))).filter(|(_, p50)| *p50 > 0);
+    let (shortest, p50) = medians.min_by_key(|(_, p50)| *p50)?;
+    let share = if cost > 0.0 {
+        format!("takes {}, {} of", nanoseconds(cost), percent(cost / p50 as f64))
+    } else {
+        "takes a time that was not measured; compare with".to_owned()
+    };
+    Some(format!(
+        "recording the time of a call {share} the shortest median of a pattern, {} ({} {} pattern {})",
+        nanoseconds(p50 as f64),
+        shortest.backend,
+        shortest.access.name(),
+        shortest.pattern
+    ))
 }
 
 fn nanoseconds(ns: f64) -> String {

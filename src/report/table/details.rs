@@ -2,13 +2,13 @@
 
 use crate::report::layout::{chunk_label, rate};
 use crate::report::marks::{letters, pattern_marks, Legend, Mark};
-use crate::report::text::{count, Page};
+use crate::report::text::{count, fit, Page};
 use crate::results::{Access, Ended, PartitionRecord, PatternRecord, RunResult, TypeRecord};
 use crate::units::{format_seconds, format_size};
 
 /// Header of the table; the widths are those of [`row`].
 const COLUMNS: &str =
-    "  pat ty        l         L U     calls      bytes  sched s   real s       MB/s     v%  t%  d%  s% end   how";
+    "  no ty        l         L U     calls      bytes sched s  real s      MB/s     v%  r%  t%  d%  s% end   how";
 
 pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partition: &PartitionRecord) {
     let ranks = partition.ranks;
@@ -38,7 +38,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partitio
 
 fn row(result: &RunResult, r: &PatternRecord, notes: &mut Notes, legend: &mut Legend) -> String {
     let start = format!(
-        "  {:>3} {:>2} {:>8} {:>9} {}",
+        "  {:>2} {:>2} {:>8} {:>9} {}",
         r.pattern,
         r.pattern_type,
         chunk_label(r.chunk_bytes),
@@ -50,34 +50,25 @@ fn row(result: &RunResult, r: &PatternRecord, notes: &mut Notes, legend: &mut Le
     }
     let marks: Vec<Mark> = pattern_marks(result, r).into_iter().filter(|m| *m != Mark::NotMeasured).collect();
     legend.note_marks(&marks);
-    let speed = rate(r).map_or_else(|| "-".to_owned(), |v| fit(v, 10));
+    let speed = rate(r).map_or_else(|| "-".to_owned(), |v| fit(v, 9));
     let total = r.seconds();
     let share = |part: f64| if total > 0.0 { format!("{:.0}", 100.0 * part / total) } else { "-".to_owned() };
     let i = &r.intervals;
     format!(
-        "{start} {:>9} {:>10} {:>8} {:>8} {speed:>10} {:<2} {:>3} {:>3} {:>3} {:>3} {:<5} {}",
+        "{start} {:>9} {:>10} {:>7} {:>7} {speed:>9} {:<2} {:>3} {:>3} {:>3} {:>3} {:>3} {:<5} {}",
         r.calls,
         format_size(r.moved_bytes),
-        fit(r.scheduled_seconds, 8),
-        fit(total, 8),
+        fit(r.scheduled_seconds, 7),
+        fit(total, 7),
         letters(&marks),
         share(i.view_seconds),
+        share(i.room_seconds),
         share(i.transfer_seconds),
         share(i.decide_seconds),
         share(i.sync_seconds),
         ended(&r.ended),
         notes.strategy(r)
     )
-}
-
-/// Three digits behind the point, or as many as fit into `width`.
-fn fit(value: f64, width: usize) -> String {
-    let full = format!("{value:.3}");
-    match full.len() {
-        n if n <= width => full,
-        n if n <= width + 2 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
 }
 
 fn ended(ended: &Ended) -> &'static str {
@@ -168,7 +159,8 @@ impl Notes {
         page.hanging(
             "  columns: ",
             "l chunk on disk, L bytes per call and rank, U time units; sched, real: scheduled time and time of the slowest rank; \
-             v%, t%, d%, s%: share of view, transfer, decision (waiting included) and sync in the real time; end: what ended the pattern; how: calls used",
+             v%, r%, t%, d%, s%: share of view, room (making the file longer), transfer, decision (waiting included) and sync in \
+             the real time; end: what ended the pattern; how: calls used",
         );
         if let Some(text) = legend.text() {
             page.hanging("  marks: ", &text);

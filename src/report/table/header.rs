@@ -1,9 +1,9 @@
 //! The head of the report, at most 14 lines so that the numbers are on the first screen: what was measured, where, and
 //! what is unusual about it. Whatever does not fit into its line is in the section on the set-up.
 
-use crate::config::{Config, DirectPolicy, Inject, Termination, Verify};
+use crate::config::{CachePolicy, CollectivePolicy, Config, DirectPolicy, ExchangePolicy, Inject, Termination, Verify};
 use crate::results::{Access, HostRecord, PatternRecord, RunResult};
-use crate::stats::{memory_of_hosts, Derived};
+use crate::stats::{has_source, memory_of_hosts, storage_bytes, Derived};
 use crate::units::{format_seconds, format_size};
 
 use crate::report::layout;
@@ -49,8 +49,17 @@ fn schedule(result: &RunResult) -> String {
         format_seconds(config.time_seconds),
         if partitions.is_empty() { "no".to_owned() } else { list(&partitions) },
         list(&config.backends),
-        if config.backends.len() > 1 { " (T each, in turns)" } else { "" }
+        turns(config)
     )
+}
+
+fn turns(config: &Config) -> String {
+    match (config.backends.len(), config.rounds) {
+        (0 | 1, 0 | 1) => String::new(),
+        (0 | 1, rounds) => format!(", {rounds} rounds a pattern"),
+        (_, 0 | 1) => " (T each, in turns)".to_owned(),
+        (_, rounds) => format!(" (T each, {rounds} rounds)"),
+    }
 }
 
 /// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
@@ -69,6 +78,7 @@ fn settings(config: &Config) -> Option<String> {
         DirectPolicy::Auto => parts.push("--direct auto".into()),
         DirectPolicy::Required => parts.push("--direct required".into()),
     }
+    parts.extend(cache_and_queue(config));
     if !config.shared_pointer {
         parts.push("--no-shared".into());
     }
@@ -85,6 +95,38 @@ fn settings(config: &Config) -> Option<String> {
         parts.push("--verify full".into());
     }
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The options of the drivers that are not at their defaults.
+fn cache_and_queue(config: &Config) -> Vec<String> {
+    let cache = (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache)));
+    let collective = match config.collective {
+        CollectivePolicy::Auto => None,
+        CollectivePolicy::Independent => Some("--collective independent".to_owned()),
+        CollectivePolicy::TwoPhase => Some("--collective two-phase".to_owned()),
+        CollectivePolicy::UnsafeReadModifyWrite => Some("UNSAFE READ-MODIFY-WRITE OF SHARED SECTORS".to_owned()),
+    };
+    let exchange = match config.exchange {
+        ExchangePolicy::Auto => None,
+        ExchangePolicy::SharedMemory => Some("--exchange shared-memory".to_owned()),
+        ExchangePolicy::Messages => Some("--exchange messages".to_owned()),
+    };
+    let aggregators = config.aggregators.map(|n| format!("--aggregators {n}"));
+    let domain = config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes)));
+    let has_queue = config.backends.iter().any(|b| b == "uring");
+    let depth = config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}"));
+    let sqpoll = (config.sqpoll && has_queue).then(|| "--sqpoll".to_owned());
+    let latency = config.latency.then(|| "--latency".to_owned());
+    [cache, collective, aggregators, domain, exchange, depth, sqpoll, latency].into_iter().flatten().collect()
+}
+
+pub(super) fn cache_name(cache: CachePolicy) -> &'static str {
+    match cache {
+        CachePolicy::Drop => "drop",
+        CachePolicy::Dontcache => "dontcache",
+        CachePolicy::RankShift => "rank-shift",
+        CachePolicy::Keep => "keep",
+    }
 }
 
 pub(super) fn damage_name(damage: Inject) -> &'static str {
@@ -140,22 +182,22 @@ fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
         share => format!("{} of memory", percent(share)),
     };
     let run: Vec<&PatternRecord> = result.patterns.iter().filter(|r| r.backend == backend && r.was_run()).collect();
-    let (reads, cache) = (read_from_storage(&run), direct_used(&run));
+    let (reads, cache) = (read_from_storage(result, &run), direct_used(&run));
     format!("first write {} ({share}), {reads}, {cache}", format_size(written))
 }
 
-fn read_from_storage(run: &[&PatternRecord]) -> String {
+fn read_from_storage(result: &RunResult, run: &[&PatternRecord]) -> String {
     let (mut read, mut storage, mut known) = (0_u64, 0_u64, true);
-    for r in run.iter().filter(|r| r.access == Access::Read) {
+    for r in run.iter().filter(|r| has_source(r)) {
+        let from_storage = storage_bytes(result, r);
         read += r.moved_bytes;
-        storage += r.storage_read_bytes.unwrap_or(0);
-        known &= r.storage_read_bytes.is_some();
+        storage += from_storage.unwrap_or(0);
+        known &= from_storage.is_some();
     }
     match (read, known) {
         (0, _) => "nothing read".to_owned(),
         (_, false) => "source of reads not known".to_owned(),
-        // Read-ahead may fetch more than was asked for.
-        (_, true) => format!("reads {} from storage", percent((storage as f64 / read as f64).min(1.0))),
+        (_, true) => format!("reads {} from storage", percent(storage as f64 / read as f64)),
     }
 }
 

@@ -1,10 +1,13 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
-use crate::config::{Config, DirectPolicy, Partitions, Termination, Verify};
+use crate::config::{
+    CachePolicy, CollectivePolicy, Config, DirectPolicy, ExchangePolicy, Partitions, Termination, Verify,
+};
 use crate::plan::patterns::type_name;
+use crate::report::layout::chunk_label;
 use crate::report::library::short_name;
 use crate::report::text::{count, list, Page};
-use crate::results::{HostRecord, RunResult};
+use crate::results::{Access, HostRecord, RunResult, TuningRecord};
 use crate::units::{format_seconds, format_size};
 
 use super::header::damage_name;
@@ -21,6 +24,16 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.field("termination", termination(config));
     page.field("data", &data(result));
     page.field("direct I/O", &direct(result));
+    page.field("page cache", cache(config));
+    if let Some(text) = collective(config) {
+        page.field("collective", &text);
+    }
+    if let Some(text) = queue(result) {
+        page.field("queue", &text);
+    }
+    if config.latency {
+        page.field("latency", "the time of every call is recorded");
+    }
     machine(page, result);
     file_system(page, result);
 }
@@ -37,7 +50,12 @@ fn schedule(result: &RunResult) -> String {
         Partitions::SmallMediumAll => "small, medium, all",
         Partitions::List(_) => "as listed",
     };
-    let turns = if config.backends.len() > 1 { ", taking turns pattern by pattern" } else { "" };
+    let turns = match (config.backends.len(), config.rounds) {
+        (0 | 1, 0 | 1) => String::new(),
+        (0 | 1, rounds) => format!(", {rounds} rounds of each pattern"),
+        (_, 0 | 1) => ", taking turns pattern by pattern".to_owned(),
+        (_, rounds) => format!(", taking turns in {rounds} rounds of each pattern; a write is synced in each round"),
+    };
     format!(
         "release {}, T = {} for each backend; partitions ({choice}): {}; {}{turns}",
         config.release.name(),
@@ -91,6 +109,72 @@ fn direct(result: &RunResult) -> String {
         }
         _ => format!("{policy}; the file system does not tell its alignment"),
     }
+}
+
+fn cache(config: &Config) -> &'static str {
+    match config.cache {
+        CachePolicy::Drop => {
+            "drop: pages of the files are dropped before every rewrite and read pattern, outside the clock"
+        }
+        CachePolicy::Dontcache => "dontcache: buffered transfers of posix and uring drop their pages themselves",
+        CachePolicy::RankShift => "rank-shift: ranks read what a rank of another host has written",
+        CachePolicy::Keep => "keep: nothing is done about it",
+    }
+}
+
+/// Collective patterns of the drivers without collective calls; None if none of them took part.
+fn collective(config: &Config) -> Option<String> {
+    if !config.backends.iter().any(|b| ["posix", "uring"].contains(&b.as_str())) {
+        return None;
+    }
+    let policy = match config.collective {
+        CollectivePolicy::Auto => "auto: each rank at its own offsets, two-phase where direct I/O would share sectors",
+        CollectivePolicy::Independent => "independent: each rank at its own offsets",
+        CollectivePolicy::TwoPhase => "two-phase: exchange, then aligned domains",
+        CollectivePolicy::UnsafeReadModifyWrite => {
+            "UNSAFE: plain read-modify-write of shared sectors, which loses data"
+        }
+    };
+    let aggregators = config.aggregators.map_or_else(|| "all ranks".to_owned(), |n| count(n, "rank"));
+    let domain =
+        config.domain_bytes.map_or_else(|| "of the default size".to_owned(), |b| format!("of {}", format_size(b)));
+    let exchange = match config.exchange {
+        ExchangePolicy::Auto => "shared memory where it can be, else messages",
+        ExchangePolicy::SharedMemory => "shared memory",
+        ExchangePolicy::Messages => "messages",
+    };
+    Some(format!("{policy}; two-phase: {aggregators} aggregate, domains {domain}, exchange by {exchange}"))
+}
+
+/// Depth of the queue of uring and where it comes from; None if it took no part.
+fn queue(result: &RunResult) -> Option<String> {
+    let config = &result.config;
+    if !config.backends.iter().any(|b| b == "uring") {
+        return None;
+    }
+    let depth = match (config.queue_depth, result.tunings.as_slice()) {
+        (Some(depth), _) => format!("depth {depth} as given"),
+        (None, []) => "depth of the driver; no calibration was recorded".to_owned(),
+        (None, tunings) => format!("depth by calibration{}", chosen(tunings)),
+    };
+    let submission = if config.sqpoll { "; a kernel thread submits (SQPOLL)" } else { "" };
+    Some(format!("{depth}{submission}"))
+}
+
+/// `: write 32 from 1 kB, 8 from 1 MB; read ...`.
+fn chosen(tunings: &[TuningRecord]) -> String {
+    let mut text = String::new();
+    for access in Access::ALL {
+        let depths: Vec<String> = tunings
+            .iter()
+            .filter(|t| t.access == access)
+            .map(|t| format!("{} from {}", t.depth, chunk_label(t.chunk_bytes)))
+            .collect();
+        if !depths.is_empty() {
+            text.push_str(&format!("; {} {}", access.name(), depths.join(", ")));
+        }
+    }
+    text
 }
 
 fn machine(page: &mut Page, result: &RunResult) {

@@ -1,0 +1,71 @@
+//! Both drivers with RWF_DONTCACHE.
+
+use std::path::Path;
+
+use crate::direct::FdPair;
+use crate::error::Cause;
+use crate::posix::PosixFile;
+use crate::testing::{fill, pattern, scratch};
+use crate::uring::UringFile;
+use crate::{Batch, Direct, Direction, DriverOptions, Latency, OpenFile, OpenMode, Ring};
+
+fn open(name: &str, path: &Path, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
+    let options = DriverOptions { dont_cache: true, direct, ..DriverOptions::default() };
+    let files = FdPair::open_alone(path, mode, &options).unwrap();
+    match name {
+        "posix" => Box::new(PosixFile::new(files)),
+        _ => Box::new(UringFile::new(files, (&options).into()).unwrap()),
+    }
+}
+
+#[test]
+fn same_bytes_or_a_clear_refusal() {
+    let dir = scratch();
+    let all = Batch { first_call: 0, calls: 9 };
+    for name in ["posix", "uring"] {
+        let path = dir.path().join(name);
+        let mut file = open(name, &path, OpenMode::CreateNew, Direct::Off);
+        let p = pattern(40_008, 1, 9);
+        let mut ring = Ring::new(1 << 19, 1 << 16).unwrap();
+        fill(&mut ring, 2);
+        let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+        assert!(told.strategy.contains("RWF_DONTCACHE"), "{}", told.strategy);
+        match file.write(all, &ring, &mut Latency::off()) {
+            Err(error) => assert!(error.text.contains("--cache drop"), "{error}"),
+            Ok(_) => {
+                let written = ring.bytes().to_vec();
+                file.sync().unwrap();
+                assert!(std::fs::read(&path).unwrap() == written[..9 * 40_008]);
+                ring.bytes_mut().fill(0);
+                file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+                file.read(all, &mut ring, &mut Latency::off()).unwrap();
+                assert!(ring.bytes()[..9 * 40_008] == written[..9 * 40_008]);
+            }
+        }
+        file.close().unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_cannot_is_refused_with_the_way_out() {
+    for name in ["posix", "uring"] {
+        let mut file = open(name, Path::new("/dev/full"), OpenMode::Update, Direct::Off);
+        let mut ring = Ring::new(1 << 16, 4096).unwrap();
+        file.prepare(&pattern(4096, 1, 1), Direction::Write, &mut ring, &[]).unwrap();
+        let error = file.write(Batch { first_call: 0, calls: 1 }, &ring, &mut Latency::off()).unwrap_err();
+        assert_eq!(error.cause, Cause::Unsupported, "{name}: {error}");
+        for part in ["RWF_DONTCACHE", "Linux 6.14", "--cache drop"] {
+            assert!(error.text.contains(part), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn direct_transfers_ignore_it() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let mut file = open("posix", &path, OpenMode::CreateNew, Direct::Auto);
+    let mut ring = Ring::new(1 << 16, 4096).unwrap();
+    let told = file.prepare(&pattern(4096, 1, 1), Direction::Write, &mut ring, &[]).unwrap();
+    assert_eq!(told.direct == Some(true), !told.strategy.contains("RWF_DONTCACHE"), "{}", told.strategy);
+}

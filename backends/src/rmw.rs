@@ -1,0 +1,109 @@
+//! Direct transfers of unaligned chunks through a copy, each rank on its own: reads the sectors, changes its bytes, writes
+//! the sectors. Where ranks share a sector one of them writes back what the other has just replaced. It is here to show
+//! that the tests see such a loss; nothing else uses it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use memmap2::MmapMut;
+
+use crate::direct::{edge_failure, Route};
+use crate::edges::{ceil, floor, read_sector, write_sector, EdgeError};
+use crate::walk::Walk;
+use crate::{BackendError, Batch, Pattern, Result, Ring};
+
+/// Memory for one chunk and the sectors it begins and ends in.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    memory: MmapMut,
+    align: u64,
+}
+
+impl Scratch {
+    /// Memory for the chunks of `pattern`, if its route needs any.
+    pub(crate) fn for_route(route: &Route, pattern: &Pattern, path: &Path) -> Result<Option<Self>> {
+        let Route::UnsafeReadModifyWrite { align_bytes } = route else {
+            return Ok(None);
+        };
+        let memory = Self::new(pattern.chunk_bytes, *align_bytes);
+        memory.map(Some).map_err(|e| BackendError::from_io("mmap (scratch buffer)", path, None, &e))
+    }
+
+    fn new(chunk_bytes: u64, align: u64) -> io::Result<Self> {
+        let len = usize::try_from(ceil(chunk_bytes, align) + align).map_err(io::Error::other)?;
+        Ok(Self { memory: MmapMut::map_anon(len)?, align })
+    }
+
+    /// Writes the chunks of a batch.
+    pub(crate) fn write_batch(
+        &mut self,
+        direct: &File,
+        pattern: &Pattern,
+        batch: Batch,
+        ring: &Ring,
+        path: &Path,
+        mut chunk_done: impl FnMut(),
+    ) -> Result<()> {
+        let len = pattern.chunk_bytes as usize;
+        for (offset, index) in Walk::new(pattern, batch, ring, path)? {
+            let chunk = &ring.bytes()[index..index + len];
+            self.write(direct, chunk, offset).map_err(|error| edge_failure(path, &error))?;
+            chunk_done();
+        }
+        Ok(())
+    }
+
+    /// Reads the chunks of a batch.
+    pub(crate) fn read_batch(
+        &mut self,
+        direct: &File,
+        pattern: &Pattern,
+        batch: Batch,
+        ring: &mut Ring,
+        path: &Path,
+        mut chunk_done: impl FnMut(),
+    ) -> Result<()> {
+        let len = pattern.chunk_bytes as usize;
+        for (offset, index) in Walk::new(pattern, batch, ring, path)? {
+            let chunk = &mut ring.bytes_mut()[index..index + len];
+            let got = self.read(direct, chunk, offset).map_err(|error| edge_failure(path, &error))?;
+            if got < len {
+                return Err(BackendError::short("pread", path, offset, len as u64, got as u64));
+            }
+            chunk_done();
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, direct: &File, chunk: &[u8], offset: u64) -> std::result::Result<(), EdgeError> {
+        let align = self.align as usize;
+        let (begin, sectors) = self.sectors(offset, chunk.len());
+        let last = sectors.len() - align;
+        read_sector(direct, &mut sectors[..align], begin)?;
+        if last > 0 {
+            read_sector(direct, &mut sectors[last..], begin + last as u64)?;
+        }
+        let at = (offset - begin) as usize;
+        sectors[at..at + chunk.len()].copy_from_slice(chunk);
+        write_sector(direct, sectors, begin)
+    }
+
+    /// Returns how many bytes there were.
+    fn read(&mut self, direct: &File, chunk: &mut [u8], offset: u64) -> std::result::Result<usize, EdgeError> {
+        let (begin, sectors) = self.sectors(offset, chunk.len());
+        let got = direct.read_at(sectors, begin).map_err(|e| ("pread", begin, e))?;
+        let at = (offset - begin) as usize;
+        let got = got.saturating_sub(at).min(chunk.len());
+        chunk[..got].copy_from_slice(&sectors[at..at + got]);
+        Ok(got)
+    }
+
+    /// The sectors around `len` bytes at `offset`: where they begin, and memory for them.
+    fn sectors(&mut self, offset: u64, len: usize) -> (u64, &mut [u8]) {
+        let begin = floor(offset, self.align);
+        let bytes = ceil(offset + len as u64, self.align) - begin;
+        (begin, &mut self.memory[..bytes as usize])
+    }
+}

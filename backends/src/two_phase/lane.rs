@@ -1,0 +1,239 @@
+//! Transfers between aligned memory and the file: one after the other with pwritev2 and preadv2, or several under way
+//! in a queue of io_uring.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use io_uring::{opcode, squeue, types::Fixed};
+
+use crate::latency::Mark;
+use crate::uring::flight::Flight;
+use crate::uring::setup::Queue;
+use crate::{BackendError, Direction, Latency};
+
+/// Memory and place of one transfer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    pub(crate) offset: u64,
+    pub(crate) memory: *mut u8,
+    pub(crate) len: usize,
+    /// Bytes that must move; fewer than `len` where a read may meet the end of the file.
+    pub(crate) need: usize,
+    /// Index of the registered buffer that holds the memory.
+    pub(crate) buffer: Option<u16>,
+}
+
+/// What is under way in one slot.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    op: Option<Op>,
+    moved: usize,
+    mark: Mark,
+    error: Option<BackendError>,
+}
+
+/// What a lane needs to know of its file and pattern.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way<'a> {
+    pub(crate) file: &'a File,
+    /// Place of the file among those registered with the queue.
+    pub(crate) registered: u32,
+    pub(crate) path: &'a Path,
+    pub(crate) direction: Direction,
+    /// Multiple at which an incomplete transfer can go on.
+    pub(crate) align: u64,
+    /// RWF_DONTCACHE or 0.
+    pub(crate) flags: i32,
+}
+
+/// Transfers of one batch. Dropping it waits for all of them.
+pub(crate) struct Lane<'a> {
+    way: Way<'a>,
+    flight: Option<Flight<'a>>,
+    slots: &'a mut [Slot],
+    latency: &'a mut Latency,
+    /// The queue failed: what is under way is waited for by the drop, and nothing more is begun.
+    broken: bool,
+}
+
+impl<'a> Lane<'a> {
+    /// A lane with as many transfers under way as there are slots, through `queue`, or without one: one at a time.
+    pub(crate) fn new(
+        way: Way<'a>,
+        queue: Option<&'a mut Queue>,
+        slots: &'a mut [Slot],
+        latency: &'a mut Latency,
+    ) -> Self {
+        slots.iter_mut().for_each(|slot| *slot = Slot::default());
+        let broken = queue.as_ref().is_some_and(|q| q.abandoned);
+        Self { way, flight: queue.map(Flight::new), slots, latency, broken }
+    }
+
+    /// Slots.
+    pub(crate) fn depth(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Begins a transfer in a slot that is idle. Errors come out of [`Lane::finish`].
+    ///
+    /// # Safety
+    /// The memory of `op` is valid for its length and, for a read, not otherwise used, until the slot has been finished
+    /// or the lane dropped.
+    pub(crate) unsafe fn begin(&mut self, slot: usize, op: Op) {
+        debug_assert!(self.slots[slot].op.is_none(), "slot is busy");
+        self.slots[slot] = Slot { op: Some(op), mark: self.latency.begin(), ..Slot::default() };
+        if self.broken {
+            let text = "the queue was given up after an earlier error: close the file and open it again".into();
+            let cause = crate::error::Cause::Io;
+            self.slots[slot].error = Some(crate::direct::failure("io_uring_enter", self.way.path, cause, text));
+            return;
+        }
+        if self.flight.is_none() {
+            // SAFETY: the caller's promise; the transfer ends before this returns.
+            unsafe { self.block(slot) };
+            return;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.push(slot) };
+        self.enter(0);
+    }
+
+    /// Waits for the transfer of a slot, if one is under way.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub(crate) fn finish(&mut self, slot: usize) -> Result<(), BackendError> {
+        while self.slots[slot].op.is_some() && self.slots[slot].error.is_none() {
+            self.enter(1);
+        }
+        let done = std::mem::take(&mut self.slots[slot]);
+        match done.error {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// One transfer with system calls that wait for it.
+    ///
+    /// # Safety
+    /// As for [`Lane::begin`].
+    unsafe fn block(&mut self, slot: usize) {
+        while let Some(op) = self.slots[slot].op {
+            let moved = self.slots[slot].moved;
+            // SAFETY: the rest of the memory of the operation.
+            let part = libc::iovec { iov_base: unsafe { op.memory.add(moved) }.cast(), iov_len: op.len - moved };
+            let (fd, at) = (self.way.file.as_raw_fd(), (op.offset + moved as u64) as libc::off_t);
+            // SAFETY: an open descriptor and one valid vector, see above.
+            let result = unsafe {
+                match self.way.direction {
+                    Direction::Write => libc::pwritev2(fd, &raw const part, 1, at, self.way.flags),
+                    Direction::Read => libc::preadv2(fd, &raw const part, 1, at, self.way.flags),
+                }
+            };
+            let result = if result < 0 {
+                -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+            } else {
+                result as i64
+            };
+            self.advance(slot, result);
+        }
+    }
+
+    /// Puts what is left of a slot's transfer into the queue.
+    ///
+    /// # Safety
+    /// As for [`Lane::begin`].
+    unsafe fn push(&mut self, slot: usize) {
+        let (Some(op), Some(flight)) = (self.slots[slot].op, self.flight.as_mut()) else { return };
+        let moved = self.slots[slot].moved;
+        let (offset, memory) = (op.offset + moved as u64, op.memory.wrapping_add(moved));
+        // At most 1 GiB and two sectors.
+        let len = (op.len - moved) as u32;
+        let entry = entry(&self.way, offset, memory, len, op.buffer).user_data(slot as u64);
+        // SAFETY: the caller's promise.
+        unsafe { flight.push(&entry) };
+    }
+
+    /// Submits what was pushed, waits for `want` completions and takes in all that are there.
+    fn enter(&mut self, want: usize) {
+        let Some(flight) = self.flight.as_mut() else { return };
+        if let Err(error) = flight.submit_and_wait(want) {
+            self.give_up(&error);
+            return;
+        }
+        while let Some((slot, result)) = self.flight.as_mut().and_then(Flight::next_completion) {
+            let slot = slot as usize;
+            if self.advance(slot, i64::from(result)) {
+                // SAFETY: the rest of a transfer whose memory is promised until it is finished.
+                unsafe { self.push(slot) };
+                if let Some(Err(error)) = self.flight.as_mut().map(|f| f.submit_and_wait(0)) {
+                    self.give_up(&error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Nothing tells any more which transfer ends: all of them have failed.
+    #[cold]
+    fn give_up(&mut self, error: &io::Error) {
+        self.broken = true;
+        for slot in self.slots.iter_mut().filter(|s| s.op.is_some()) {
+            slot.error.get_or_insert_with(|| BackendError::from_io("io_uring_enter", self.way.path, None, error));
+        }
+    }
+
+    /// Takes the result of a system call or a completion; true if the transfer has to go on.
+    fn advance(&mut self, slot: usize, result: i64) -> bool {
+        let state = &mut self.slots[slot];
+        let Some(op) = state.op else { return false };
+        let operation = match (self.way.direction, self.flight.is_some()) {
+            (Direction::Write, false) => "two-phase pwrite",
+            (Direction::Read, false) => "two-phase pread",
+            (Direction::Write, true) => "two-phase io_uring write",
+            (Direction::Read, true) => "two-phase io_uring read",
+        };
+        if result < 0 {
+            let errno = (-result) as i32;
+            if matches!(errno, libc::EINTR | libc::EAGAIN) {
+                return true;
+            }
+            let (at, error) = (op.offset + state.moved as u64, io::Error::from_raw_os_error(errno));
+            state.error = Some(BackendError::from_io(operation, self.way.path, Some(at), &error));
+            state.op = None;
+            return false;
+        }
+        state.moved += result as usize;
+        if state.moved >= op.need {
+            self.latency.end(state.mark);
+            state.op = None;
+            return false;
+        }
+        // A direct transfer stops inside of a sector only at the end of the file.
+        if result > 0 && state.moved as u64 % self.way.align == 0 {
+            return true;
+        }
+        let (need, moved) = (op.need as u64, state.moved as u64);
+        state.error = Some(BackendError::short(operation, self.way.path, op.offset, need, moved));
+        state.op = None;
+        false
+    }
+}
+
+/// The operation for `len` bytes.
+fn entry(way: &Way<'_>, offset: u64, memory: *mut u8, len: u32, buffer: Option<u16>) -> squeue::Entry {
+    let file = Fixed(way.registered);
+    let flags = way.flags;
+    match (way.direction, buffer) {
+        (Direction::Write, Some(b)) => {
+            opcode::WriteFixed::new(file, memory, len, b).offset(offset).rw_flags(flags).build()
+        }
+        (Direction::Write, None) => opcode::Write::new(file, memory, len).offset(offset).rw_flags(flags).build(),
+        (Direction::Read, Some(b)) => {
+            opcode::ReadFixed::new(file, memory, len, b).offset(offset).rw_flags(flags).build()
+        }
+        (Direction::Read, None) => opcode::Read::new(file, memory, len).offset(offset).rw_flags(flags).build(),
+    }
+}

@@ -1,0 +1,291 @@
+//! The exchange by messages: every rank sends its part of a piece to the aggregator, or receives it from there. Both sides
+//! compute the same lengths, so none is sent.
+
+use std::collections::VecDeque;
+use std::io;
+
+use beff_ffi::{Comm, MpiError, Requests};
+use memmap2::MmapMut;
+
+use super::domain::{Cut, Grid, Piece};
+use super::pass::{cut_of_sub, subs, Ahead, Pass, Pending};
+use super::rows::Rows;
+use crate::error::Cause;
+use crate::{direct, Batch};
+
+/// Steps under way at once: the exchange of one beside the transfer of another.
+const SETS: usize = 2;
+
+/// Memory and requests of the exchange, made in prepare.
+#[derive(Debug)]
+pub(crate) struct Mail {
+    sets: [Requests; SETS],
+    staging: MmapMut,
+    /// Bytes of one set's staging memory.
+    bytes: usize,
+    /// Place in the staging memory of each part's next byte.
+    cursors: Vec<usize>,
+}
+
+/// Who is who.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Directory<'a> {
+    pub(crate) comm: &'a Comm,
+    /// Rank of each aggregator.
+    pub(crate) owners: &'a [u64],
+    /// Which part is this rank's.
+    pub(crate) my_part: u64,
+    /// Rank of part 0; the others follow in order, around the end.
+    pub(crate) first_rank: u64,
+}
+
+impl Directory<'_> {
+    fn rank_of_part(&self, part: u64) -> u64 {
+        (self.first_rank + part) % self.comm.size()
+    }
+}
+
+impl Mail {
+    /// Room for pieces of `grid` and the messages of `ranks` ranks.
+    pub(crate) fn new(grid: Grid, rows: &Rows, ranks: u64) -> io::Result<Self> {
+        let bytes = usize::try_from(grid.most_piece_bytes()).map_err(io::Error::other)?;
+        let messages = (ranks + grid.aggregators) * rows.most_stretches(grid.most_piece_bytes());
+        let messages = usize::try_from(messages).map_err(io::Error::other)?;
+        let mut staging = MmapMut::map_anon(SETS * bytes)?;
+        // Pages appear here, not in the first batch.
+        staging.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        Ok(Self {
+            sets: std::array::from_fn(|_| Requests::with_capacity(messages)),
+            staging,
+            bytes,
+            cursors: vec![0; ranks as usize],
+        })
+    }
+
+    fn wait(&mut self, pass: &mut Pass<'_>, set: usize) {
+        if let Err(error) = self.sets[set].wait_all() {
+            note(pass, &error);
+        }
+    }
+
+    /// First byte of a set's staging memory.
+    fn staged(&mut self, set: usize) -> *mut u8 {
+        self.staging[set * self.bytes..].as_mut_ptr()
+    }
+
+    /// Sets the cursors to where the part of each rank begins when they lie behind each other; this rank's is left out.
+    fn lay_out(&mut self, rows: &Rows, piece: Piece, my_part: u64) {
+        let mut at = 0;
+        for part in 0..rows.parts {
+            self.cursors[part as usize] = at;
+            if part != my_part {
+                at += (rows.before(part, piece.end) - rows.before(part, piece.begin)) as usize;
+            }
+        }
+    }
+
+    /// Begins the messages of a step of a write.
+    ///
+    /// # Safety
+    /// The ring of this rank holds its windows and does not change until the set has been waited for.
+    unsafe fn post_write(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut, step: u64) {
+        let (set, rows) = ((step % SETS as u64) as usize, pass.rows);
+        let mine = pass.bases[who.my_part as usize];
+        let mut outcome = Ok(());
+        for number in cut.step(step) {
+            let piece = cut.piece(number);
+            if Some(piece.owner) != pass.me {
+                let to = who.owners[piece.owner as usize];
+                let (begin, end) = (rows.before(who.my_part, piece.begin), rows.before(who.my_part, piece.end));
+                rows.stretches(begin, end, |index, len| {
+                    // SAFETY: a window of the ring, by the caller's promise.
+                    let sent = unsafe { who.comm.isend(mine.wrapping_add(index), len, to, &mut self.sets[set]) };
+                    keep_first(&mut outcome, sent);
+                });
+                continue;
+            }
+            self.lay_out(&rows, piece, who.my_part);
+            let staged = self.staged(set);
+            for part in (0..rows.parts).filter(|&p| p != who.my_part) {
+                let mut at = self.cursors[part as usize];
+                let (begin, end) = (rows.before(part, piece.begin), rows.before(part, piece.end));
+                rows.stretches(begin, end, |_, len| {
+                    let (memory, from) = (staged.wrapping_add(at), who.rank_of_part(part));
+                    // SAFETY: the parts of a piece fit the staging memory of a set, which is not used until the set has
+                    // been waited for.
+                    let received = unsafe { who.comm.irecv(memory, len, from, &mut self.sets[set]) };
+                    keep_first(&mut outcome, received);
+                    at += len;
+                });
+            }
+        }
+        if let Err(error) = outcome {
+            note(pass, &error);
+        }
+    }
+
+    /// Writes a region: the messages of one step beside the transfers of the one before.
+    ///
+    /// # Safety
+    /// The ring of this rank holds the windows of the region, and nobody writes to it meanwhile.
+    pub(crate) unsafe fn write(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut) {
+        let (steps, rows) = (cut.steps(), pass.rows);
+        let mine = pass.bases[who.my_part as usize];
+        let mut slot = 0;
+        // SAFETY: the caller's promise, here and below: all sets are waited for before this returns.
+        unsafe { self.post_write(pass, who, cut, 0) };
+        for step in 0..steps {
+            let set = (step % SETS as u64) as usize;
+            self.wait(pass, set);
+            if step + 1 < steps {
+                // SAFETY: as above.
+                unsafe { self.post_write(pass, who, cut, step + 1) };
+            }
+            let own = cut.step(step).map(|number| cut.piece(number)).find(|p| Some(p.owner) == pass.me);
+            let Some(piece) = own else { continue };
+            pass.finish(slot);
+            if pass.error.is_some() {
+                continue;
+            }
+            self.lay_out(&rows, piece, who.my_part);
+            let (staged, cursors) = (self.staged(set), &mut self.cursors);
+            let source = |part: usize, index: usize, len: usize| {
+                if part as u64 == who.my_part {
+                    return mine.wrapping_add(index).cast_const();
+                }
+                let at = cursors[part];
+                cursors[part] += len;
+                staged.wrapping_add(at).cast_const()
+            };
+            // SAFETY: what was received lies in the staging memory in the order of the fragments of each part.
+            unsafe { pass.write_piece(slot, piece, source) };
+            slot = (slot + 1) % pass.lane.depth();
+        }
+        pass.finish_all();
+    }
+
+    /// Reads a batch: transfers go ahead, and the messages of one step beside those of the next.
+    ///
+    /// # Safety
+    /// The ring of this rank is writable in the windows of the batch and not otherwise used.
+    pub(crate) unsafe fn read(
+        &mut self,
+        pass: &mut Pass<'_>,
+        who: Directory<'_>,
+        batch: Batch,
+        pending: &mut VecDeque<Pending>,
+    ) {
+        let (rows, grid) = (pass.rows, pass.grid);
+        let mut ahead = Ahead::new(rows, grid, batch, pass.me);
+        let mut turn = 0;
+        for sub in 0..subs(&rows, batch) {
+            let cut = cut_of_sub(&rows, grid, batch, sub);
+            for step in 0..cut.steps() {
+                // SAFETY: pieces of several parts go through blocks, not straight into windows.
+                unsafe { pass.read_ahead(&mut ahead, pending) };
+                let set = turn % SETS;
+                turn += 1;
+                self.wait(pass, set);
+                // SAFETY: the caller's promise; all sets are waited for before the next part of the batch.
+                unsafe { self.post_receives(pass, who, &cut, step, set) };
+                if let Some(piece) = cut.step(step).map(|n| cut.piece(n)).find(|p| Some(p.owner) == pass.me) {
+                    // SAFETY: as above.
+                    unsafe { self.hand_out(pass, who, piece, pending, set) };
+                }
+            }
+            // Windows of the next part may be the same.
+            (0..SETS).for_each(|set| self.wait(pass, set));
+        }
+        while let Some(left) = pending.pop_front() {
+            pass.finish(left.slot);
+        }
+    }
+
+    /// Begins to receive this rank's parts of the pieces that others read in a step.
+    ///
+    /// # Safety
+    /// As [`Mail::read`], until the set has been waited for.
+    unsafe fn post_receives(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut, step: u64, set: usize) {
+        let (rows, mine) = (pass.rows, pass.bases[who.my_part as usize]);
+        let mut outcome = Ok(());
+        for piece in cut.step(step).map(|n| cut.piece(n)).filter(|p| Some(p.owner) != pass.me) {
+            let from = who.owners[piece.owner as usize];
+            let (begin, end) = (rows.before(who.my_part, piece.begin), rows.before(who.my_part, piece.end));
+            rows.stretches(begin, end, |index, len| {
+                // SAFETY: a window of the ring, by the caller's promise.
+                let received = unsafe { who.comm.irecv(mine.wrapping_add(index), len, from, &mut self.sets[set]) };
+                keep_first(&mut outcome, received);
+            });
+        }
+        if let Err(error) = outcome {
+            note(pass, &error);
+        }
+    }
+
+    /// Waits for this rank's own piece of a step, and sends everyone his part. After an error what is sent is not what was
+    /// asked for, but nobody waits for ever.
+    ///
+    /// # Safety
+    /// As [`Mail::read`].
+    unsafe fn hand_out(
+        &mut self,
+        pass: &mut Pass<'_>,
+        who: Directory<'_>,
+        piece: Piece,
+        pending: &mut VecDeque<Pending>,
+        set: usize,
+    ) {
+        let (rows, mine) = (pass.rows, pass.bases[who.my_part as usize]);
+        self.lay_out(&rows, piece, who.my_part);
+        let staged = self.staged(set);
+        // Nothing is read ahead after an error.
+        if let Some(next) = pending.pop_front() {
+            debug_assert_eq!(next.piece, piece);
+            pass.finish(next.slot);
+            if pass.error.is_none() {
+                let cursors = &mut self.cursors;
+                let target = |part: usize, index: usize, len: usize| {
+                    if part as u64 == who.my_part {
+                        return mine.wrapping_add(index);
+                    }
+                    let at = cursors[part];
+                    cursors[part] += len;
+                    staged.wrapping_add(at)
+                };
+                // SAFETY: the parts of a piece fit the staging memory of a set, whose messages have been waited for;
+                // this rank's part goes to its windows.
+                unsafe { pass.deliver(next, target) };
+            }
+        }
+        self.lay_out(&rows, piece, who.my_part);
+        let mut outcome = Ok(());
+        for part in (0..rows.parts).filter(|&p| p != who.my_part) {
+            let mut at = self.cursors[part as usize];
+            let (begin, end) = (rows.before(part, piece.begin), rows.before(part, piece.end));
+            rows.stretches(begin, end, |_, len| {
+                let (memory, to) = (staged.wrapping_add(at), who.rank_of_part(part));
+                // SAFETY: staging memory that is not used again before the set has been waited for.
+                let sent = unsafe { who.comm.isend(memory, len, to, &mut self.sets[set]) };
+                keep_first(&mut outcome, sent);
+                at += len;
+            });
+        }
+        if let Err(error) = outcome {
+            note(pass, &error);
+        }
+    }
+}
+
+fn keep_first(outcome: &mut Result<(), MpiError>, next: Result<(), MpiError>) {
+    if outcome.is_ok() {
+        *outcome = next;
+    }
+}
+
+/// Keeps an error of MPI, if it is the first.
+fn note(pass: &mut Pass<'_>, error: &MpiError) {
+    let path = pass.path;
+    pass.error.get_or_insert_with(|| {
+        direct::failure("two-phase exchange", path, Cause::Io, format!("messages between the ranks failed: {error}"))
+    });
+}

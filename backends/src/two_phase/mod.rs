@@ -1,0 +1,281 @@
+//! Two-phase transfers: ranks exchange data so that a few of them move whole aligned domains of the file.
+//!
+//! `rows` and `domain` are arithmetic: where bytes lie, and who moves them. `peers` links the ranks, through `shared`
+//! memory or `messages`; `setup` holds what a file needs. `batch` leads the ranks through a batch, `pass` moves pieces
+//! between rings, domains and the file, with the transfers of `lane`. `edge` keeps the sector in which a region ends.
+//!
+//! All ranks go through the same steps in the same order, whatever goes wrong on one of them, and agree on the outcome
+//! at the end of each batch.
+
+mod batch;
+mod domain;
+mod edge;
+mod lane;
+mod messages;
+mod outcome;
+mod pass;
+mod peers;
+mod rows;
+mod setup;
+mod shared;
+
+use beff_ffi::{Comm, MpiError};
+
+use crate::direct::{failure, Domains, FdPair};
+use crate::error::Cause;
+use crate::{
+    BackendError, Collective, Direction, DriverOptions, Exchange, InForce, OpenRequest, Pattern, Result, Ring, Timed,
+};
+use domain::Grid;
+use edge::Tail;
+use peers::{Link, Peers};
+use rows::{Layout, Rows};
+use setup::Memory;
+
+/// Two-phase transfers of one file.
+pub(crate) struct TwoPhase {
+    /// The ranks of the file; None where it can never be two-phase.
+    comm: Option<Comm>,
+    collective: Collective,
+    exchange: Exchange,
+    aggregators: Option<u64>,
+    domain_bytes: u64,
+    dont_cache: bool,
+    /// Domains under way at once, through io_uring; None: one at a time, with system calls.
+    depth: Option<u32>,
+    peers: Option<Peers>,
+    memory: Option<Memory>,
+    active: Option<Active>,
+    /// Last point the ranks have reached together.
+    point: u32,
+}
+
+/// The prepared pattern.
+struct Active {
+    pattern: Pattern,
+    direction: Direction,
+    layout: Layout,
+    rows: Rows,
+    grid: Grid,
+    /// Rank of each aggregator.
+    owners: Vec<u64>,
+    /// Which of them this rank is.
+    me: Option<u64>,
+    /// Rank whose part comes first.
+    first_rank: u64,
+    direct: bool,
+    ring_id: u64,
+    tail: Option<Tail>,
+    /// First byte of the ring of each part, this rank's filled in by each batch.
+    bases: Vec<*mut u8>,
+}
+
+impl TwoPhase {
+    /// For one file. Collective over `request.comm` if it has several ranks and the options allow two-phase transfers.
+    /// `depth`: domains under way at once, through io_uring.
+    ///
+    /// # Errors
+    /// What MPI says to a copy of the communicator.
+    pub(crate) fn new(request: &OpenRequest<'_>, options: &DriverOptions, depth: Option<u32>) -> Result<Self> {
+        let never = match options.collective {
+            Collective::Auto => options.direct == crate::Direct::Off,
+            Collective::TwoPhase => false,
+            Collective::Independent | Collective::UnsafeReadModifyWrite => true,
+        };
+        let comm = if never || request.comm.size() < 2 {
+            None
+        } else {
+            Some(request.comm.duplicate().map_err(|e| mpi_failure(request.path, &e))?)
+        };
+        Ok(Self { comm, ..Self::never(options, depth) })
+    }
+
+    /// For a file of one rank: nothing is ever two-phase.
+    pub(crate) fn never(options: &DriverOptions, depth: Option<u32>) -> Self {
+        Self {
+            comm: None,
+            collective: options.collective,
+            exchange: options.exchange,
+            aggregators: options.aggregators,
+            domain_bytes: options.domain_bytes,
+            dont_cache: options.dont_cache,
+            depth,
+            peers: None,
+            memory: None,
+            active: None,
+            point: 0,
+        }
+    }
+
+    /// None if the pattern is not moved in two phases; otherwise how, or why it cannot be. The same on all ranks.
+    fn takes(&self, pattern: &Pattern, files: &FdPair) -> Option<std::result::Result<(Domains, Layout), String>> {
+        let comm = self.comm.as_ref()?;
+        if pattern.kind == crate::AccessKind::Independent || pattern.ranks < 2 || pattern.ranks != comm.size() {
+            return None;
+        }
+        let domains = files.domains()?;
+        let wanted = match self.collective {
+            Collective::TwoPhase => true,
+            Collective::Auto => domains.direct && !pattern.is_private(domains.align_bytes),
+            Collective::Independent | Collective::UnsafeReadModifyWrite => false,
+        };
+        wanted.then(|| Layout::of(pattern, domains.align_bytes).map(|layout| (domains, layout)))
+    }
+
+    /// The answer of [`crate::OpenFile::unsupported`], if the pattern is this module's.
+    pub(crate) fn unsupported(&self, pattern: &Pattern, files: &FdPair) -> Option<Option<String>> {
+        Some(self.takes(pattern, files)?.err())
+    }
+
+    /// True between a `prepare` that took its pattern and the next.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    /// Prepares a pattern, if it is moved in two phases. Collective.
+    ///
+    /// # Errors
+    /// What the kernel or MPI refuse; a layout in which sectors cannot be kept apart.
+    pub(crate) fn prepare(
+        &mut self,
+        files: &FdPair,
+        pattern: &Pattern,
+        direction: Direction,
+        ring: &mut Ring,
+    ) -> Result<Option<InForce>> {
+        let flushed = self.flush(files);
+        self.active = None;
+        let Some(taken) = self.takes(pattern, files) else { return flushed.map(|()| None) };
+        let refused = |text: String| failure("prepare", &files.path, Cause::Unsupported, text);
+        let (domains, layout) = taken.map_err(refused)?;
+        let rows = Rows::new(pattern, layout, ring.period_bytes());
+        // Every rank comes to the collective part, whatever its own part says.
+        let (owners, first_rank, linked) = self.group(layout, pattern, ring, files)?;
+        let grid = Grid::new(domains.align_bytes, self.domain_bytes, owners.len() as u64);
+        let ranks = self.comm.as_ref().map_or(1, Comm::size);
+        let messages = (linked == Linked::Messages).then_some(ranks);
+        let known = Memory::take(&mut self.memory, grid);
+        let memory = match known {
+            Some(memory) => memory,
+            None => Memory::new(grid, self.depth, files)?,
+        };
+        let memory = memory.with_mail(grid, &rows, messages, files)?;
+        flushed?;
+        let rank = self.comm.as_ref().map_or(0, Comm::rank);
+        let me = owners.iter().position(|&o| o == rank).map(|i| i as u64);
+        let bases = self.bases(layout, pattern, first_rank);
+        let told = memory.describe(direction, layout, grid, &domains, self.reason());
+        self.memory = Some(memory);
+        let strategy = if self.dont_cache && !domains.direct { format!("{told}, RWF_DONTCACHE") } else { told };
+        self.active = Some(Active {
+            pattern: *pattern,
+            direction,
+            layout,
+            rows,
+            grid,
+            owners,
+            me,
+            first_rank,
+            direct: domains.direct,
+            ring_id: ring.id(),
+            tail: None,
+            bases,
+        });
+        Ok(Some(InForce { strategy, direct: Some(domains.direct), timed: Timed::Step }))
+    }
+
+    /// The aggregators, the rank whose part comes first, and how the ranks are linked. Collective where they are.
+    fn group(
+        &mut self,
+        layout: Layout,
+        pattern: &Pattern,
+        ring: &Ring,
+        files: &FdPair,
+    ) -> Result<(Vec<u64>, u64, Linked)> {
+        let Some(comm) = &self.comm else { return Ok((vec![0], 0, Linked::Alone)) };
+        if layout == Layout::Segmented {
+            return Ok((vec![comm.rank()], comm.rank(), Linked::Alone));
+        }
+        // A ring is replaced on all ranks or on none.
+        if self.peers.as_ref().is_none_or(|p| p.ring_id != ring.id()) {
+            self.peers = None;
+            let linked = Peers::connect(comm, ring, self.exchange, self.aggregators).map_err(|e| match e {
+                peers::LinkError::Mpi(e) => mpi_failure(&files.path, &e),
+                peers::LinkError::Refused(text) => {
+                    let text = format!("no shared memory for the exchange: {text}; use --exchange messages");
+                    failure("prepare", &files.path, Cause::Unsupported, text)
+                }
+            })?;
+            self.peers = Some(linked);
+            self.point = 0;
+        }
+        let hosts = self.peers.as_ref().map_or(&[][..], |p| &p.hosts);
+        let owners = peers::aggregators(hosts, self.aggregators);
+        let linked = match self.peers.as_ref().map(|p| &p.link) {
+            Some(Link::Messages { .. }) => Linked::Messages,
+            _ => Linked::Shared,
+        };
+        Ok((owners, (comm.rank() + comm.size() - pattern.rank) % comm.size(), linked))
+    }
+
+    /// What the ranks reach of each other's rings, by part.
+    fn bases(&self, layout: Layout, pattern: &Pattern, first_rank: u64) -> Vec<*mut u8> {
+        let null = std::ptr::null_mut();
+        if layout == Layout::Segmented {
+            return vec![null];
+        }
+        let of = |rank: u64| match self.peers.as_ref().map(|p| &p.link) {
+            Some(Link::Shared { rings, .. }) => rings[rank as usize].as_ref().map_or(null, |ring| ring.as_mut_ptr()),
+            _ => null,
+        };
+        (0..pattern.ranks).map(|part| of((first_rank + part) % pattern.ranks)).collect()
+    }
+
+    /// Why the exchange is by messages though memory would have been preferred.
+    fn reason(&self) -> Option<&str> {
+        match self.peers.as_ref().map(|p| &p.link) {
+            Some(Link::Messages { reason }) => reason.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Writes what was kept of the last sector. Collective, though ranks wait for nobody: the sector is nobody else's.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) fn flush(&mut self, files: &FdPair) -> Result<()> {
+        let (Some(active), Some(memory)) = (&mut self.active, &mut self.memory) else { return Ok(()) };
+        let Some(tail) = active.tail.as_mut().filter(|t| t.dirty) else { return Ok(()) };
+        tail.dirty = false;
+        let (mine, last) = match active.layout {
+            Layout::Segmented => (true, active.pattern.rank + 1 == active.pattern.ranks),
+            Layout::Interleaved => (active.me == Some(tail.holder), true),
+        };
+        if !mine {
+            return Ok(());
+        }
+        let offset = active.grid.down(tail.end);
+        let written = memory.edge.flush(files.of_domains(active.direct), tail.end, last);
+        written.map_err(|e| BackendError::from_io("two-phase pwrite of the last sector", &files.path, Some(offset), &e))
+    }
+
+    /// As [`TwoPhase::flush`], and lets go of memory, queue and communicator. Collective.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) fn close(mut self, files: &FdPair) -> Result<()> {
+        self.flush(files)
+    }
+}
+
+/// How the ranks of a pattern work together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Linked {
+    Alone,
+    Shared,
+    Messages,
+}
+
+fn mpi_failure(path: &std::path::Path, error: &MpiError) -> BackendError {
+    failure("two-phase setup", path, Cause::Io, format!("MPI between the ranks failed: {error}"))
+}

@@ -1,0 +1,48 @@
+//! What becomes of a batch: the same kind of answer on all ranks.
+
+use std::path::Path;
+
+use beff_ffi::{Comm, MpiError};
+
+use crate::error::Cause;
+use crate::{direct, BackendError, Result};
+
+/// Causes as they travel.
+const CAUSES: [Cause; 5] = [Cause::NoSpace, Cause::Short, Cause::Path, Cause::Io, Cause::Unsupported];
+
+/// This rank's error; without one, that of the lowest rank that has one. Collective.
+///
+/// # Errors
+/// As said.
+pub(super) fn agree(comm: &Comm, operation: &'static str, path: &Path, mine: Option<BackendError>) -> Result<()> {
+    let theirs = first_of_all(comm, mine.as_ref());
+    match (mine, theirs) {
+        (Some(error), _) => Err(error),
+        (None, Ok(None)) => Ok(()),
+        (None, Ok(Some((rank, cause, text)))) => {
+            Err(direct::failure(operation, path, cause, format!("aggregator on rank {rank}: {text}")))
+        }
+        (None, Err(error)) => {
+            Err(direct::failure(operation, path, Cause::Io, format!("agreement on the outcome failed: {error}")))
+        }
+    }
+}
+
+fn first_of_all(
+    comm: &Comm,
+    mine: Option<&BackendError>,
+) -> std::result::Result<Option<(u64, Cause, String)>, MpiError> {
+    let mut lowest = [if mine.is_some() { comm.rank() } else { u64::MAX }];
+    comm.min_u64(&mut lowest)?;
+    if lowest[0] == u64::MAX {
+        return Ok(None);
+    }
+    let bytes = mine.filter(|_| comm.rank() == lowest[0]).map_or(Vec::new(), |error| {
+        let cause = CAUSES.iter().position(|c| *c == error.cause).unwrap_or(0) as u8;
+        std::iter::once(cause).chain(error.to_string().into_bytes()).collect()
+    });
+    let bytes = comm.bcast_bytes(bytes, lowest[0])?;
+    let (cause, text) = bytes.split_first().map_or((&3, &[][..]), |parts| parts);
+    let cause = CAUSES.get(usize::from(*cause)).copied().unwrap_or(Cause::Io);
+    Ok(Some((lowest[0], cause, String::from_utf8_lossy(text).into_owned())))
+}

@@ -1,0 +1,228 @@
+use super::*;
+use std::os::unix::fs::FileExt;
+
+use crate::testing::{fill, pattern, stream_byte};
+use crate::two_phase::lane::{Slot, Way};
+use crate::two_phase::rows::Layout;
+use crate::uring::setup::{Queue, MAX_PIECE_SHIFT};
+use crate::{AccessKind, Direction, Latency, Pattern, Ring};
+use proptest::prelude::*;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+const PERIOD: u64 = 3 * 4096;
+
+/// All aggregators of a file in one process, one after the other.
+struct Bench {
+    file: File,
+    pattern: Pattern,
+    rows: Rows,
+    grid: Grid,
+    rings: Vec<Ring>,
+    edges: Vec<Edge>,
+    tail: Option<Tail>,
+    blocks: Ring,
+    queue: Option<Queue>,
+}
+
+impl Bench {
+    fn new(pattern: Pattern, grid: Grid, with_queue: bool) -> Self {
+        let layout = Layout::of(&pattern, grid.align).unwrap();
+        let rows = Rows::new(&pattern, layout, PERIOD);
+        let file = tempfile::tempfile().unwrap();
+        let ring = |seed| {
+            let mut ring = Ring::new(PERIOD, pattern.call_bytes()).unwrap();
+            fill(&mut ring, seed);
+            ring
+        };
+        let block_bytes = grid.most_piece_bytes().next_multiple_of(4096);
+        let mut blocks = Ring::new(2 * block_bytes, 0).unwrap();
+        let queue = with_queue.then(|| {
+            let mut queue = Queue::new(2, false, &[file.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("f")).unwrap();
+            queue.register_memory(&mut blocks, Path::new("f")).unwrap();
+            queue
+        });
+        Self {
+            rings: (0..rows.parts).map(ring).collect(),
+            edges: (0..grid.aggregators).map(|_| Edge::new(grid).unwrap()).collect(),
+            tail: None,
+            file,
+            pattern,
+            rows,
+            grid,
+            blocks,
+            queue,
+        }
+    }
+
+    /// Runs `work` as aggregator `me`.
+    fn with_pass(&mut self, me: u64, direction: Direction, work: impl FnOnce(&mut Pass<'_>)) {
+        let bases: Vec<*mut u8> = self.rings.iter_mut().map(|ring| ring.bytes_mut().as_mut_ptr()).collect();
+        let mut slots = [Slot::default(), Slot::default()];
+        let mut latency = Latency::on();
+        let path = Path::new("f");
+        let way = Way { file: &self.file, registered: 0, path, direction, align: 1, flags: 0 };
+        let count = if self.queue.is_some() { 2 } else { 1 };
+        let registered = self.queue.is_some();
+        let mut pass = Pass {
+            rows: self.rows,
+            grid: self.grid,
+            me: Some(me),
+            lane: Lane::new(way, self.queue.as_mut(), &mut slots[..count], &mut latency),
+            blocks: Blocks {
+                base: self.blocks.bytes_mut().as_mut_ptr(),
+                bytes: self.grid.most_piece_bytes().next_multiple_of(4096) as usize,
+                registered,
+            },
+            edge: &mut self.edges[me as usize],
+            file: &self.file,
+            bases: &bases,
+            tail: self.tail,
+            error: None,
+            path,
+        };
+        work(&mut pass);
+        assert_eq!(pass.error, None);
+    }
+
+    fn write(&mut self, batch: Batch) {
+        let (begin, end) = self.rows.region(batch);
+        self.tail = self.tail.filter(|t| t.end == begin);
+        let cut = Cut::new(self.grid, begin, end, self.tail.map(|t| t.holder));
+        for me in 0..self.grid.aggregators {
+            // SAFETY: the rings are as long as the pattern's windows.
+            self.with_pass(me, Direction::Write, |pass| unsafe { pass.write_pieces(&cut) });
+        }
+        self.tail = cut.last_holder().map(|holder| Tail { end, holder, dirty: true });
+    }
+
+    fn flush(&mut self) {
+        if let Some(tail) = self.tail {
+            self.edges[tail.holder as usize].flush(&self.file, tail.end, true).unwrap();
+        }
+    }
+
+    fn read(&mut self, batch: Batch) {
+        let mut pending = VecDeque::new();
+        for me in 0..self.grid.aggregators {
+            // SAFETY: as in `write`.
+            self.with_pass(me, Direction::Read, |pass| unsafe { pass.read_pieces(batch, &mut pending, None) });
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.file.metadata().unwrap().len() as usize];
+        self.file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
+    /// What the file must hold after `calls` calls, over `before`.
+    fn expected(&self, calls: u64, before: &[u8]) -> Vec<u8> {
+        let (begin, end) = self.rows.region(Batch { first_call: 0, calls });
+        let mut bytes = before.to_vec();
+        bytes.resize(bytes.len().max(end as usize), 0);
+        for offset in begin..end {
+            let chunk = (offset - self.rows.origin) / self.rows.chunk;
+            let (row, part) = (chunk / self.rows.parts, chunk % self.rows.parts);
+            let position =
+                self.pattern.stream_bytes + row * self.rows.chunk + (offset - self.rows.origin) % self.rows.chunk;
+            bytes[offset as usize] = stream_byte(part, position, PERIOD);
+        }
+        bytes
+    }
+}
+
+fn some_pattern(words: u64, per_call: u64, ranks: u64, stream: u64) -> Pattern {
+    let (chunk, stream) = (words * 8, stream * 8);
+    let one = Pattern { kind: AccessKind::Collective, stream_bytes: stream, ..pattern(chunk, per_call, 1000) };
+    if ranks == 1 {
+        // The only rank of a segmented file.
+        return Pattern { base_bytes: stream, rank_distance_bytes: 1 << 30, ..one };
+    }
+    let origin = stream * ranks;
+    let (stride_bytes, rank_distance_bytes) = (ranks * chunk, chunk);
+    Pattern { base_bytes: origin, origin_bytes: origin, stride_bytes, ranks, rank_distance_bytes, ..one }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Batches and syncs in any order leave the bytes of the definition, also between what was there before.
+    #[test]
+    fn files_hold_what_the_patterns_say(
+        words in 1_u64..300, per_call in 1_u64..3, ranks in 1_u64..4, stream in 0_u64..300, domain in 1_u64..20_000,
+        aggregators in 1_u64..4, batches in proptest::collection::vec((1_u64..9, any::<bool>()), 1..6),
+        old in 0_usize..60_000, with_queue in any::<bool>(),
+    ) {
+        let pattern = some_pattern(words, per_call, ranks, stream);
+        let grid = Grid::new(512, domain, if ranks == 1 { 1 } else { aggregators });
+        let mut bench = Bench::new(pattern, grid, with_queue);
+        bench.file.write_all_at(&vec![0xEE; old], 0).unwrap();
+        let mut calls = 0;
+        for &(more, sync) in &batches {
+            bench.write(Batch { first_call: calls, calls: more });
+            calls += more;
+            if sync {
+                bench.flush();
+                prop_assert_eq!(bench.bytes(), bench.expected(calls, &vec![0xEE; old]));
+            }
+        }
+        bench.flush();
+        let expected = bench.expected(calls, &vec![0xEE; old]);
+        prop_assert_eq!(bench.bytes(), expected);
+    }
+
+    /// After a read the windows hold what calls in their order would have left, and nothing else is touched.
+    #[test]
+    fn rings_hold_what_reads_in_order_leave(
+        words in 1_u64..300, per_call in 1_u64..3, ranks in 1_u64..4, stream in 0_u64..300, domain in 1_u64..20_000,
+        calls in 1_u64..30, first in 0_u64..5, with_queue in any::<bool>(),
+    ) {
+        let pattern = some_pattern(words, per_call, ranks, stream);
+        // Several aggregators are kept in order by the points they reach together, which one process alone cannot do.
+        let mut bench = Bench::new(pattern, Grid::new(512, domain, 1), with_queue);
+        bench.write(Batch { first_call: 0, calls: first + calls });
+        bench.flush();
+        // Other bytes in every period, so that the order of calls can be seen.
+        let mut file = bench.bytes();
+        file.iter_mut().enumerate().for_each(|(i, byte)| *byte = ((i as u64 * 0x9e37_79b9) >> 13) as u8 | 1);
+        bench.file.write_all_at(&file, 0).unwrap();
+        bench.rings.iter_mut().for_each(|ring| ring.bytes_mut().fill(0));
+        bench.read(Batch { first_call: first, calls });
+        for part in 0..bench.rows.parts {
+            let mut expected = vec![0; bench.rings[part as usize].bytes().len()];
+            for call in first..first + calls {
+                for chunk in call * pattern.chunks_per_call..(call + 1) * pattern.chunks_per_call {
+                    let at = (pattern.of_rank(part).chunk_offset(chunk)) as usize;
+                    let index = bench.rings[0].index(pattern.stream_position(call))
+                        + (chunk % pattern.chunks_per_call * pattern.chunk_bytes) as usize;
+                    let len = pattern.chunk_bytes as usize;
+                    expected[index..index + len].copy_from_slice(&file[at..at + len]);
+                }
+            }
+            let differ = bench.rings[part as usize].bytes().iter().zip(&expected).position(|(a, b)| a != b);
+            prop_assert_eq!(differ, None, "part {}", part);
+        }
+    }
+}
+
+#[test]
+fn the_end_of_the_file_inside_a_batch_is_a_short_transfer() {
+    for with_queue in [false, true] {
+        let mut bench = Bench::new(some_pattern(128, 1, 2, 0), Grid::new(512, 4096, 2), with_queue);
+        bench.write(Batch { first_call: 0, calls: 3 });
+        bench.flush();
+        let batch = Batch { first_call: 0, calls: 9 };
+        let mut found = None;
+        let mut pending = VecDeque::new();
+        bench.with_pass(0, Direction::Read, |pass| {
+            // SAFETY: as in `write`.
+            unsafe { pass.read_pieces(batch, &mut pending, None) };
+            found = pass.error.take();
+        });
+        assert!(pending.is_empty());
+        let error = found.unwrap();
+        assert_eq!(error.cause, crate::error::Cause::Short, "{error}");
+        assert_eq!(error.offset_bytes.map(|o| o % 512), Some(0));
+    }
+}

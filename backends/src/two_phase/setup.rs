@@ -1,0 +1,131 @@
+//! Memory, queue and requests of two-phase transfers, made in prepare and kept for the file.
+
+use std::collections::VecDeque;
+use std::os::fd::AsRawFd;
+
+use super::domain::Grid;
+use super::edge::Edge;
+use super::lane::Slot;
+use super::messages::Mail;
+use super::pass::{Blocks, Pending};
+use super::rows::{Layout, Rows};
+use crate::direct::{Domains, FdPair};
+use crate::uring::setup::{Memory as Registration, Queue, MAX_PIECE_SHIFT};
+use crate::{BackendError, Direction, Result, Ring};
+
+/// What a file needs to move domains.
+pub(super) struct Memory {
+    grid: Grid,
+    /// Before the memory it may have registered.
+    pub(super) queue: Option<Queue>,
+    /// Blocks of the domains, one after the other.
+    pub(super) blocks: Ring,
+    pub(super) block_bytes: u64,
+    pub(super) slots: Vec<Slot>,
+    pub(super) edge: Edge,
+    pub(super) pending: VecDeque<Pending>,
+    pub(super) mail: Option<Mail>,
+    messages_for: Option<(u64, Rows)>,
+}
+
+impl Memory {
+    /// What is there already, if it fits this grid.
+    pub(super) fn take(known: &mut Option<Self>, grid: Grid) -> Option<Self> {
+        known.take().filter(|m| (m.grid.align, m.grid.domain) == (grid.align, grid.domain))
+    }
+
+    /// Memory for `depth` domains under way through a queue of its own; without a depth, for one.
+    pub(super) fn new(grid: Grid, depth: Option<u32>, files: &FdPair) -> Result<Self> {
+        let no_memory = |e: std::io::Error| BackendError::from_io("memory for domains", &files.path, None, &e);
+        let slots = depth.unwrap_or(1).max(1);
+        let block_bytes = grid.most_piece_bytes().next_multiple_of(4096);
+        let mut blocks = Ring::new(block_bytes * u64::from(slots), 0).map_err(no_memory)?;
+        // Pages appear here, not in the first batch.
+        blocks.bytes_mut().iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        let queue = match depth {
+            None => None,
+            Some(_) => {
+                let buffered = files.buffered.as_raw_fd();
+                let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
+                let mut queue = Queue::new(slots, false, &fds, MAX_PIECE_SHIFT, &files.path)?;
+                queue.register_memory(&mut blocks, &files.path)?;
+                Some(queue)
+            }
+        };
+        Ok(Self {
+            grid,
+            queue,
+            blocks,
+            block_bytes,
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            edge: Edge::new(grid).map_err(no_memory)?,
+            pending: VecDeque::with_capacity(slots as usize),
+            mail: None,
+            messages_for: None,
+        })
+    }
+
+    /// With room for the messages of `ranks` ranks, or without any.
+    pub(super) fn with_mail(mut self, grid: Grid, rows: &Rows, ranks: Option<u64>, files: &FdPair) -> Result<Self> {
+        let wanted = ranks.map(|ranks| (ranks, *rows));
+        if self.messages_for != wanted {
+            let mail = ranks.map(|ranks| Mail::new(grid, rows, ranks)).transpose();
+            self.mail = mail.map_err(|e| BackendError::from_io("memory for messages", &files.path, None, &e))?;
+            self.messages_for = wanted;
+        }
+        Ok(self)
+    }
+
+    /// The strategy as it is reported. `reason`: why messages, where memory would have been preferred.
+    pub(super) fn describe(
+        &self,
+        direction: Direction,
+        layout: Layout,
+        grid: Grid,
+        domains: &Domains,
+        reason: Option<&str>,
+    ) -> String {
+        let file = match (domains.direct, &domains.reason) {
+            (true, _) => format!("O_DIRECT, aligned to {}", grid.align),
+            (false, None) => "buffered".to_owned(),
+            (false, Some(reason)) => format!("buffered, not direct: {reason}"),
+        };
+        let (verb, way) = match direction {
+            Direction::Write => ("gathered from", "write"),
+            Direction::Read => ("delivered to", "read"),
+        };
+        let exchange = match (layout, &self.mail, reason) {
+            (Layout::Segmented, _, _) => "each rank its own segment, no exchange".to_owned(),
+            (_, None, _) => format!("{verb} shared memory"),
+            (_, Some(_), None) => "exchanged by messages".to_owned(),
+            (_, Some(_), Some(reason)) => format!("exchanged by messages, no shared memory: {reason}"),
+        };
+        let who = match (layout, grid.aggregators) {
+            (Layout::Segmented, _) => String::new(),
+            (_, 1) => "1 aggregator, ".to_owned(),
+            (_, n) => format!("{n} aggregators, "),
+        };
+        let overlap = match &self.queue {
+            Some(queue) => format!("overlapped with io_uring depth {}, {}", self.slots.len(), queue.describe()),
+            None => "one domain at a time".to_owned(),
+        };
+        format!("two-phase {way}, {file}, {who}domains of {}, {exchange}, {overlap}", size(grid.domain))
+    }
+}
+
+/// The blocks as a lane uses them.
+pub(super) fn blocks(memory: &mut Ring, block_bytes: u64, queue: Option<&Queue>) -> Blocks {
+    // Longer memory is registered in several pieces, and a block may lie in two of them.
+    let fits = memory.bytes().len() <= 1 << MAX_PIECE_SHIFT;
+    let registered = fits && queue.is_some_and(|q| matches!(q.memory, Registration::Registered { .. }));
+    Blocks { base: memory.bytes_mut().as_mut_ptr(), bytes: block_bytes as usize, registered }
+}
+
+/// Bytes in the largest binary unit that divides them.
+fn size(bytes: u64) -> String {
+    match bytes {
+        b if b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
+        b if b % 1024 == 0 => format!("{} KiB", b >> 10),
+        b => format!("{b} bytes"),
+    }
+}

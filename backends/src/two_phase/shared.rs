@@ -1,0 +1,243 @@
+//! Memory of other processes of this host, and waiting for them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::memory::memory_file;
+
+/// Looks at a counter before the processor is given away.
+const SPINS: u32 = 300;
+/// Times it is given away before the kernel is asked to wake us.
+const YIELDS: u32 = 30;
+
+/// How another process finds a memory file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) pid: u64,
+    pub(crate) fd: u64,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) len: u64,
+}
+
+impl Address {
+    /// Words of an address in a message.
+    pub(crate) const WORDS: usize = 5;
+    /// Stands for no memory.
+    pub(crate) const NONE: Self = Self { pid: 0, fd: 0, device: 0, inode: 0, len: 0 };
+
+    /// The address of a file of this process.
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        let data = file.metadata()?;
+        Ok(Self {
+            pid: u64::from(std::process::id()),
+            fd: file.as_raw_fd() as u64,
+            device: data.dev(),
+            inode: data.ino(),
+            len: data.len(),
+        })
+    }
+
+    pub(crate) fn to_words(self) -> [u64; Self::WORDS] {
+        [self.pid, self.fd, self.device, self.inode, self.len]
+    }
+
+    pub(crate) fn from_words(words: &[u64]) -> Self {
+        Self { pid: words[0], fd: words[1], device: words[2], inode: words[3], len: words[4] }
+    }
+
+    /// Opens the file through /proc and makes sure that it is the one that was meant.
+    fn open(&self) -> io::Result<File> {
+        let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{}", self.pid, self.fd))?;
+        let data = file.metadata()?;
+        if (data.dev(), data.ino(), data.len()) == (self.device, self.inode, self.len) {
+            return Ok(file);
+        }
+        Err(io::Error::other(format!("/proc/{}/fd/{} is another file than was meant", self.pid, self.fd)))
+    }
+}
+
+/// A memory file of any process, mapped here.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    map: MmapRaw,
+    address: Address,
+}
+
+impl Mapping {
+    fn new(file: &File, address: Address, at_once: bool) -> io::Result<Self> {
+        let mut options = MmapOptions::new();
+        // Every page is there already: what is mapped at once does not fault inside the transfers.
+        let map = if at_once { options.populate() } else { &mut options }.map_raw(file)?;
+        Ok(Self { map, address })
+    }
+
+    /// The memory at an address, all pages mapped `at_once` or each when it is needed. What was mapped before is mapped
+    /// once, also for other files.
+    pub(crate) fn at(address: &Address, at_once: bool) -> io::Result<Arc<Self>> {
+        static KNOWN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = known.iter().find(|m| m.address == *address) {
+            return Ok(Arc::clone(same));
+        }
+        let mapping = Arc::new(Self::new(&address.open()?, *address, at_once)?);
+        // A process has one ring at a time: an older one that nobody uses is gone.
+        known.retain(|m| m.address.pid != address.pid || Arc::strong_count(m) > 1);
+        known.push(Arc::clone(&mapping));
+        Ok(mapping)
+    }
+
+    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
+        self.map.as_mut_ptr()
+    }
+}
+
+/// One rank's counters, on cache lines of their own.
+#[repr(C, align(128))]
+struct Counters {
+    /// Number of the last point the rank has reached.
+    reached: AtomicU32,
+    /// Number of the last point at which it had an error.
+    failed: AtomicU32,
+}
+
+/// Counters of all ranks of a file.
+#[derive(Debug)]
+pub(crate) struct Control {
+    map: Mapping,
+    me: usize,
+    ranks: usize,
+}
+
+impl Control {
+    /// Memory for the counters of `ranks` ranks.
+    pub(crate) fn create(ranks: usize) -> io::Result<File> {
+        memory_file(c"beff-control", (ranks * size_of::<Counters>()) as u64)
+    }
+
+    /// The counters at `address`, seen by rank `me`.
+    pub(crate) fn join(address: &Address, me: usize, ranks: usize) -> io::Result<Self> {
+        let map = Mapping::new(&address.open()?, *address, true)?;
+        if map.map.len() < ranks * size_of::<Counters>() {
+            return Err(io::Error::other("the memory of the counters is too small"));
+        }
+        Ok(Self { map, me, ranks })
+    }
+
+    fn of(&self, rank: usize) -> &Counters {
+        assert!(rank < self.ranks);
+        // SAFETY: the mapping holds one aligned `Counters` per rank (pages are aligned to more than 128 bytes), zeroed
+        // at first, and all processes use it through atomic operations alone.
+        unsafe { &*self.map.as_mut_ptr().cast::<Counters>().add(rank) }
+    }
+
+    /// This rank has reached point `number`; everything it has written before is seen by who waits for it.
+    pub(crate) fn reach(&self, number: u32, failed: bool) {
+        let mine = self.of(self.me);
+        if failed {
+            mine.failed.store(number, Ordering::Relaxed);
+        }
+        mine.reached.store(number, Ordering::Release);
+        // SAFETY: the address of an atomic that is mapped; waking needs nothing else.
+        unsafe { libc::syscall(libc::SYS_futex, mine.reached.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    }
+
+    /// Waits until all ranks have reached point `number`. Numbers grow, and may wrap.
+    pub(crate) fn wait(&self, number: u32) {
+        for rank in (0..self.ranks).filter(|&r| r != self.me) {
+            let counter = &self.of(rank).reached;
+            let mut looks = 0;
+            loop {
+                let seen = counter.load(Ordering::Acquire);
+                if !is_before(seen, number) {
+                    break;
+                }
+                looks += 1;
+                if looks < SPINS {
+                    std::hint::spin_loop();
+                } else if looks < SPINS + YIELDS {
+                    std::thread::yield_now();
+                } else {
+                    // SAFETY: the address of an atomic that is mapped; returns at once if its value is no longer
+                    // `seen`; a null timeout is none.
+                    unsafe {
+                        libc::syscall(
+                            libc::SYS_futex,
+                            counter.as_ptr(),
+                            libc::FUTEX_WAIT,
+                            seen,
+                            std::ptr::null::<libc::timespec>(),
+                        )
+                    };
+                }
+            }
+        }
+    }
+
+    /// True if a rank had an error at a point from `first` on.
+    pub(crate) fn any_failed_since(&self, first: u32) -> bool {
+        (0..self.ranks).any(|r| !is_before(self.of(r).failed.load(Ordering::Relaxed), first))
+    }
+}
+
+/// True if `number` comes before `other`.
+fn is_before(number: u32, other: u32) -> bool {
+    // The difference of two numbers in use is far below 2^31.
+    (number.wrapping_sub(other) as i32) < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ring;
+
+    #[test]
+    fn a_ring_is_found_by_its_address_and_a_wrong_address_is_refused() {
+        let mut ring = Ring::new_shareable(4096, 4096).unwrap();
+        let address = Address::of(ring.shared_file().unwrap()).unwrap();
+        assert_eq!(Address::from_words(&address.to_words()), address);
+        let seen = Mapping::at(&address, true).unwrap();
+        ring.bytes_mut()[100] = 42;
+        // SAFETY: inside of the mapping, and nobody else writes.
+        assert_eq!(unsafe { seen.as_mut_ptr().add(100).read_volatile() }, 42);
+        assert!(Arc::ptr_eq(&seen, &Mapping::at(&address, true).unwrap()));
+        assert!(Mapping::at(&Address { inode: address.inode + 1, ..address }, false).is_err());
+    }
+
+    #[test]
+    fn ranks_wait_for_each_other() {
+        const RANKS: usize = 3;
+        let file = Control::create(RANKS).unwrap();
+        let address = Address::of(&file).unwrap();
+        let sum = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for me in 0..RANKS {
+                let sum = &sum;
+                scope.spawn(move || {
+                    let control = Control::join(&address, me, RANKS).unwrap();
+                    for round in 1..200_u32 {
+                        sum.fetch_add(1, Ordering::Relaxed);
+                        control.reach(2 * round, me == 1 && round == 100);
+                        control.wait(2 * round);
+                        assert_eq!(sum.load(Ordering::Relaxed), round * RANKS as u32);
+                        assert_eq!(control.any_failed_since(2 * round), round == 100);
+                        control.reach(2 * round + 1, false);
+                        control.wait(2 * round + 1);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn numbers_wrap() {
+        assert!(is_before(u32::MAX, 0) && is_before(3, 4));
+        assert!(!is_before(4, 4) && !is_before(1, u32::MAX));
+    }
+}

@@ -1,0 +1,121 @@
+//! Depths by chunk size, the polling thread, and transfers that drop their pages.
+
+use std::path::Path;
+
+use super::*;
+use crate::testing::{fill, pattern, scratch};
+use crate::{Direct, OpenMode};
+
+fn row(direction: Direction, chunk_bytes: u64, depth: u32, wait_for: u32) -> Tuned {
+    Tuned { direction, chunk_bytes, depth, wait_for }
+}
+
+fn tuned() -> DriverOptions {
+    let rows = [(1024, 64, 16), (32768, 8, 2), (1 << 20, 2, 1)];
+    let tuned = rows.map(|(chunk, depth, wait)| row(Direction::Write, chunk, depth, wait)).to_vec();
+    DriverOptions { queue_depth: 32, tuned, ..DriverOptions::default() }
+}
+
+fn write_and_read(file: &mut UringFile, path: &Path, p: &Pattern) {
+    let mut ring = Ring::new(1 << 18, p.call_bytes()).unwrap();
+    fill(&mut ring, 4);
+    let all = Batch { first_call: 0, calls: p.max_calls };
+    file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
+    file.write(all, &ring, &mut Latency::off()).unwrap();
+    let bytes = (p.max_calls * p.call_bytes()) as usize;
+    assert!(std::fs::read(path).unwrap() == ring.bytes()[..bytes]);
+    let written = ring.bytes().to_vec();
+    ring.bytes_mut().fill(0);
+    file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
+    file.read(all, &mut ring, &mut Latency::off()).unwrap();
+    assert!(ring.bytes()[..bytes] == written[..bytes]);
+}
+
+#[test]
+fn rows_are_chosen_by_direction_and_chunk() {
+    let settings = Settings::from(&tuned());
+    let depth = |direction, chunk| settings.row(direction, chunk).map(|row| row.depth);
+    for (chunk, expected) in [(8, 64), (1024, 64), (1032, 64), (32768, 8), (32776, 8), (8 << 20, 2)] {
+        assert_eq!(depth(Direction::Write, chunk), Some(expected), "{chunk}");
+        assert_eq!(depth(Direction::Read, chunk), None);
+    }
+    assert_eq!(settings.largest_depth(), 64);
+    let only_small = DriverOptions {
+        queue_depth: 128,
+        tuned: vec![row(Direction::Write, 0, 4, 1), row(Direction::Read, 0, 8, 1)],
+        ..DriverOptions::default()
+    };
+    assert_eq!(Settings::from(&only_small).largest_depth(), 8, "queue_depth is not in force");
+}
+
+#[test]
+fn tuned_depths_are_in_force_and_told() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let files = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Off).unwrap();
+    let mut file = UringFile::new(files, (&tuned()).into()).unwrap();
+    let mut ring = Ring::new(1 << 22, 1 << 20).unwrap();
+    for (chunk, direction, expected) in [
+        (1024, Direction::Write, "depth 64, waits for 16 at once"),
+        (40_000, Direction::Write, "depth 8, waits for 2 at once"),
+        (1024, Direction::Read, "depth 32, waits for 8 at once"),
+    ] {
+        let told = file.prepare(&pattern(chunk, 1, 1), direction, &mut ring, &[]).unwrap();
+        assert!(told.strategy.contains(expected), "{}", told.strategy);
+    }
+    write_and_read(&mut file, &path, &pattern(1024, 4, 60));
+}
+
+#[test]
+fn a_polling_thread_takes_the_submissions_or_the_refusal_is_told() {
+    let dir = scratch();
+    for (n, direct) in [Direct::Off, Direct::Auto].into_iter().enumerate() {
+        let path = dir.path().join(n.to_string());
+        let files = FdPair::open_alone(&path, OpenMode::CreateNew, direct).unwrap();
+        let options = DriverOptions { sqpoll: true, queue_depth: 8, ..DriverOptions::default() };
+        let mut file = match UringFile::new(files, (&options).into()) {
+            Ok(file) => file,
+            Err(error) => {
+                assert!(error.text.contains("without --sqpoll"), "{error}");
+                return;
+            }
+        };
+        assert!(file.queue.describe().contains("SQPOLL"));
+        write_and_read(&mut file, &path, &pattern(1024, 3, 80));
+        // Long enough for the thread to fall asleep.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        let mut ring = Ring::new(1 << 16, 4096).unwrap();
+        file.prepare(&pattern(4096, 1, 100), Direction::Write, &mut ring, &[]).unwrap();
+        for first_call in 0..100 {
+            file.write(Batch { first_call, calls: 1 }, &ring, &mut Latency::off()).unwrap();
+        }
+        Box::new(file).close().unwrap();
+    }
+}
+
+#[test]
+fn a_polling_thread_leaves_nothing_in_flight_after_an_error() {
+    let files = FdPair::open_alone(Path::new("/dev/full"), OpenMode::Update, Direct::Off).unwrap();
+    let options = DriverOptions { sqpoll: true, queue_depth: 8, ..DriverOptions::default() };
+    let Ok(mut file) = UringFile::new(files, (&options).into()) else {
+        return;
+    };
+    let mut ring = Ring::new(1 << 18, 4096).unwrap();
+    file.prepare(&pattern(4096, 1, 100), Direction::Write, &mut ring, &[]).unwrap();
+    for _ in 0..3 {
+        let all = Batch { first_call: 0, calls: 100 };
+        assert_eq!(file.write(all, &ring, &mut Latency::off()).unwrap_err().cause, Cause::NoSpace);
+        assert!(file.pump.is_idle() && !file.queue.abandoned);
+    }
+}
+
+#[test]
+fn the_other_direction_is_refused() {
+    let dir = scratch();
+    let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
+    let mut file = UringFile::new(files, (&DriverOptions::default()).into()).unwrap();
+    let mut ring = Ring::new(1 << 16, 4096).unwrap();
+    file.prepare(&pattern(4096, 1, 1), Direction::Write, &mut ring, &[]).unwrap();
+    let error = file.read(Batch { first_call: 0, calls: 1 }, &mut ring, &mut Latency::off()).unwrap_err();
+    assert!(error.text.contains("other direction"), "{error}");
+}

@@ -1,0 +1,278 @@
+//! The posix and uring drivers beside fio doing the same work in the same run: `cargo bench --bench fio -- --path DIR`.
+//! No timed test: it decides nothing, it shows where a driver is behind. `benches/README.md` says what is equal on both
+//! sides and how to read the table.
+
+// A command: it prints its result.
+#![allow(clippy::print_stdout)]
+
+#[path = "fio/device.rs"]
+mod device;
+#[path = "fio/machine.rs"]
+mod machine;
+#[path = "fio/scratch.rs"]
+mod scratch;
+#[path = "fio/sides.rs"]
+mod sides;
+#[path = "fio/statistics.rs"]
+mod statistics;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use beff_raw::engine::interrupt::Interrupt;
+use beff_raw::units::{format_size, parse_size, MIB};
+use clap::Parser;
+
+use device::{Device, Traffic};
+use machine::Ticks;
+use scratch::Scratch;
+use sides::{Access, Method, Sample, Side, Work};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Smallest and largest file of a row.
+const FILE_BYTES: std::ops::RangeInclusive<u64> = 16 * MIB..=1024 * MIB;
+/// Bytes in flight at most, on both sides.
+const IN_FLIGHT_BYTES: u64 = 64 * MIB;
+/// Processors that others may keep busy where quiet is waited for.
+const QUIET_PROCESSORS: f64 = 0.25;
+
+/// Compares the posix and uring drivers with fio, row by row, in alternating pairs.
+#[derive(Debug, Parser)]
+#[command(name = "cargo bench --bench fio --")]
+struct Args {
+    /// Directory on the storage to measure; all files are made in a new directory below it and removed
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+    /// Three pairs of short runs: to see that it works
+    #[arg(long)]
+    quick: bool,
+    /// Pairs per row [default: 9, with --quick 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pairs: Option<u32>,
+    /// Time of one run, about; fio tells times in ms [default: 0.5, with --quick 0.1]
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Operations in flight at most (uring)
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    depth: u32,
+    /// Operations submitted and waited for together (uring) [default: a quarter of the depth]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    batch: Option<u32>,
+    /// Largest chunk, M_PART of a run
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = parse_size)]
+    m_part: u64,
+    /// Memory our side goes through, as in a run (32 MiB or more) instead of what fio uses
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    ring: Option<u64>,
+    /// Only rows whose name contains all of these, e.g. `uring,rewrite`
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Wait up to this long before each pair until others leave the processors alone
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    patience: f64,
+    /// The program
+    #[arg(long, value_name = "PROGRAM", default_value = "fio")]
+    fio: PathBuf,
+    /// Given by `cargo bench`
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// One row of the table.
+struct Row {
+    method: Method,
+    chunk_bytes: u64,
+    access: Access,
+}
+
+impl Row {
+    fn all(m_part_bytes: u64) -> Vec<Self> {
+        let mut chunks = vec![1 << 10, 32 << 10, MIB, m_part_bytes];
+        chunks.dedup();
+        let mut rows = Vec::new();
+        for method in [Method::UringDirect, Method::PosixDirect, Method::PosixBuffered] {
+            for chunk_bytes in &chunks {
+                for access in [Access::Write, Access::Rewrite, Access::Read] {
+                    rows.push(Self { method, chunk_bytes: *chunk_bytes, access });
+                }
+            }
+        }
+        rows
+    }
+
+    fn name(&self) -> String {
+        let size = format_size(self.chunk_bytes).replace(' ', "");
+        format!("{:<15} {size:<7} {:<8}", self.method.name(), self.access.name())
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let Some(path) = args.path.clone() else {
+        eprintln!("nothing was measured: name a directory on the storage, `cargo bench --bench fio -- --path DIR`");
+        return ExitCode::SUCCESS;
+    };
+    let version = match sides::fio_version(&args.fio) {
+        Ok(version) => version,
+        Err(e) => {
+            eprintln!(
+                "{}: {e}. Install fio 3.30 or newer (Debian, Ubuntu: `apt install fio`) or name it with --fio",
+                args.fio.display()
+            );
+            return ExitCode::from(2);
+        }
+    };
+    match compare(&args, &path, &version) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare(args: &Args, path: &std::path::Path, version: &str) -> Result<(), Failure> {
+    // A signal ends this between two runs, so that the files are removed.
+    let interrupt = Interrupt::watch()?;
+    let scratch = Scratch::new(path)?;
+    let device = Device::of(scratch.path());
+    let pairs = args.pairs.unwrap_or(if args.quick { 3 } else { 9 });
+    println!(
+        "{version}, depth {}, batches of {}, {pairs} pairs per row, order A B B A",
+        args.depth,
+        batch(args, args.depth)
+    );
+    match &device {
+        Some(device) => println!("device {} below {}", device.name, path.display()),
+        None => println!("no block device of its own below {}: requests are not known", path.display()),
+    }
+    println!(
+        "{:<32} {:>8} {:>9} {:>9}  {:<22} {:<8} {:>17} {:>13} {:>15} {:>9}",
+        "row",
+        "file",
+        "ours",
+        "fio",
+        "ours/fio [95 %]",
+        "verdict",
+        "request KiB o/f",
+        "device/file",
+        "sync ms o/f",
+        "others o/f"
+    );
+    let base = scratch.make_base(if args.quick { 256 * MIB } else { *FILE_BYTES.end() })?;
+    for row in Row::all(args.m_part) {
+        let name = row.name();
+        if !args.only.is_empty() && !args.only.iter().all(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        let work = work(args, &scratch, &base, &row)?;
+        let mut samples = Vec::new();
+        for pair in 0..pairs {
+            if interrupt.raised() {
+                return Err("ended by a signal; the rows above are whole".into());
+            }
+            let order = if pair % 2 == 0 { [Side::Ours, Side::Fio] } else { [Side::Fio, Side::Ours] };
+            if args.patience > 0.0 {
+                machine::wait_for_quiet(QUIET_PROCESSORS, Duration::from_secs_f64(args.patience));
+            }
+            let mut both = [Sample::default(); 2];
+            for side in order {
+                both[side as usize] = measure(side, &work, device.as_ref())?;
+            }
+            samples.push(both);
+        }
+        println!("{name} {}", line(&work, &samples));
+    }
+    Ok(())
+}
+
+fn batch(args: &Args, depth: u32) -> u32 {
+    args.batch.unwrap_or(depth / 4).clamp(1, depth)
+}
+
+/// What both sides do in a row: as many bytes as take about the time of one run.
+fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Result<Work, Failure> {
+    let by_bytes = (IN_FLIGHT_BYTES / row.chunk_bytes).clamp(1, u64::from(u32::MAX)) as u32;
+    let depth = if row.method == Method::UringDirect { args.depth.min(by_bytes) } else { 1 };
+    let mut work = Work {
+        fio: args.fio.clone(),
+        path: if row.access == Access::Write { scratch.path().join("fresh") } else { base.to_owned() },
+        method: row.method,
+        access: row.access,
+        chunk_bytes: row.chunk_bytes,
+        chunks: (4 * MIB / row.chunk_bytes).max(2),
+        depth,
+        batch: batch(args, depth),
+        // The memory fio takes: one buffer for each operation in flight. Twice that, because our windows are in order.
+        ring_bytes: args.ring.unwrap_or(2 * u64::from(depth) * row.chunk_bytes).next_multiple_of(4096),
+    };
+    let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
+    let most = if args.quick { 256 * MIB } else { *FILE_BYTES.end() };
+    // The pilot grows, because the first chunks tell little about the rate.
+    for _ in 0..2 {
+        let pilot = measure(Side::Ours, &work, None)?;
+        let bytes = work.bytes() as f64 / (pilot.transfer_seconds + pilot.sync_seconds) * seconds;
+        let bytes = (bytes as u64).clamp((*FILE_BYTES.start()).min(most), most);
+        work.chunks = (bytes / row.chunk_bytes).max(2);
+    }
+    Ok(work)
+}
+
+/// One run of one side, from the same state: no file, or a file without a page in the cache.
+fn measure(side: Side, work: &Work, device: Option<&Device>) -> Result<Sample, Failure> {
+    match work.access {
+        Access::Write => scratch::remove(&work.path)?,
+        Access::Rewrite | Access::Read => scratch::drop_pages(&work.path)?,
+    }
+    let before = device.and_then(Device::traffic);
+    let ticks = Ticks::now();
+    let mut sample = match side {
+        Side::Ours => sides::ours(work)?,
+        Side::Fio => sides::fio(work)?,
+    };
+    let after = device.and_then(Device::traffic);
+    sample.others = ticks.zip(Ticks::now()).map(|(before, after)| after.others_since(&before));
+    sample.traffic = before.zip(after).map(|(b, a)| a.since(&b, work.access == Access::Read));
+    if work.access == Access::Write {
+        scratch::remove(&work.path)?;
+    }
+    Ok(sample)
+}
+
+/// The figures of a row.
+fn line(work: &Work, samples: &[[Sample; 2]]) -> String {
+    let bytes = work.bytes();
+    let rate = |s: &Sample| bytes as f64 / 1e6 / (s.transfer_seconds + s.sync_seconds);
+    let median_of = |side: Side, value: &dyn Fn(&Sample) -> f64| {
+        statistics::median(&samples.iter().map(|pair| value(&pair[side as usize])).collect::<Vec<_>>())
+    };
+    let ratios: Vec<f64> = samples.iter().map(|[ours, fio]| rate(ours) / rate(fio)).collect();
+    let ratio = statistics::Estimate::of(&ratios);
+    let both = |value: &dyn Fn(&Sample) -> f64, digits: usize| {
+        let [ours, fio] = [Side::Ours, Side::Fio].map(|side| median_of(side, value));
+        format!("{ours:.digits$} / {fio:.digits$}")
+    };
+    let known = samples.iter().flatten().all(|s| s.traffic.is_some());
+    let traffic = |s: &Sample| s.traffic.unwrap_or_default();
+    let of_device = |value: &dyn Fn(Traffic) -> f64, digits: usize| {
+        if known {
+            both(&|s| value(traffic(s)), digits)
+        } else {
+            "-".to_owned()
+        }
+    };
+    format!(
+        "{:>8} {:>9.1} {:>9.1}  {:<22} {:<8} {:>17} {:>13} {:>15} {:>9}",
+        format_size(bytes).replace(' ', ""),
+        median_of(Side::Ours, &rate),
+        median_of(Side::Fio, &rate),
+        format!("{:.3} [{:.3}, {:.3}]", ratio.middle, ratio.low, ratio.high),
+        ratio.verdict(),
+        of_device(&|t| t.mean_request_bytes() / 1024.0, 1),
+        of_device(&|t| t.bytes as f64 / bytes as f64, 2),
+        both(&|s| s.sync_seconds * 1e3, 1),
+        both(&|s| s.others.unwrap_or(f64::NAN), 1)
+    )
+}

@@ -1,0 +1,133 @@
+//! Two-phase transfers: what ranks exchange arrives, sectors that they share keep the bytes of all, and files are the same
+//! as with plain writes, to the byte.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{document, items, list, number, skip, Launch, Scratch, SHORT};
+
+const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-phase"];
+
+/// Runs the collective types on `ranks` ranks, every byte compared; returns the document, or None where nothing is direct.
+fn checked(ranks: u64, args: &[&str]) -> Option<Value> {
+    let scratch = Scratch::new();
+    let fixed = ["--types", "0,1,4", "--space", "200M", "--verify", "full"];
+    Launch::new(ranks).args(SHORT).args(TWO_PHASE).args(fixed).args(args).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    assert_eq!(result["corruptions"], Value::Array(Vec::new()));
+    for p in items(&result["patterns"]) {
+        assert_eq!(p["allocations_in_clock"], 0, "{p}");
+        assert_eq!(number(&p["verification"]["words_wrong"]), 0, "{p}");
+    }
+    if result["manifest"]["storage"]["direct_offset_align_bytes"].is_null() {
+        skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
+        return None;
+    }
+    Some(result)
+}
+
+/// Every pattern was moved as `parts` say; fill-ups of no bytes have nothing to say.
+#[track_caller]
+fn all_say(result: &Value, pattern_types: &[u64], parts: &[&str]) {
+    let mut seen = 0;
+    for p in items(&result["patterns"]).iter().filter(|p| number(&p["calls"]) > 0) {
+        if pattern_types.contains(&number(&p["pattern_type"])) {
+            let strategy = p["strategy"].as_str().unwrap_or_default();
+            assert!(parts.iter().all(|part| strategy.contains(part)), "no {parts:?} in '{strategy}'");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 8 * pattern_types.len(), "{seen} patterns");
+}
+
+#[test]
+fn shared_memory_moves_everything_directly() {
+    let Some(result) = checked(3, &["--direct", "required", "--exchange", "shared-memory"]) else { return };
+    all_say(&result, &[0, 1], &["two-phase", "O_DIRECT", "3 aggregators", "shared memory"]);
+    all_say(&result, &[4], &["two-phase", "O_DIRECT", "each rank its own segment"]);
+    assert!(items(&result["patterns"]).iter().all(|p| p["direct"] == true || number(&p["calls"]) == 0));
+}
+
+#[test]
+fn messages_move_everything_directly() {
+    let Some(result) = checked(3, &["--direct", "required", "--exchange", "messages"]) else { return };
+    all_say(&result, &[0, 1], &["two-phase", "O_DIRECT", "exchanged by messages"]);
+}
+
+#[test]
+fn odd_domains_and_a_single_aggregator() {
+    for exchange in ["shared-memory", "messages"] {
+        let args = ["--direct", "auto", "--exchange", exchange, "--domain", "12288", "--aggregators", "1"];
+        let Some(result) = checked(2, &args) else { return };
+        all_say(&result, &[0, 1], &["1 aggregator, domains of 12 KiB"]);
+        checked(4, &["--direct", "auto", "--exchange", exchange, "--domain", "1000000", "--aggregators", "3"]);
+    }
+}
+
+#[test]
+fn through_the_page_cache_and_after_each_call() {
+    checked(2, &["--direct", "off", "--domain", "100000"]);
+    checked(2, &["--direct", "auto", "--termination", "per-call"]);
+}
+
+#[test]
+fn only_what_shares_sectors_is_exchanged_by_default() {
+    let scratch = Scratch::new();
+    let args = ["--backend", "uring", "--types", "0,1", "--space", "200M", "--direct", "required", "--verify", "full"];
+    Launch::new(2).args(SHORT).args(args).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    if result["manifest"]["storage"]["direct_offset_align_bytes"] != 512 {
+        return skip("sectors are not of 512 bytes here");
+    }
+    assert_eq!(result["corruptions"], Value::Array(Vec::new()));
+    let shares = |p: &&Value| number(&p["chunk_bytes"]) % 512 != 0;
+    assert_eq!(items(&result["patterns"]).iter().filter(shares).count(), 3 * 6);
+    for p in items(&result["patterns"]).iter().filter(|p| number(&p["calls"]) > 0) {
+        let two_phase = p["strategy"].as_str().is_some_and(|s| s.starts_with("two-phase"));
+        assert!(p["direct"] == true && two_phase == shares(&p), "{p}");
+    }
+}
+
+/// The same calls, bounded by space, through the cache and in two phases; files must not differ, lengths included.
+fn identical_files(ranks: u64, space: &str, both: &[&str], more: &[&str]) {
+    let of = |name: &str, args: &[&str]| {
+        let scratch = Scratch::new();
+        let fixed = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--types", "0,1,4"];
+        let kept = ["--keep-files", "--run-dir", "kept", "--backend", "posix,uring"];
+        Launch::new(ranks).args(fixed).args(kept).args(both).args(args).into(&scratch).run().expect(0);
+        let calls: Vec<u64> = items(&document(&scratch)["patterns"]).iter().map(|p| number(&p["calls"])).collect();
+        (name.to_owned(), scratch, calls)
+    };
+    let plain = of("plain", &["--direct", "off"]);
+    let two = of("two-phase", &[&["--direct", "auto", "--collective", "two-phase"], more].concat());
+    assert_eq!(plain.2, two.2, "other counts: another space or time is needed to compare");
+    for backend in ["posix", "uring"] {
+        let dir = format!("disk/kept/{backend}");
+        let is_data = |name: &String| Path::new(name).extension().is_some_and(|e| e == "dat");
+        let names: Vec<String> = list(&plain.1.join(&dir)).into_iter().filter(is_data).collect();
+        assert_eq!(names.len(), 3);
+        for name in names {
+            let read = |scratch: &Scratch| fs::read(scratch.join(&dir).join(&name)).unwrap();
+            let (one, other) = (read(&plain.1), read(&two.1));
+            let differ = one.iter().zip(&other).position(|(a, b)| a != b);
+            assert_eq!((one.len(), None), (other.len(), differ), "{backend} {name}: length and first difference");
+        }
+    }
+}
+
+#[test]
+fn files_are_the_same_as_with_plain_writes() {
+    identical_files(3, "200M", &[], &["--exchange", "shared-memory", "--domain", "65536"]);
+}
+
+#[test]
+fn files_are_the_same_after_an_exchange_by_messages() {
+    identical_files(2, "140M", &[], &["--exchange", "messages"]);
+}
+
+#[test]
+fn segments_that_are_no_multiple_of_a_sector() {
+    identical_files(3, "200M", &["--segment-multiple", "8"], &[]);
+}
