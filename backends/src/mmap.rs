@@ -1,9 +1,9 @@
 //! Copies between the ring and a shared mapping of the file: page faults take the place of system calls.
 //!
 //! What is an error of pwrite is a signal here: a store beyond the end of the file, or into a page for which the file
-//! system finds no block, is SIGBUS. So room is made before each batch ([`room`]), every place is compared with the
-//! length of the file before it is touched ([`window`]), and for what remains (a storage error, a file that somebody
-//! cuts off) the process dies with a message of its own ([`sigbus`]).
+//! system finds no block, is SIGBUS. So room is made before each batch (`room`), every place is compared with the
+//! length of the file before it is touched (`window`), and for what remains (a storage error, a file that somebody
+//! cuts off) the process dies with a message of its own (`sigbus`).
 //!
 //! The bytes of a mapping may change at any time, because other ranks map them as well: only raw pointers lead there,
 //! never a reference.
