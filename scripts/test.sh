@@ -7,7 +7,7 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-step_limit=${STEP_LIMIT:-1200}
+step_limit=${STEP_LIMIT:-2400}
 passed=0 failed=0 skipped=0
 
 # report NAME LOG SECONDS STATUS PASSED FAILED SKIPPED: one line, and on failure what is needed to act on it.
