@@ -192,6 +192,15 @@ fn batch(args: &Args, depth: u32) -> u32 {
     args.batch.unwrap_or(depth / 4).clamp(1, depth)
 }
 
+/// Period of the memory of our side: fio goes through one buffer for each operation in flight. Small periods come back to
+/// the same place for each chunk; a queue gets twice what it needs, because windows of reads are used in order.
+fn memory_bytes(row: &Row, depth: u32) -> u64 {
+    match row.method {
+        Method::UringDirect => 2 * u64::from(depth) * row.chunk_bytes,
+        Method::PosixDirect | Method::PosixBuffered => 4096,
+    }
+}
+
 /// What both sides do in a row: as many bytes as take about the time of one run.
 fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Result<Work, Failure> {
     let by_bytes = (IN_FLIGHT_BYTES / row.chunk_bytes).clamp(1, u64::from(u32::MAX)) as u32;
@@ -205,8 +214,7 @@ fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Re
         chunks: (4 * MIB / row.chunk_bytes).max(2),
         depth,
         batch: batch(args, depth),
-        // The memory fio takes: one buffer for each operation in flight. Twice that, because our windows are in order.
-        ring_bytes: args.ring.unwrap_or(2 * u64::from(depth) * row.chunk_bytes).next_multiple_of(4096),
+        ring_bytes: args.ring.unwrap_or(memory_bytes(row, depth)).next_multiple_of(4096),
     };
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
     let most = if args.quick { 256 * MIB } else { *FILE_BYTES.end() };

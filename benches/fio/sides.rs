@@ -221,7 +221,9 @@ fn fio_arguments(work: &Work) -> Vec<String> {
 /// fio as a program of its own. Its time begins when its files are open and its memory is registered, and ends with the last completion, or with
 /// its sync.
 pub fn fio(work: &Work) -> Result<Sample, Failure> {
-    let output = Command::new(&work.fio).args(fio_arguments(work)).stdin(Stdio::null()).output()?;
+    // glibc's malloc then asks for huge pages, as our memory does: they decide how large requests to the device can be.
+    let huge = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+    let output = Command::new(&work.fio).args(fio_arguments(work)).env(huge.0, huge.1).stdin(Stdio::null()).output()?;
     let mut sync_seconds = 0.0;
     if work.access != Access::Read && !work.fio_syncs() {
         let file = File::open(&work.path)?;
@@ -238,7 +240,8 @@ pub fn fio(work: &Work) -> Result<Sample, Failure> {
     let side = &job[if work.access == Access::Read { "read" } else { "write" }];
     let (error, bytes) = (job["error"].as_i64(), side["io_bytes"].as_u64());
     if error != Some(0) || bytes != Some(work.bytes()) {
-        return Err(format!("fio moved {bytes:?} of {} bytes, error {error:?}", work.bytes()).into());
+        let (said, status) = (String::from_utf8_lossy(&output.stderr), output.status);
+        return Err(format!("fio moved {bytes:?} of {} bytes, error {error:?}, {status}: {said}", work.bytes()).into());
     }
     let milliseconds = side["runtime"].as_f64().ok_or("fio gave no runtime")?;
     // Rounded up to whole ms: half of one too much on average.
