@@ -9,6 +9,10 @@ use memmap2::MmapMut;
 /// Bytes mapped behind the last one of a ring, so that whole sectors can be moved where its bytes end inside of one.
 pub const SLACK_BYTES: u64 = 8192;
 
+/// A huge page. Private memory begins and ends with one: what is registered with io_uring is described page by page unless
+/// all of its pages are equally large, and a request to a device has room for a few hundred pieces only.
+const HUGE_BYTES: usize = 2 << 20;
+
 /// Number of the next ring of this process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
@@ -21,6 +25,10 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Ring {
     map: MmapMut,
+    /// Where the ring begins in the mapping.
+    start: usize,
+    /// Bytes of the ring with its slack, and what is left of its last huge page.
+    mapped: usize,
     /// The memory as a file without a name, if other processes may map it.
     file: Option<File>,
     /// Without the slack.
@@ -39,7 +47,11 @@ impl Ring {
     /// If the period is zero or no multiple of 4096.
     pub fn new(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
         let (len, mapped) = lengths(period_bytes, max_call_bytes)?;
-        Ok(Self::over(MmapMut::map_anon(mapped)?, None, len, period_bytes))
+        let mapped = mapped.next_multiple_of(HUGE_BYTES);
+        // One page more than is needed: not every kernel aligns a mapping so. What is never touched takes no memory.
+        let map = MmapMut::map_anon(mapped + HUGE_BYTES)?;
+        let start = (map.as_ptr() as usize).wrapping_neg() % HUGE_BYTES;
+        Ok(Self::over(map, start, mapped, None, len, period_bytes))
     }
 
     /// As [`Ring::new`], in memory that other processes of this user on this host can map (memfd_create(2)). Not limited
@@ -56,13 +68,13 @@ impl Ring {
         // SAFETY: the file has a length of `mapped` bytes and is never shortened; other processes touch it only while
         // their part of a collective transfer is in progress, when the ring is borrowed for the same transfer here.
         let map = unsafe { memmap2::MmapOptions::new().len(mapped).map_mut(&file)? };
-        Ok(Self::over(map, Some(file), len, period_bytes))
+        Ok(Self::over(map, 0, mapped, Some(file), len, period_bytes))
     }
 
-    fn over(map: MmapMut, file: Option<File>, len: usize, period_bytes: u64) -> Self {
+    fn over(map: MmapMut, start: usize, mapped: usize, file: Option<File>, len: usize, period_bytes: u64) -> Self {
         // Fewer TLB misses while streaming; a kernel without huge pages loses nothing.
         let _ = map.advise(memmap2::Advice::HugePage);
-        Self { map, file, len, period_bytes, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) }
+        Self { map, start, mapped, file, len, period_bytes, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// The memory as a file that other processes can map, if it was made so.
@@ -86,34 +98,34 @@ impl Ring {
     /// All bytes: one period and the overhang.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.map[..self.len]
+        &self.map[self.start..self.start + self.len]
     }
 
     /// All bytes, to be filled or poisoned.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.map[..self.len]
+        &mut self.map[self.start..self.start + self.len]
     }
 
     /// The whole mapping with its slack: what is registered with the kernel and what whole sectors may touch.
     #[must_use]
     pub fn mapped(&self) -> &[u8] {
-        &self.map
+        &self.map[self.start..self.start + self.mapped]
     }
 
     /// [`Ring::mapped`], to be read into.
     pub fn mapped_mut(&mut self) -> &mut [u8] {
-        &mut self.map
+        &mut self.map[self.start..self.start + self.mapped]
     }
 
     /// First byte of the mapping.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
-        self.map.as_ptr()
+        self.mapped().as_ptr()
     }
 
     /// First byte of the mapping, to be read into.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.map.as_mut_ptr()
+        self.mapped_mut().as_mut_ptr()
     }
 
     /// Index of the first byte of the window for stream position `position`.
@@ -178,8 +190,8 @@ mod tests {
     fn windows_wrap_and_stay_aligned() {
         let ring = Ring::new(4096 * 3, 8192).unwrap();
         assert_eq!(ring.bytes().len(), 4096 * 5);
-        assert_eq!(ring.mapped().len() as u64, 4096 * 5 + SLACK_BYTES);
-        assert_eq!(ring.bytes().as_ptr() as usize % 4096, 0);
+        assert_eq!(ring.mapped().len(), HUGE_BYTES, "the slack is in it");
+        assert_eq!(ring.bytes().as_ptr() as usize % HUGE_BYTES, 0);
         assert_eq!(ring.index(4096 * 3 + 8), 8);
         assert_eq!(ring.window(4096 * 2 + 4088, 8192).len(), 8192);
     }
