@@ -9,6 +9,7 @@ const MPI_Datatype beff_uint64 = MPI_UINT64_T;
 const MPI_Info beff_info_null = MPI_INFO_NULL;
 const MPI_Comm beff_comm_null = MPI_COMM_NULL;
 const int beff_undefined = MPI_UNDEFINED;
+const int beff_proc_null = MPI_PROC_NULL;
 const int beff_comm_type_shared = MPI_COMM_TYPE_SHARED;
 
 const int beff_mode_create = MPI_MODE_CREATE;

@@ -5,9 +5,11 @@
 //! the few system calls that need unsafe code.
 
 pub mod alloc;
+pub mod bare;
 pub mod comm;
 pub mod datatype;
 pub mod error;
+pub mod exchange;
 pub mod file;
 pub mod info;
 pub mod linux;
@@ -23,6 +25,7 @@ mod shim {
 pub use comm::Comm;
 pub use datatype::{FileType, TransferType};
 pub use error::{Cause, MpiError, Result};
+pub use exchange::{Exchange, Flow, Link, Way, Windows};
 pub use file::{MpiFile, Open};
 pub use info::Info;
 pub use requests::Requests;

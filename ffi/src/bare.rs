@@ -1,0 +1,46 @@
+//! Loops of b_eff in C, with one buffer and no check of anything: what [`crate::Exchange`] is compared with.
+
+use std::ffi::{c_char, c_int, c_long};
+
+use crate::comm::Comm;
+use crate::shim;
+
+/// What a rank does in a bare loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bare {
+    /// MPI_Send and MPI_Recv with one other rank, the lower one begins.
+    PingPong {
+        /// The other rank.
+        peer: u64,
+    },
+    /// MPI_Sendrecv to the left and from the right, then the other way round; if both are one rank, only the first.
+    Sendrecv {
+        /// Left neighbour.
+        left: u64,
+        /// Right neighbour.
+        right: u64,
+    },
+}
+
+/// Seconds of `iterations` iterations on this rank (MPI_Wtime). What MPI reports is not looked at: the same messages have
+/// just been exchanged with all checks.
+///
+/// # Panics
+/// If the memory is shorter than the message, or the message or a rank is no C integer.
+pub fn run(comm: &Comm, bare: Bare, message_bytes: usize, send: &[u8], receive: &mut [u8], iterations: u64) -> f64 {
+    assert!(message_bytes <= send.len() && message_bytes <= receive.len());
+    let int = |value: u64| c_int::try_from(value).unwrap_or_else(|_| panic!("{value} is no C integer"));
+    let (out, into) = (send.as_ptr().cast::<c_char>(), receive.as_mut_ptr().cast::<c_char>());
+    let (bytes, iterations) = (int(message_bytes as u64), iterations.min(1 << 31) as c_long);
+    match bare {
+        Bare::PingPong { peer } => {
+            let begins = c_int::from(comm.rank() < peer);
+            // SAFETY: both memories are at least `bytes` long, as asserted, and borrowed for the call; a valid communicator.
+            unsafe { shim::beff_bare_ping_pong(out, into, bytes, iterations, begins, int(peer), comm.handle()) }
+        }
+        Bare::Sendrecv { left, right } => {
+            // SAFETY: as above.
+            unsafe { shim::beff_bare_sendrecv(out, into, bytes, iterations, int(left), int(right), comm.handle()) }
+        }
+    }
+}
