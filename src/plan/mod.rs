@@ -1,6 +1,7 @@
 //! What would be done, as pure arithmetic: pattern tables, schedule, space, segments, offsets. No I/O, no clock, no MPI,
 //! and nothing that loops over ranks: ten million of them cost what two cost.
 
+pub mod comm;
 pub mod error;
 pub mod hints;
 pub mod layout;

@@ -1,6 +1,7 @@
 //! Results as bytes: one file per format, each a pure function of the records and what [`crate::stats`] derived from
 //! them. No clock, no MPI; the only I/O is here: the output files of a run.
 
+pub mod comm_plan;
 pub mod csv;
 #[cfg(test)]
 pub mod fixtures;
