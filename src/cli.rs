@@ -1,5 +1,6 @@
 //! What the user typed. [`crate::config_build`] makes of it what will run.
 
+pub mod comm;
 mod help;
 pub mod values;
 
@@ -53,6 +54,9 @@ pub enum Command {
     /// Measure b_eff_io (the default command; start it with mpirun)
     #[command(after_help = help::IO)]
     Io(Box<IoArgs>),
+    /// Measure b_eff, the effective bandwidth of communication (start it with mpirun)
+    #[command(after_help = help::COMM)]
+    Comm(Box<comm::CommArgs>),
     /// Show what would run: schedule, bytes, file sizes, memory, for any number of ranks; no MPI needed
     #[command(after_help = help::PLAN)]
     Plan(Box<PlanArgs>),

@@ -1,5 +1,7 @@
 //! What will run: validated, immutable, written into every result.
 
+pub mod comm;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};

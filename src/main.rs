@@ -16,6 +16,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().into_command() {
         Command::Io(args) => commands::io::run(&args),
+        Command::Comm(args) => commands::comm::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Info(args) => commands::info::run(&args),

@@ -2,12 +2,15 @@
 //!
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
+pub mod comm;
 mod evidence;
 mod machine;
+mod record;
 mod run;
 mod warning;
 
-pub use machine::{HostRecord, Manifest, StorageRecord};
+pub use machine::{HostRecord, Machine, Manifest, StorageRecord};
+pub use record::Record;
 pub use run::{JournalLine, RunResult};
 pub use warning::Warning;
 
@@ -15,6 +18,9 @@ use serde::{Deserialize, Serialize};
 
 /// Version of the result format; raised when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The benchmark of files that name none in a field `benchmark`.
+pub const B_EFF_IO: &str = "b_eff_io";
 
 /// Access method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 
 mod averages;
 pub mod bootstrap;
+pub mod comm;
 #[cfg(test)]
 mod fixture;
 mod hints;

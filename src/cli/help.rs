@@ -46,6 +46,24 @@ pub(super) const IO: &str = concat!(
     common!()
 );
 
+pub(super) const COMM: &str = concat!(
+    "Examples:
+  The effective bandwidth of all ranks, kept in comm.json:
+      mpirun -n 64 beff-raw comm --out comm
+  A first look, with the balance factor of a system of 3.2 Tflop/s:
+      mpirun -n 64 beff-raw comm --quick --rmax 3200
+  Only ping-pong and rings, with the curves of every method:
+      mpirun -n 4 beff-raw comm --families ping-pong,ring --details
+  Which rings 1000 ranks would form:
+      beff-raw comm --plan 1000
+
+Patterns, sizes, loops and the value are those of the paper on b_eff: 21 message sizes from 1 byte to Lmax, three
+methods, three repetitions; the value is the geometric mean of rings and random rings.
+
+",
+    common!()
+);
+
 pub(super) const PLAN: &str = concat!(
     "Examples:
   Schedule and sizes of the default run on 4 ranks:

@@ -7,6 +7,7 @@ use crate::config::{
     CachePolicy, CollectivePolicy, DirectPolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination,
     Verify,
 };
+use crate::plan::comm::Family;
 use crate::units;
 
 /// Types that are rewritten.
@@ -97,6 +98,14 @@ words! { ExchangePolicy:
     SharedMemory = "shared-memory", "aggregators copy out of their neighbours' memory";
     Messages = "messages", "MPI messages";
 }
+words! { Family:
+    PingPong = "ping-pong", "the first two ranks, there and back";
+    Ring = "ring", "the six rings of the average";
+    Random = "random", "30 rings in random order, the other half of the average";
+    WorstCycle = "worst-cycle", "a ring whose neighbours are far apart; only reported";
+    Bisection = "bisection", "best and worst pairs; only reported";
+    Cartesian = "cartesian", "neighbours in two and three dimensions; only reported";
+}
 words! { Inject:
     Flip = "flip", "one bit of one word is turned over";
     OtherRank = "other-rank", "a chunk holds another rank's data";
@@ -118,6 +127,15 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 /// A time in seconds.
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     units::parse_seconds(text).map_err(|error| error.to_string())
+}
+
+/// A number above zero.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        Ok(_) => Err("the number must be above zero".into()),
+        Err(_) => Err(format!("'{text}' is not a number")),
+    }
 }
 
 /// Bytes per second; `/s` may be written.

@@ -1,6 +1,5 @@
 //! `beff-raw [io]`: measures b_eff_io.
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{anyhow, Context};
@@ -9,7 +8,7 @@ use beff_ffi::{Comm, Universe};
 
 use crate::cli::IoArgs;
 use crate::commands::observer::Collector;
-use crate::commands::{complain, known_backends, publish};
+use crate::commands::{complain, known_backends, start};
 use crate::config::Config;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::run::Run;
@@ -17,78 +16,33 @@ use crate::engine::run_dir::RunDir;
 use crate::engine::{harness, NoObserver, Observer};
 use crate::error::{Exit, UsageError};
 use crate::plan::run::{Facts, RunPlan};
-use crate::report::{table, Outputs};
+use crate::report::{io_views, table};
 use crate::results::{Ending, JournalLine, Outcome, RunResult, StorageRecord, Warning};
 use crate::stats::derive;
-use crate::system::launcher::{before_init, speaks_for_all, wrong_launcher};
-use crate::system::survey::{manifest, storage_record, survey, Survey, LIBRARY_CHARS};
+use crate::system::survey::{manifest, storage_record, survey, Survey};
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
 ///
 /// # Errors
 /// What ended the run before a result could be made.
 pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
-    let env = |name: &str| std::env::var(name).ok();
-    let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
-    if let Some(message) = before_init(&library, env) {
-        return refuse(&message);
-    }
-    let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
-    abort_on_panic();
-    let world = universe.world();
-    if let Some(message) = wrong_launcher(world.size(), beff_ffi::built_with(), env) {
-        return refuse(&message);
-    }
-    let outcome = configure(&world, args).and_then(|config| measure(&universe, &world, &config, args));
-    outcome.or_else(|error| {
-        // Rank 0 speaks before any rank ends: some launchers kill the others, and their last words, at the first exit.
-        if world.is_root() {
-            complain(&format!("{error:#}"));
-        }
-        world.barrier()?;
-        Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
+    start::under_mpi(|universe, world| {
+        // Rank 0 reads command line and hints file for all, so that every rank runs with the same configuration.
+        let config = start::from_root(world, || args.config(&known_backends()))?;
+        measure(universe, world, &config, args)
     })
-}
-
-/// Rank 0 reads command line and hints file for all, so that every rank runs with the same configuration.
-fn configure(world: &Comm, args: &IoArgs) -> anyhow::Result<Config> {
-    let mine = if world.is_root() {
-        args.config(&known_backends()).map_err(|e| (e.cause, e.next_step))
-    } else {
-        Err((String::new(), String::new()))
-    };
-    let bytes = world.bcast_bytes(serde_json::to_vec(&mine)?, 0)?;
-    let shared: Result<Config, (String, String)> = serde_json::from_slice(&bytes)?;
-    shared.map_err(|(cause, next_step)| UsageError::new(cause, next_step).into())
-}
-
-/// Copies of rank 0 of 1 cannot agree on who speaks: the launcher's own numbering decides.
-fn refuse(message: &str) -> anyhow::Result<Exit> {
-    if speaks_for_all(|name| std::env::var(name).ok()) {
-        complain(message);
-    }
-    Ok(Exit::Usage)
-}
-
-/// A rank that panics would leave the others in a collective call for ever.
-fn abort_on_panic() {
-    let default = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        default(info);
-        complain("this is a defect of beff-raw: please report it with the lines above");
-        beff_ffi::universe::abort(i32::from(Exit::Failure.code()));
-    }));
 }
 
 fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> anyhow::Result<Exit> {
     let survey = survey(world)?.map_err(|e| anyhow!(e))?;
-    let storage = storage_of(world, &config.path)?;
+    let storage = start::from_root(world, || {
+        storage_record(&config.path).map_err(|e| UsageError::new(e.to_string(), "Nothing was measured."))
+    })?;
     let plan = make_plan(config, &survey, &storage, world.size())?;
     let costs = harness::measure(world, config.latency)?;
-    let interrupt = Interrupt::watch().context("signals cannot be watched")?;
+    let interrupt = start::on_all(world, Interrupt::watch().context("signals cannot be watched"))?;
 
-    // The outputs are opened before the run: a result that cannot be kept is not worth measuring.
-    let outputs = open_outputs(world, config)?;
+    let outputs = start::open_outputs(world, config.out.as_deref(), &io_views::suffixes(&config.backends))?;
     let name = run_dir_name(world, config)?;
     let run_dir = match RunDir::make(world, &config.path, &name, &config.backends)? {
         Ok(run_dir) => run_dir,
@@ -123,13 +77,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
             return Err(anyhow!(failed.map_or_else(String::new, |(_, message)| message)));
         }
     };
-    // The other ranks may wait in a call that this one will never make: nothing but an abort ends them.
-    let ending = ending.unwrap_or_else(|e| {
-        complain(&format!("MPI failed between the ranks: {e}; what was measured is in the journal of --out"));
-        beff_ffi::universe::abort(i32::from(Exit::Failure.code()));
-        std::process::exit(i32::from(Exit::Failure.code()))
-    });
-    conclude(world, config, args, &run_dir, ending, collector)
+    conclude(world, config, args, &run_dir, start::or_abort(ending), collector)
 }
 
 /// Cleans up and reports; the exit code is rank 0's on all ranks.
@@ -139,7 +87,7 @@ fn conclude(
     args: &IoArgs,
     run_dir: &RunDir,
     mut ending: Ending,
-    collector: Option<Collector>,
+    collector: Option<Collector<RunResult>>,
 ) -> anyhow::Result<Exit> {
     // After a signal the launcher may kill soon: the result first, then the files, whose names are gone already.
     let first = ending.outcome == Outcome::Interrupted;
@@ -158,16 +106,9 @@ fn conclude(
         let (result, outputs) = collector.finish();
         let derived = derive(&result);
         exit = exit_of(&result);
-        // Files before stdout: after a signal Open MPI's mpirun stops reading, and a rank that prints waits until its kill.
-        let written = outputs.map(|outputs| outputs.write(&result, &derived));
-        publish(table::table(&result, &derived, args.details).as_bytes());
-        match written {
-            None => {}
-            Some(Ok(paths)) => paths.iter().for_each(|path| complain(&format!("wrote {}", path.display()))),
-            Some(Err(e)) => {
-                complain(&e.to_string());
-                exit = Exit::Failure;
-            }
+        let view = |suffix: &str| io_views::view(&result, &derived, suffix);
+        if !start::deliver(outputs, view, || table::table(&result, &derived, args.details)) {
+            exit = Exit::Failure;
         }
     }
     if first {
@@ -175,9 +116,7 @@ fn conclude(
             complain(&format!("{path} could not be removed: {reason}"));
         }
     }
-    let mut code = [f64::from(exit.code())];
-    world.bcast_f64(&mut code, 0)?;
-    Ok(Exit::from_code(code[0] as u8))
+    Ok(start::exit_of_root(world, exit)?)
 }
 
 fn exit_of(result: &RunResult) -> Exit {
@@ -189,15 +128,6 @@ fn exit_of(result: &RunResult) -> Exit {
         Outcome::Complete if result.errors.is_empty() => Exit::Ok,
         _ => Exit::Failure,
     }
-}
-
-/// Storage facts of rank 0 on all ranks.
-fn storage_of(world: &Comm, path: &Path) -> anyhow::Result<StorageRecord> {
-    let mine: Result<StorageRecord, String> =
-        if world.is_root() { storage_record(path).map_err(|e| e.to_string()) } else { Err(String::new()) };
-    let bytes = world.bcast_bytes(serde_json::to_vec(&mine)?, 0)?;
-    let shared: Result<StorageRecord, String> = serde_json::from_slice(&bytes)?;
-    shared.map_err(|e| UsageError::new(e, "Nothing was measured.").into())
 }
 
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
@@ -220,22 +150,6 @@ fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u
     };
     RunPlan::new(config, &facts)
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit.").into())
-}
-
-/// Outputs on rank 0; a failure there is a failure everywhere.
-fn open_outputs(world: &Comm, config: &Config) -> anyhow::Result<Option<Outputs>> {
-    let mut outputs = None;
-    let mut error = None;
-    if let (true, Some(prefix)) = (world.is_root(), &config.out) {
-        match Outputs::create(prefix, &config.backends) {
-            Ok(o) => outputs = Some(o),
-            Err(e) => error = Some(e.to_string()),
-        }
-    }
-    match crate::engine::agree::first_message(world, error)? {
-        None => Ok(outputs),
-        Some((_, message)) => Err(UsageError::new(message, "Choose another --out.").into()),
-    }
 }
 
 /// A name that no other run has: time and process of rank 0.

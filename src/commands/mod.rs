@@ -2,11 +2,13 @@
 //!
 //! Results go to stdout, everything else to stderr.
 
+pub mod comm;
 pub mod info;
 pub mod io;
 pub mod observer;
 pub mod plan;
 pub mod report;
+mod start;
 
 use std::io::Write;
 

@@ -28,7 +28,7 @@ pub fn measure(comm: &Comm, latency: bool) -> Result<HarnessCost, MpiError> {
     })
 }
 
-fn clock() -> (f64, f64) {
+pub(crate) fn clock() -> (f64, f64) {
     const READS: u32 = 2000;
     let mut smallest = f64::INFINITY;
     let begin = Instant::now();
@@ -47,7 +47,7 @@ fn clock() -> (f64, f64) {
 }
 
 /// Median over repetitions of the slowest rank's time for `call`.
-fn median_ns(comm: &Comm, mut call: impl FnMut() -> Result<(), MpiError>) -> Result<f64, MpiError> {
+pub(crate) fn median_ns(comm: &Comm, mut call: impl FnMut() -> Result<(), MpiError>) -> Result<f64, MpiError> {
     let mut one = || -> Result<f64, MpiError> {
         let begin = Instant::now();
         call()?;

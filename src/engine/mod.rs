@@ -7,6 +7,7 @@ pub mod agree;
 pub mod batching;
 pub mod calibrate;
 pub mod clocked;
+pub mod comm;
 pub mod evidence;
 pub mod files;
 pub mod harness;
@@ -47,19 +48,20 @@ pub struct Standing {
     pub last_mb_per_second: Option<f64>,
 }
 
-/// Who wants to know what the run finds out. Only rank 0 has one that does anything.
-pub trait Observer {
+/// Who wants to know what the run finds out. Only rank 0 has one that does anything. `Line` is a line of the
+/// benchmark's journal, `Place` says where its run stands; b_eff_io's unless named.
+pub trait Observer<Line = JournalLine, Place = Standing> {
     /// A record that is final.
-    fn record(&mut self, line: JournalLine);
+    fn record(&mut self, line: Line);
     /// A new pattern begins.
-    fn progress(&mut self, standing: &Standing);
+    fn progress(&mut self, place: &Place);
 }
 
 /// Looks away; for the ranks that report nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {
-    fn record(&mut self, _line: JournalLine) {}
-    fn progress(&mut self, _standing: &Standing) {}
+impl<Line, Place> Observer<Line, Place> for NoObserver {
+    fn record(&mut self, _line: Line) {}
+    fn progress(&mut self, _place: &Place) {}
 }

@@ -34,7 +34,7 @@ const fn inverse(odd: u64) -> u64 {
 
 /// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection in which every input bit reaches every output bit.
 #[inline]
-const fn mix(z: u64) -> u64 {
+pub const fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(MUL1);
     let z = (z ^ (z >> 27)).wrapping_mul(MUL2);
     z ^ (z >> 31)

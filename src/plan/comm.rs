@@ -1,6 +1,7 @@
 //! The plan of b_eff (paper section 4): message sizes, and patterns as the messages of each rank. Pure; the same ranks,
 //! seed and memory give the same plan on every rank and every machine.
 
+pub mod effort;
 pub mod grid;
 pub mod pattern;
 pub mod published;

@@ -4,9 +4,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::results::{JournalLine, RunResult, Warning, SCHEMA_VERSION};
+use crate::results::comm::B_EFF;
+use crate::results::{JournalLine, RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
 
 /// A journal being written.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ impl Journal {
     ///
     /// # Errors
     /// Those of write(2) and fdatasync(2), and a path in the line that is not UTF-8.
-    pub fn append(&mut self, line: &JournalLine) -> io::Result<()> {
+    pub fn append<L: Serialize>(&mut self, line: &L) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         if let Err(error) = self.file.write_all(&bytes) {
@@ -65,6 +67,14 @@ pub enum JournalError {
         /// Version in the journal.
         found: u64,
     },
+    /// Of another benchmark than asked for.
+    #[error("the journal is one of {found}, not of {expected}; this program reads those of {B_EFF_IO} and {B_EFF}")]
+    Benchmark {
+        /// Benchmark in the journal.
+        found: String,
+        /// Benchmark asked for.
+        expected: &'static str,
+    },
     /// A line that is whole but cannot be understood.
     #[error("line {line} of the journal is damaged: {cause}; only a journal's last line may be torn, so this file was changed or the storage lost data")]
     BadLine {
@@ -79,58 +89,107 @@ pub enum JournalError {
 struct Head {
     record: String,
     schema_version: u64,
+    benchmark: Option<String>,
 }
 
-/// Rebuilds a result from a journal, whole or cut off anywhere. Without an end line the outcome is
+/// The lines of the journal of one benchmark.
+pub(super) trait Lines: DeserializeOwned {
+    /// What they add up to.
+    type Run;
+    /// The benchmark its start line names; [`B_EFF_IO`] where it names none.
+    const BENCHMARK: &'static str;
+
+    /// The run as the start line begins it; None: it is another line.
+    fn begin(self) -> Option<Self::Run>;
+
+    /// True for the start line.
+    fn is_start(&self) -> bool;
+
+    /// Takes a line in that is no start line.
+    fn absorb(self, run: &mut Self::Run);
+
+    /// Notes what was seen while reading.
+    fn warn(run: &mut Self::Run, warning: Warning);
+}
+
+impl Lines for JournalLine {
+    type Run = RunResult;
+    const BENCHMARK: &'static str = B_EFF_IO;
+
+    fn begin(self) -> Option<RunResult> {
+        let Self::Start { schema_version, config, manifest, harness, partitions } = self else { return None };
+        let mut result = RunResult::new(*config, *manifest, harness, partitions);
+        result.schema_version = schema_version;
+        Some(result)
+    }
+
+    fn is_start(&self) -> bool {
+        matches!(self, Self::Start { .. })
+    }
+
+    fn absorb(self, run: &mut RunResult) {
+        run.absorb(self);
+    }
+
+    fn warn(run: &mut RunResult, warning: Warning) {
+        run.warnings.push(warning);
+    }
+}
+
+/// Rebuilds a result of b_eff_io from a journal, whole or cut off anywhere. Without an end line the outcome is
 /// [`crate::results::Outcome::Killed`]; a torn last line is left out and noted as [`Warning::JournalTorn`].
 ///
 /// # Errors
 /// [`JournalError`].
 pub fn read(bytes: &[u8]) -> Result<RunResult, JournalError> {
-    if bytes.is_empty() {
-        return Err(JournalError::Empty);
-    }
-    let mut lines = bytes.split_inclusive(|b| *b == b'\n').zip(1_u64..);
-    let mut result = match lines.next() {
-        Some((first, _)) => start(first)?,
-        None => return Err(JournalError::Empty),
-    };
-    for (line, number) in lines {
-        match serde_json::from_slice::<JournalLine>(line) {
-            Ok(JournalLine::Start { .. }) => {
-                let cause = "a second start line: two journals in one file".to_owned();
-                return Err(JournalError::BadLine { line: number, cause });
-            }
-            Ok(record) => result.absorb(record),
-            Err(_) if !line.ends_with(b"\n") => {
-                result.warnings.push(Warning::JournalTorn { line: number, bytes: line.len() as u64 });
-            }
-            Err(error) => {
-                return Err(JournalError::BadLine { line: number, cause: error.to_string() });
-            }
-        }
-    }
-    Ok(result)
+    read_lines::<JournalLine>(bytes)
 }
 
-fn start(line: &[u8]) -> Result<RunResult, JournalError> {
+/// The benchmark that the first line of a journal names.
+///
+/// # Errors
+/// [`JournalError`]: it is no start line, or one of a newer version.
+pub(super) fn benchmark(bytes: &[u8]) -> Result<String, JournalError> {
+    let first = bytes.split_inclusive(|b| *b == b'\n').next().ok_or(JournalError::Empty)?;
     let no_start = |cause: String| JournalError::NoStart { cause };
-    // The head alone first: a newer version may have a start line of another shape.
-    let head: Head = serde_json::from_slice(line).map_err(|e| no_start(e.to_string()))?;
+    // The head alone: a newer version may have a start line of another shape.
+    let head: Head = serde_json::from_slice(first).map_err(|e| no_start(e.to_string()))?;
     if head.record != "start" {
         return Err(no_start(format!("its record is \"{}\"", head.record)));
     }
     if head.schema_version > u64::from(SCHEMA_VERSION) {
         return Err(JournalError::Newer { found: head.schema_version });
     }
-    match serde_json::from_slice(line).map_err(|e| no_start(e.to_string()))? {
-        JournalLine::Start { schema_version, config, manifest, harness, partitions } => {
-            let mut result = RunResult::new(*config, *manifest, harness, partitions);
-            result.schema_version = schema_version;
-            Ok(result)
-        }
-        _ => Err(no_start("its record is not \"start\"".to_owned())),
+    Ok(head.benchmark.unwrap_or_else(|| B_EFF_IO.to_owned()))
+}
+
+/// As [`read`], for any benchmark.
+pub(super) fn read_lines<L: Lines>(bytes: &[u8]) -> Result<L::Run, JournalError> {
+    let found = benchmark(bytes)?;
+    if found != L::BENCHMARK {
+        return Err(JournalError::Benchmark { found, expected: L::BENCHMARK });
     }
+    let mut lines = bytes.split_inclusive(|b| *b == b'\n').zip(1_u64..);
+    let (first, _) = lines.next().ok_or(JournalError::Empty)?;
+    let no_start = |cause: String| JournalError::NoStart { cause };
+    let start: L = serde_json::from_slice(first).map_err(|e| no_start(e.to_string()))?;
+    let mut run = start.begin().ok_or_else(|| no_start("its record is not \"start\"".to_owned()))?;
+    for (line, number) in lines {
+        match serde_json::from_slice::<L>(line) {
+            Ok(record) if record.is_start() => {
+                let cause = "a second start line: two journals in one file".to_owned();
+                return Err(JournalError::BadLine { line: number, cause });
+            }
+            Ok(record) => record.absorb(&mut run),
+            Err(_) if !line.ends_with(b"\n") => {
+                L::warn(&mut run, Warning::JournalTorn { line: number, bytes: line.len() as u64 });
+            }
+            Err(error) => {
+                return Err(JournalError::BadLine { line: number, cause: error.to_string() });
+            }
+        }
+    }
+    Ok(run)
 }
 
 #[cfg(test)]

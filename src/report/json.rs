@@ -1,8 +1,10 @@
 //! PREFIX.json: one pretty JSON document with everything, described by docs/results-schema.json.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::results::{RunResult, Warning, SCHEMA_VERSION};
+use crate::results::comm::B_EFF;
+use crate::results::{RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
 use crate::stats::ladder::{PatternRung, TypeRung, Verdict};
 use crate::stats::{AccessTime, Derived, PartitionValue, ReadSource, SystemValue, TypeValue, Validity};
 
@@ -29,8 +31,23 @@ pub enum JsonError {
         found: u64,
     },
     /// A field is missing or has another type.
-    #[error("the document does not fit schema version {SCHEMA_VERSION}: {0}; see docs/results-schema.json")]
-    Content(#[source] serde_json::Error),
+    #[error("the document does not fit schema version {SCHEMA_VERSION}: {source}; see {schema}")]
+    Content {
+        /// Where its fields are described.
+        schema: &'static str,
+        /// What does not fit.
+        source: serde_json::Error,
+    },
+    /// Of another benchmark than asked for.
+    #[error(
+        "the document is a result of {found}, not of {expected}; this program reads those of {B_EFF_IO} and {B_EFF}"
+    )]
+    Benchmark {
+        /// Benchmark in the document.
+        found: String,
+        /// Benchmark asked for.
+        expected: &'static str,
+    },
 }
 
 #[derive(Serialize)]
@@ -120,13 +137,36 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
 struct Head {
     program: Option<String>,
     schema_version: Option<u64>,
+    benchmark: Option<String>,
 }
 
-/// Reads a document back; the derived values are not read but to be derived again.
+/// Reads a document of b_eff_io back; the derived values are not read but to be derived again.
 ///
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of this program, of a newer version, or with a field missing.
 pub fn parse(bytes: &[u8]) -> Result<RunResult, JsonError> {
+    parse_as(bytes, B_EFF_IO, "docs/results-schema.json")
+}
+
+/// As [`parse`], for any benchmark, whose fields `schema` describes.
+pub(super) fn parse_as<T: DeserializeOwned>(
+    bytes: &[u8],
+    expected: &'static str,
+    schema: &'static str,
+) -> Result<T, JsonError> {
+    let found = benchmark(bytes)?;
+    if found != expected {
+        return Err(JsonError::Benchmark { found, expected });
+    }
+    // From the bytes again: errors then name line and column.
+    serde_json::from_slice(bytes).map_err(|source| JsonError::Content { schema, source })
+}
+
+/// The benchmark that a document names.
+///
+/// # Errors
+/// [`JsonError`]: not JSON, not a result of this program, or of a newer version.
+pub(super) fn benchmark(bytes: &[u8]) -> Result<String, JsonError> {
     let value: serde_json::Value = serde_json::from_slice(bytes).map_err(JsonError::Syntax)?;
     let head = Head::deserialize(&value).map_err(|_| JsonError::Foreign)?;
     let (Some(PROGRAM), Some(found)) = (head.program.as_deref(), head.schema_version) else {
@@ -135,27 +175,19 @@ pub fn parse(bytes: &[u8]) -> Result<RunResult, JsonError> {
     if found > u64::from(SCHEMA_VERSION) {
         return Err(JsonError::Newer { found });
     }
-    // From the bytes again: errors then name line and column.
-    serde_json::from_slice(bytes).map_err(JsonError::Content)
+    Ok(head.benchmark.unwrap_or_else(|| B_EFF_IO.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::fixtures;
+    use crate::report::schema::{assert_closed, assert_valid};
     use crate::stats::derive;
 
     fn schema() -> serde_json::Value {
         let text = include_str!("../../docs/results-schema.json");
         serde_json::from_str(text).unwrap()
-    }
-
-    fn assert_valid(schema: &serde_json::Value, document: &[u8]) {
-        let validator = jsonschema::validator_for(schema).unwrap();
-        let document = serde_json::from_slice(document).unwrap();
-        let errors: Vec<String> =
-            validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path())).collect();
-        assert!(errors.is_empty(), "{errors:#?}");
     }
 
     #[test]
@@ -176,34 +208,9 @@ mod tests {
         insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
     }
 
-    /// The schema cannot rot: every object in it is closed, and every property of it is required, but for the two texts
-    /// that only derived warnings have and for fields that came later: these say what their absence means.
     #[test]
     fn the_schema_allows_nothing_beyond_what_it_names() {
-        fn check(node: &serde_json::Value, path: &str) {
-            if let Some(properties) = node.get("properties").and_then(|p| p.as_object()) {
-                assert_eq!(node.get("additionalProperties"), Some(&serde_json::Value::Bool(false)), "{path}");
-                let required: Vec<&str> =
-                    node["required"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
-                for (name, property) in properties.iter().filter(|(n, _)| !["cause", "next_step"].contains(&n.as_str()))
-                {
-                    let came_later = property.get("default").is_some();
-                    assert_ne!(required.contains(&name.as_str()), came_later, "{path}: {name}");
-                }
-            }
-            match node {
-                serde_json::Value::Object(map) => {
-                    map.iter()
-                        .filter(|(key, _)| *key != "default")
-                        .for_each(|(key, child)| check(child, &format!("{path}/{key}")));
-                }
-                serde_json::Value::Array(items) => {
-                    items.iter().for_each(|child| check(child, path));
-                }
-                _ => {}
-            }
-        }
-        check(&schema(), "");
+        assert_closed(&schema());
     }
 
     /// What was written before there were rounds, evidence and the rest.

@@ -1,17 +1,24 @@
 //! Results as bytes: one file per format, each a pure function of the records and what [`crate::stats`] derived from
 //! them. No clock, no MPI; the only I/O is here: the output files of a run.
 
+pub mod comm;
 pub mod comm_plan;
+mod criteria;
 pub mod csv;
+mod ending;
 #[cfg(test)]
 pub mod fixtures;
+pub mod io_views;
 pub mod journal;
 pub mod json;
 pub mod layout;
 pub mod library;
+mod machine;
 pub mod marks;
 pub mod outputs;
 pub mod plan_table;
+#[cfg(test)]
+mod schema;
 pub mod sum;
 pub mod table;
 pub mod text;
@@ -20,6 +27,7 @@ pub mod warnings;
 
 pub use outputs::{OutputError, Outputs};
 
+use crate::results::comm::{CommResult, B_EFF};
 use crate::results::RunResult;
 
 /// Why a file of results could not be read.
@@ -33,16 +41,31 @@ pub enum LoadError {
     Json(#[from] json::JsonError),
 }
 
-/// Reads the results of a run from PREFIX.json or PREFIX.jsonl, whichever the bytes are.
+/// The results of a run of one benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loaded {
+    /// b_eff_io.
+    Io(Box<RunResult>),
+    /// b_eff.
+    Comm(Box<CommResult>),
+}
+
+/// Reads the results of a run from PREFIX.json or PREFIX.jsonl, whichever the bytes are, of whichever benchmark.
 ///
 /// # Errors
 /// [`LoadError`] with the reason.
-pub fn load(bytes: &[u8]) -> Result<RunResult, LoadError> {
+pub fn load(bytes: &[u8]) -> Result<Loaded, LoadError> {
     // Every line of a journal begins with its kind; the pretty document has its brace alone on the first line.
     if bytes.starts_with(b"{\"record\":") {
-        Ok(journal::read(bytes)?)
+        Ok(match journal::benchmark(bytes)?.as_str() {
+            B_EFF => Loaded::Comm(Box::new(comm::read_journal(bytes)?)),
+            _ => Loaded::Io(Box::new(journal::read(bytes)?)),
+        })
     } else {
-        Ok(json::parse(bytes)?)
+        Ok(match json::benchmark(bytes)?.as_str() {
+            B_EFF => Loaded::Comm(Box::new(comm::parse(bytes)?)),
+            _ => Loaded::Io(Box::new(json::parse(bytes)?)),
+        })
     }
 }
 
@@ -55,13 +78,39 @@ mod tests {
     fn both_kinds_of_files_are_recognised() {
         let result = fixtures::complete();
         let derived = derive(&result);
-        assert_eq!(load(&json::document(&result, &derived).unwrap()).unwrap(), result);
+        let expected = Loaded::Io(Box::new(result.clone()));
+        assert_eq!(load(&json::document(&result, &derived).unwrap()).unwrap(), expected);
         let mut journal = Vec::new();
         for line in fixtures::journal_lines(&result) {
             serde_json::to_writer(&mut journal, &line).unwrap();
             journal.push(b'\n');
         }
-        assert_eq!(load(&journal).unwrap(), result);
+        assert_eq!(load(&journal).unwrap(), expected);
         assert!(load(b"backend,ranks\n").unwrap_err().to_string().contains("not a whole JSON document"));
+    }
+
+    #[test]
+    fn both_benchmarks_are_recognised() {
+        let result = comm::fixtures::complete();
+        let expected = Loaded::Comm(Box::new(result.clone()));
+        let document = comm::document(&result, &crate::stats::comm::derive(&result)).unwrap();
+        assert_eq!(load(&document).unwrap(), expected);
+        let mut journal = Vec::new();
+        for line in comm::fixtures::journal_lines(&result) {
+            serde_json::to_writer(&mut journal, &line).unwrap();
+            journal.push(b'\n');
+        }
+        assert_eq!(load(&journal).unwrap(), expected);
+    }
+
+    #[test]
+    fn results_of_other_benchmarks_are_refused_by_name() {
+        for bytes in [
+            br#"{"record":"start","schema_version":1,"benchmark":"b_new"}"#.as_slice(),
+            br#"{"program":"beff-raw","schema_version":1,"benchmark":"b_new"}"#,
+        ] {
+            let message = load(bytes).unwrap_err().to_string();
+            assert!(message.contains("b_new") && message.contains("b_eff_io and b_eff"), "{message}");
+        }
     }
 }

@@ -6,11 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::results::RunResult;
-use crate::stats::Derived;
-
 use super::journal::Journal;
-use super::{csv, json, sum};
 
 /// Why the output files could not be made or written.
 #[derive(Debug, thiserror::Error)]
@@ -60,60 +56,39 @@ pub enum OutputError {
 pub struct Outputs {
     journal: Journal,
     journal_path: PathBuf,
-    json: Output,
-    csv: Output,
-    /// By backend name.
-    sums: Vec<(String, Output)>,
+    views: Vec<Output>,
 }
 
 #[derive(Debug)]
 struct Output {
+    suffix: String,
     path: PathBuf,
     file: File,
 }
 
 impl Outputs {
-    /// Makes PREFIX.jsonl, PREFIX.json, PREFIX.csv and PREFIX.sum; with several backends PREFIX.BACKEND.sum for each.
-    /// If one of them cannot be made, those made before it are removed again.
+    /// Makes PREFIX.jsonl and one file for each suffix (`.json`, `.csv`, ...). If one of them cannot be made, those made
+    /// before it are removed again.
     ///
     /// # Errors
     /// A file exists, the directory does not, or open(2) fails.
-    pub fn create(prefix: &Path, backends: &[String]) -> Result<Self, OutputError> {
+    pub fn create(prefix: &Path, suffixes: &[String]) -> Result<Self, OutputError> {
         if prefix.file_name().is_none() || prefix.as_os_str().as_encoded_bytes().ends_with(b"/") {
             return Err(OutputError::NoName(prefix.to_owned()));
         }
-        let mut made = Vec::new();
-        let outputs = Self::create_all(prefix, backends, &mut made);
-        if outputs.is_err() {
-            for path in made {
-                // They are empty and ours; the error that is returned matters more than one from here.
-                let _ = std::fs::remove_file(path);
-            }
-        }
-        outputs
-    }
-
-    fn create_all(prefix: &Path, backends: &[String], made: &mut Vec<PathBuf>) -> Result<Self, OutputError> {
         let journal_path = with_suffix(prefix, ".jsonl");
         let journal = Journal::create(&journal_path).map_err(|e| creation_error(&journal_path, e))?;
-        made.push(journal_path.clone());
-        let mut output = |suffix: &str| {
-            let path = with_suffix(prefix, suffix);
-            let file = OpenOptions::new().write(true).create_new(true).open(&path);
-            let file = file.map_err(|e| creation_error(&path, e))?;
-            made.push(path.clone());
-            Ok(Output { path, file })
-        };
-        let json = output(".json")?;
-        let csv = output(".csv")?;
-        let sums = backends
-            .iter()
-            .map(|backend| {
-                let suffix = if backends.len() == 1 { ".sum".to_owned() } else { format!(".{backend}.sum") };
-                Ok((backend.clone(), output(&suffix)?))
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { journal, journal_path, json, csv, sums })
+        let mut this = Self { journal, journal_path, views: Vec::new() };
+        for suffix in suffixes {
+            match Output::create(prefix, suffix) {
+                Ok(output) => this.views.push(output),
+                Err(error) => {
+                    this.discard();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(this)
     }
 
     /// The journal, to append to during the run.
@@ -129,34 +104,38 @@ impl Outputs {
 
     /// Removes the files again: the run that was to fill them never began.
     pub fn discard(self) {
-        let sums = self.sums.into_iter().map(|(_, output)| output.path);
-        for path in [self.journal_path, self.json.path, self.csv.path].into_iter().chain(sums) {
+        let views = self.views.into_iter().map(|output| output.path);
+        for path in [self.journal_path].into_iter().chain(views) {
             // They are empty and ours; what kept the run from beginning matters more than an error from here.
             let _ = std::fs::remove_file(path);
         }
     }
 
-    /// Fills all files but the journal, syncs them, and returns the paths of all. One that cannot be written does not
-    /// keep the others from being written.
+    /// Fills all files but the journal with what `view` makes for their suffixes, syncs them, and returns the paths of
+    /// all. One that cannot be written does not keep the others from being written.
     ///
     /// # Errors
     /// The first file that could not be written.
-    pub fn write(self, result: &RunResult, derived: &Derived) -> Result<Vec<PathBuf>, OutputError> {
+    pub fn write(self, mut view: impl FnMut(&str) -> io::Result<Vec<u8>>) -> Result<Vec<PathBuf>, OutputError> {
         let mut paths = vec![self.journal_path.clone()];
         let mut first_error = None;
-        let mut save = |output: Output, bytes: io::Result<Vec<u8>>| {
-            if let Err(source) = bytes.and_then(|bytes| fill(&output.file, &bytes)) {
+        for output in self.views {
+            if let Err(source) = view(&output.suffix).and_then(|bytes| fill(&output.file, &bytes)) {
                 let (path, journal) = (output.path.clone(), self.journal_path.clone());
                 first_error.get_or_insert(OutputError::Write { path, journal, source });
             }
             paths.push(output.path);
-        };
-        save(self.json, json::document(result, derived).map_err(io::Error::from));
-        save(self.csv, csv::rows(result, derived).map_err(io::Error::from));
-        for (backend, output) in self.sums {
-            save(output, Ok(sum::summary(result, derived, &backend).into_bytes()));
         }
         first_error.map_or(Ok(paths), Err)
+    }
+}
+
+impl Output {
+    fn create(prefix: &Path, suffix: &str) -> Result<Self, OutputError> {
+        let path = with_suffix(prefix, suffix);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = file.map_err(|e| creation_error(&path, e))?;
+        Ok(Self { suffix: suffix.to_owned(), path, file })
     }
 }
 
@@ -185,7 +164,7 @@ fn creation_error(path: &Path, source: io::Error) -> OutputError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixtures;
+    use crate::report::{fixtures, io_views, json};
     use crate::stats::derive;
 
     fn names(dir: &Path) -> Vec<String> {
@@ -200,12 +179,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let result = fixtures::complete();
         let derived = derive(&result);
-        let mut outputs = Outputs::create(&dir.path().join("run1.5"), &result.config.backends).unwrap();
+        let suffixes = io_views::suffixes(&result.config.backends);
+        let mut outputs = Outputs::create(&dir.path().join("run1.5"), &suffixes).unwrap();
         let expected = ["run1.5.csv", "run1.5.json", "run1.5.jsonl", "run1.5.mpiio.sum", "run1.5.posix.sum"];
         assert_eq!(names(dir.path()), expected);
         outputs.journal().append(&result.start_line()).unwrap();
         assert!(outputs.journal_path().ends_with("run1.5.jsonl"));
-        let paths = outputs.write(&result, &derived).unwrap();
+        let paths = outputs.write(|suffix| io_views::view(&result, &derived, suffix)).unwrap();
         assert_eq!(paths.len(), 5);
         for path in &paths {
             assert!(std::fs::metadata(path).unwrap().len() > 0, "{}", path.display());
@@ -219,7 +199,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let taken = dir.path().join("run.sum");
         std::fs::write(&taken, "precious").unwrap();
-        let error = Outputs::create(&dir.path().join("run"), &["posix".to_owned()]).unwrap_err();
+        let error = Outputs::create(&dir.path().join("run"), &io_views::suffixes(&["posix".to_owned()])).unwrap_err();
         assert!(matches!(&error, OutputError::Exists(path) if *path == taken));
         assert!(error.to_string().contains("run.sum exists already and is not overwritten"));
         assert_eq!(names(dir.path()), ["run.sum"]);
@@ -229,8 +209,8 @@ mod tests {
     #[test]
     fn a_run_that_never_began_leaves_no_files() {
         let dir = tempfile::tempdir().unwrap();
-        let backends = ["mpiio".to_owned(), "posix".to_owned()];
-        Outputs::create(&dir.path().join("run"), &backends).unwrap().discard();
+        let suffixes = io_views::suffixes(&["mpiio".to_owned(), "posix".to_owned()]);
+        Outputs::create(&dir.path().join("run"), &suffixes).unwrap().discard();
         assert!(names(dir.path()).is_empty());
     }
 
@@ -248,11 +228,11 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_does_not_stop_the_others() {
         let dir = tempfile::tempdir().unwrap();
-        let result = fixtures::failed();
-        let mut outputs = Outputs::create(&dir.path().join("run"), &result.config.backends).unwrap();
-        outputs.json.file = File::open(&outputs.json.path).unwrap();
-        let error = outputs.write(&result, &derive(&result)).unwrap_err().to_string();
+        let suffixes = [".json".to_owned(), ".csv".to_owned()];
+        let mut outputs = Outputs::create(&dir.path().join("run"), &suffixes).unwrap();
+        outputs.views[0].file = File::open(&outputs.views[0].path).unwrap();
+        let error = outputs.write(|suffix| Ok(suffix.into())).unwrap_err().to_string();
         assert!(error.contains("run.json") && error.contains("run.jsonl"), "{error}");
-        assert!(std::fs::metadata(dir.path().join("run.csv")).unwrap().len() > 0);
+        assert_eq!(std::fs::read(dir.path().join("run.csv")).unwrap(), b".csv");
     }
 }

@@ -31,31 +31,31 @@ fn head(page: &mut Page, result: &RunResult, backend: &str) {
     let max_chunk = result.partitions.iter().map(|p| p.m_part_bytes).max().unwrap_or(0);
     page.line(format!(
         "beff-raw {} ({}), backend {backend}, summary in the layout of b_eff_io release 2.1",
-        manifest.program_version, manifest.git_revision
+        manifest.machine.program_version, manifest.machine.git_revision
     ));
     page.blank();
     page.line(format!(
         "MEMORY_PER_PROCESSOR = {:4.0} MBytes  [1MBytes = 1024*1024 bytes, 1MB = 1e6 bytes]",
-        manifest.memory_per_rank_bytes as f64 / MB
+        manifest.machine.memory_per_rank_bytes as f64 / MB
     ));
     page.line(format!("Maximum chunk size   = {:8.3} MBytes", max_chunk as f64 / MB));
     page.blank();
-    let memory: u64 = manifest.hosts.iter().map(|h| h.memory_bytes).sum();
+    let memory: u64 = manifest.machine.hosts.iter().map(|h| h.memory_bytes).sum();
     page.line(format!(
         "-N {:2} T={}, MT={:.0} MBytes{}{}",
-        manifest.ranks,
+        manifest.machine.ranks,
         config.time_seconds,
         memory as f64 / MB,
         if config.full_rewrite { ", -rewrite" } else { "" },
         if config.shared_pointer { "" } else { ", -noshared" },
     ));
     page.line(format!("PATH={}, PREFIX={}", config.path.display(), prefix(result)));
-    let hosts: Vec<&str> = manifest.hosts.iter().map(|h| h.name.as_str()).collect();
-    page.line(format!("       system      : {}", manifest.kernel));
+    let hosts: Vec<&str> = manifest.machine.hosts.iter().map(|h| h.name.as_str()).collect();
+    page.line(format!("       system      : {}", manifest.machine.kernel));
     page.line(format!("       hostname    : {}", hosts.join(" ")));
-    page.line(format!("       MPI library : {}", manifest.mpi_library));
+    page.line(format!("       MPI library : {}", manifest.machine.mpi_library));
     page.blank();
-    page.line(format!("Date of measurement: {}", manifest.started_utc));
+    page.line(format!("Date of measurement: {}", manifest.machine.started_utc));
 }
 
 fn prefix(result: &RunResult) -> String {
@@ -69,7 +69,7 @@ fn table(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str, 
     let ranks = partition.ranks;
     let title = format!(
         "Summary of file I/O bandwidth accumulated on {ranks:3} processes with {:4.0} MByte/PE",
-        result.manifest.memory_per_rank_bytes as f64 / MB
+        result.manifest.machine.memory_per_rank_bytes as f64 / MB
     );
     page.blank();
     page.blank();
@@ -166,7 +166,7 @@ fn values(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str,
     page.line(format!(
         "b_eff_io of these measurements ={} MB/s on {ranks} processes with {:.0} MByte/PE and scheduled time={:.1} min",
         column(value.and_then(|v| v.values.release_2_1)),
-        result.manifest.memory_per_rank_bytes as f64 / MB,
+        result.manifest.machine.memory_per_rank_bytes as f64 / MB,
         partition.time_seconds / 60.0
     ));
 }
@@ -196,13 +196,13 @@ fn maximum(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str
         Some(best) => result.partitions.iter().find(|p| p.ranks == best),
         None => result.partitions.last(),
     };
-    let (ranks, scheduled) = partition.map_or((result.manifest.ranks, 0.0), |p| (p.ranks, p.time_seconds));
+    let (ranks, scheduled) = partition.map_or((result.manifest.machine.ranks, 0.0), |p| (p.ranks, p.time_seconds));
     page.line(format!(
         " b_eff_io ={} MB/s on {ranks} processes with {:.0} MByte/PE, scheduled time={:.1} Min, on {}, {}",
         column(system.and_then(|s| s.values.release_2_1)),
-        result.manifest.memory_per_rank_bytes as f64 / MB,
+        result.manifest.machine.memory_per_rank_bytes as f64 / MB,
         scheduled / 60.0,
-        result.manifest.kernel,
+        result.manifest.machine.kernel,
         if valid { "VALID" } else { "NOT VALID (see above)" }
     ));
 }

@@ -20,7 +20,7 @@ mod values;
 use crate::results::RunResult;
 use crate::stats::{Derived, NULL_BACKEND};
 
-use super::text::Page;
+use super::{ending, text::Page};
 
 /// The report of one run, no line wider than [`super::text::WIDTH`]. With `details` every pattern gets a line of its
 /// own, with the parts of its time and the calls used.
@@ -44,7 +44,7 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
     values::write(&mut page, result, derived);
     validity::write(&mut page, result, derived);
     troubles::corruptions(&mut page, result);
-    troubles::errors(&mut page, result);
+    ending::errors(&mut page, &result.errors);
     troubles::warnings(&mut page, result, derived);
     if details {
         for partition in &result.partitions {

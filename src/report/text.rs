@@ -159,6 +159,20 @@ pub fn figure(value: f64) -> String {
     }
 }
 
+/// A short time given in nanoseconds, with the unit that suits it.
+#[must_use]
+pub fn nanoseconds(ns: f64) -> String {
+    if ns < 100.0 {
+        format!("{ns:.1} ns")
+    } else if ns < 1e4 {
+        format!("{ns:.0} ns")
+    } else if ns < 1e7 {
+        format!("{:.1} us", ns / 1e3)
+    } else {
+        format!("{:.1} ms", ns / 1e6)
+    }
+}
+
 /// Three digits behind the point, or as many as fit into `width`.
 #[must_use]
 pub fn fit(value: f64, width: usize) -> String {

@@ -9,7 +9,13 @@ use super::text::{count, list, percent};
 /// Cause and next step of a warning of a run with this configuration, each a few plain sentences.
 #[must_use]
 pub fn text(warning: &Warning, config: &Config) -> (String, String) {
-    (cause(warning), next_step(warning, config))
+    (cause(warning), next_step(warning, config.termination))
+}
+
+/// Cause and next step of a warning that is not about the schedule of b_eff_io.
+#[must_use]
+pub fn common(warning: &Warning) -> (String, String) {
+    (cause(warning), next_step(warning, Termination::Geometric))
 }
 
 fn cause(warning: &Warning) -> String {
@@ -161,7 +167,7 @@ fn clause(reason: &str) -> &str {
     reason.trim_end().trim_end_matches('.')
 }
 
-fn next_step(warning: &Warning, config: &Config) -> String {
+fn next_step(warning: &Warning, termination: Termination) -> String {
     let fixed = match warning {
         Warning::Oversubscribed { .. } => "Start no more ranks per host than it has cores, or use more hosts.",
         Warning::ReadFromCache { .. } => {
@@ -181,7 +187,7 @@ fn next_step(warning: &Warning, config: &Config) -> String {
         Warning::Overrun { .. } => {
             "Ask for machine time by the real time; with a longer --time the overrun is a smaller part of it."
         }
-        Warning::DecisionCost { .. } => match config.termination {
+        Warning::DecisionCost { .. } => match termination {
             Termination::Geometric => {
                 "Batches are as long as the time allows: use a longer --time, fewer ranks than cores, or an idle machine."
             }

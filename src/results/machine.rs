@@ -46,9 +46,9 @@ pub struct StorageRecord {
     pub direct_memory_align_bytes: Option<u64>,
 }
 
-/// The machine and the software, enough to repeat the run.
+/// The machine and the software, enough to repeat a run; the same for every benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct Machine {
     /// Program version.
     pub program_version: String,
     /// Revision of the source.
@@ -59,8 +59,6 @@ pub struct Manifest {
     pub mpi_library: String,
     /// MPI standard version at run time.
     pub mpi_standard: String,
-    /// I/O layer as far as the library tells (ROMIO, OMPIO).
-    pub mpi_io_layer: String,
     /// Start, UTC, RFC 3339.
     pub started_utc: String,
     /// Command line.
@@ -73,10 +71,20 @@ pub struct Manifest {
     pub ranks: u64,
     /// Memory one rank can use, smallest over the ranks.
     pub memory_per_rank_bytes: u64,
-    /// Where the files are.
-    pub storage: StorageRecord,
     /// Environment variables that change MPI or I/O.
     pub environment: Vec<(String, String)>,
+}
+
+/// A machine and what b_eff_io uses of it. In the files the fields of both stand side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Hosts, MPI, software.
+    #[serde(flatten)]
+    pub machine: Machine,
+    /// I/O layer as far as the library tells (ROMIO, OMPIO).
+    pub mpi_io_layer: String,
+    /// Where the files are.
+    pub storage: StorageRecord,
     /// Directory of the run.
     pub run_dir: String,
     /// Period of the data stream.

@@ -5,8 +5,8 @@ use crate::plan::patterns::{patterns, PATTERNS};
 use crate::plan::schedule::pattern_seconds;
 use crate::plan::{PatternSpec, Role};
 use crate::results::{
-    Access, Ended, HarnessCost, HostRecord, Intervals, Manifest, Outcome, PartitionRecord, PatternRecord, RunResult,
-    StorageRecord, TypeRecord, Verification,
+    Access, Ended, HarnessCost, HostRecord, Intervals, Machine, Manifest, Outcome, PartitionRecord, PatternRecord,
+    RunResult, StorageRecord, TypeRecord, Verification,
 };
 use crate::units::MIB;
 
@@ -159,20 +159,22 @@ fn manifest() -> Manifest {
         direct_memory_align_bytes: Some(512),
     };
     Manifest {
-        program_version: "0.1.0".into(),
-        git_revision: "0".into(),
-        mpi_built_with: "MPICH".into(),
-        mpi_library: "MPICH".into(),
-        mpi_standard: "4.0".into(),
+        machine: Machine {
+            program_version: "0.1.0".into(),
+            git_revision: "0".into(),
+            mpi_built_with: "MPICH".into(),
+            mpi_library: "MPICH".into(),
+            mpi_standard: "4.0".into(),
+            started_utc: "2026-01-01T00:00:00Z".into(),
+            command_line: Vec::new(),
+            kernel: "Linux".into(),
+            hosts: vec![host],
+            ranks: 4,
+            memory_per_rank_bytes: 4 << 30,
+            environment: Vec::new(),
+        },
         mpi_io_layer: "ROMIO".into(),
-        started_utc: "2026-01-01T00:00:00Z".into(),
-        command_line: Vec::new(),
-        kernel: "Linux".into(),
-        hosts: vec![host],
-        ranks: 4,
-        memory_per_rank_bytes: 4 << 30,
         storage,
-        environment: Vec::new(),
         run_dir: "run".into(),
         period_bytes: 8209 * 4096,
     }

@@ -8,7 +8,7 @@ use super::values::find;
 use super::{Criterion, PartitionValue, TypeValue, Validity};
 use crate::config::Release;
 use crate::plan::patterns::m_part_bytes;
-use crate::results::{Access, Ended, Outcome, PatternRecord, RunResult};
+use crate::results::{Access, Ended, Machine, Outcome, PatternRecord, RunResult};
 use crate::units::{format_seconds, format_size};
 
 /// Names shown before "and n more".
@@ -84,7 +84,7 @@ impl Judge<'_> {
     fn memory(&self) -> Criterion {
         let own = self.partitions.iter().filter(|p| p.backend == self.backend);
         let written_bytes = own.map(|p| p.access_bytes[0]).min().unwrap_or(0);
-        let memory_bytes = memory_of_hosts(self.result);
+        let memory_bytes = memory_of_hosts(&self.result.manifest.machine);
         Criterion {
             text: format!(
                 "bytes of the first write {} >= memory of all hosts {}",
@@ -165,7 +165,8 @@ impl Judge<'_> {
 
     fn m_part(&self) -> Criterion {
         let config = &self.result.config;
-        let memory_bytes = config.memory_per_process_bytes.unwrap_or(self.result.manifest.memory_per_rank_bytes);
+        let memory_bytes =
+            config.memory_per_process_bytes.unwrap_or(self.result.manifest.machine.memory_per_rank_bytes);
         // The releases differ in their largest M_PART; the run used that of its own.
         let wanted = |planned: u64| {
             if self.release == config.release {
@@ -203,9 +204,8 @@ fn smallest(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Memory of all hosts together in bytes, as their control groups limit it: a page cache cannot be larger.
 #[must_use]
-pub fn memory_of_hosts(result: &RunResult) -> u64 {
-    let usable = result
-        .manifest
+pub fn memory_of_hosts(machine: &Machine) -> u64 {
+    let usable = machine
         .hosts
         .iter()
         .map(|h| h.cgroup_memory_limit_bytes.map_or(h.memory_bytes, |limit| limit.min(h.memory_bytes)));
@@ -246,9 +246,9 @@ mod tests {
     #[test]
     fn release_0_5_asks_for_more_data_than_memory() {
         let mut result = full_run();
-        result.manifest.hosts[0].memory_bytes = 1 << 50;
+        result.manifest.machine.hosts[0].memory_bytes = 1 << 50;
         assert_eq!(judged(&result).0, [Release::R1, Release::R2_1]);
-        result.manifest.hosts[0].cgroup_memory_limit_bytes = Some(1 << 30);
+        result.manifest.machine.hosts[0].cgroup_memory_limit_bytes = Some(1 << 30);
         assert_eq!(judged(&result).0.len(), 3);
     }
 

@@ -4,7 +4,7 @@ use super::validity::{memory_of_hosts, MPI_IO};
 use super::values::{self, is_empty_fill_up};
 use super::{hints, source, times, AccessTime, PartitionValue, NULL_BACKEND};
 use crate::config::{CachePolicy, DirectPolicy};
-use crate::results::{Access, Ended, HostRecord, PartitionRecord, PatternRecord, RunResult, Warning};
+use crate::results::{Access, Ended, HostRecord, Machine, PartitionRecord, PatternRecord, RunResult, Warning};
 use crate::system::storage::is_in_memory;
 
 /// Pages that stay in the cache of what was to be dropped: less than this share and these bytes do no harm.
@@ -33,7 +33,7 @@ pub fn warnings(result: &RunResult) -> Vec<Warning> {
 /// As [`warnings`], with what has been derived already.
 pub(super) fn warnings_of(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<Warning> {
     let mut found = result.warnings.clone();
-    found.extend(oversubscribed(result));
+    found.extend(oversubscribed(&result.manifest.machine));
     found.extend(memory_file_system(result));
     found.extend(m_part_reduced(result));
     found.extend(rank_shift_on_one_host(result));
@@ -72,8 +72,8 @@ fn without_repetition(found: Vec<Warning>) -> Vec<Warning> {
     once
 }
 
-fn oversubscribed(result: &RunResult) -> Option<Warning> {
-    let crowded: Vec<&HostRecord> = result.manifest.hosts.iter().filter(|h| h.ranks > h.cores).collect();
+pub(super) fn oversubscribed(machine: &Machine) -> Option<Warning> {
+    let crowded: Vec<&HostRecord> = machine.hosts.iter().filter(|h| h.ranks > h.cores).collect();
     let per_core = |h: &HostRecord| h.ranks as f64 / h.cores.max(1) as f64;
     let worst = largest(&crowded, |h| per_core(h))?;
     Some(Warning::Oversubscribed {
@@ -133,7 +133,7 @@ fn time_guard(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
 fn smaller_than_memory(result: &RunResult, partitions: &[PartitionValue], backend: &str) -> Option<Warning> {
     let own = partitions.iter().filter(|p| p.backend == backend);
     let written_bytes = own.map(|p| p.access_bytes[0]).filter(|&bytes| bytes > 0).min()?;
-    let memory_bytes = memory_of_hosts(result);
+    let memory_bytes = memory_of_hosts(&result.manifest.machine);
     (written_bytes < memory_bytes).then(|| Warning::SmallerThanMemory {
         backend: backend.to_owned(),
         written_bytes,
@@ -142,7 +142,7 @@ fn smaller_than_memory(result: &RunResult, partitions: &[PartitionValue], backen
 }
 
 fn rank_shift_on_one_host(result: &RunResult) -> Option<Warning> {
-    let [host] = result.manifest.hosts.as_slice() else { return None };
+    let [host] = result.manifest.machine.hosts.as_slice() else { return None };
     let ranks = result.partitions.iter().map(|p| p.ranks).max().unwrap_or(host.ranks);
     (result.config.cache == CachePolicy::RankShift)
         .then(|| Warning::RankShiftOnOneHost { host: host.name.clone(), ranks })
@@ -254,10 +254,10 @@ mod tests {
     #[test]
     fn every_kind_has_its_cause() {
         let damages: [(Damage, &[&str]); 17] = [
-            (|r| r.manifest.hosts[0].cores = 1, &["oversubscribed"]),
+            (|r| r.manifest.machine.hosts[0].cores = 1, &["oversubscribed"]),
             (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
             (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
-            (|r| r.manifest.hosts[0].memory_bytes = 1 << 50, &["smaller_than_memory"]),
+            (|r| r.manifest.machine.hosts[0].memory_bytes = 1 << 50, &["smaller_than_memory"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::Space), &["ended_by_space"]),
             (|r| edit(r, 4, Access::Write, 28, |p| p.ended = Ended::TimeGuard), &["time_guard"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::NotRun("x".into())), &["not_run"]),
@@ -300,8 +300,8 @@ mod tests {
     #[test]
     fn warnings_do_not_multiply() {
         let mut result = full_run();
-        let host = HostRecord { ranks: 3, cores: 2, name: "node2".into(), ..result.manifest.hosts[0].clone() };
-        result.manifest.hosts = vec![HostRecord { ranks: 4, name: "node1".into(), ..host.clone() }, host];
+        let host = HostRecord { ranks: 3, cores: 2, name: "node2".into(), ..result.manifest.machine.hosts[0].clone() };
+        result.manifest.machine.hosts = vec![HostRecord { ranks: 4, name: "node1".into(), ..host.clone() }, host];
         all_reads_cached(&mut result);
         for partition in &mut result.partitions {
             partition.m_part_bytes /= partition.ranks;

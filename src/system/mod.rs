@@ -8,6 +8,7 @@ pub mod environment;
 pub mod host;
 pub mod launcher;
 pub mod memory;
+pub mod placement;
 pub mod residency;
 pub mod storage;
 pub mod survey;

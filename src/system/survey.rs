@@ -7,7 +7,9 @@ use beff_backends::statx;
 use beff_ffi::{Comm, MpiError, Universe};
 use serde::{Deserialize, Serialize};
 
-use crate::results::{HostRecord, Manifest, StorageRecord};
+use crate::results::comm::Placement;
+use crate::results::{HostRecord, Machine, Manifest, StorageRecord};
+use crate::system::placement::cpu_list;
 use crate::system::{environment, host, memory, storage, SystemError};
 
 /// Longest library string kept in a manifest.
@@ -31,6 +33,8 @@ struct Witness {
 pub struct Survey {
     /// Hosts in the order of their first rank.
     pub hosts: Vec<HostRecord>,
+    /// Where each rank runs.
+    pub placement: Vec<Placement>,
     /// Kernel of the first host.
     pub kernel: String,
     /// Memory one rank can use: of its node or control group, divided by the ranks on the node; the smallest of all.
@@ -78,17 +82,21 @@ fn combine(gathered: &[Vec<u8>]) -> Result<Survey, String> {
     }
     let kernel = witnesses.first().map(|w| w.kernel.clone()).unwrap_or_default();
     let mut order = Vec::new();
+    let mut placement = Vec::with_capacity(witnesses.len());
     let mut by_host: BTreeMap<String, Vec<Witness>> = BTreeMap::new();
     for w in witnesses {
         if !by_host.contains_key(&w.host) {
             order.push(w.host.clone());
         }
+        let host = order.iter().position(|name| *name == w.host).unwrap_or(0) as u64;
+        placement.push(Placement { host, cpus: cpu_list(&w.cpus) });
         by_host.entry(w.host.clone()).or_default().push(w);
     }
     let hosts: Vec<HostRecord> = order.iter().filter_map(|name| by_host.get(name)).map(|w| host_record(w)).collect();
     let per_rank = |h: &HostRecord| h.cgroup_memory_limit_bytes.unwrap_or(h.memory_bytes) / h.ranks;
     Ok(Survey {
         kernel,
+        placement,
         memory_per_rank_bytes: hosts.iter().map(per_rank).min().unwrap_or(0),
         last_level_cache_bytes: hosts.iter().map(|h| h.last_level_cache_bytes).max().unwrap_or(0),
         hosts,
@@ -140,25 +148,16 @@ pub fn io_layer(library: &str, environment: &[(String, String)]) -> String {
     }
 }
 
-/// The manifest of a run. Rank 0 only.
+/// The machine of a run. Rank 0 only.
 ///
 /// # Errors
 /// What MPI or the system cannot tell.
-pub fn manifest(
-    universe: &Universe,
-    survey: &Survey,
-    storage: StorageRecord,
-    run_dir: &Path,
-    period_bytes: u64,
-) -> Result<Manifest, MpiError> {
-    let mpi_library = beff_ffi::library_version(LIBRARY_CHARS)?;
-    let environment = environment::relevant_environment();
-    Ok(Manifest {
+pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError> {
+    Ok(Machine {
         program_version: env!("CARGO_PKG_VERSION").into(),
         git_revision: env!("BEFF_GIT_REVISION").into(),
         mpi_built_with: beff_ffi::built_with().into(),
-        mpi_io_layer: io_layer(&mpi_library, &environment),
-        mpi_library,
+        mpi_library: beff_ffi::library_version(LIBRARY_CHARS)?,
         mpi_standard: universe.standard()?,
         started_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         command_line: std::env::args().collect(),
@@ -166,8 +165,26 @@ pub fn manifest(
         hosts: survey.hosts.clone(),
         ranks: survey.hosts.iter().map(|h| h.ranks).sum(),
         memory_per_rank_bytes: survey.memory_per_rank_bytes,
+        environment: environment::relevant_environment(),
+    })
+}
+
+/// The manifest of a run of b_eff_io. Rank 0 only.
+///
+/// # Errors
+/// As [`machine`].
+pub fn manifest(
+    universe: &Universe,
+    survey: &Survey,
+    storage: StorageRecord,
+    run_dir: &Path,
+    period_bytes: u64,
+) -> Result<Manifest, MpiError> {
+    let machine = machine(universe, survey)?;
+    Ok(Manifest {
+        mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
+        machine,
         storage,
-        environment,
         run_dir: run_dir.display().to_string(),
         period_bytes,
     })

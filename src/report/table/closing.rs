@@ -1,6 +1,8 @@
 //! How the run ended: said at the top and at the end, where the result of each backend has one line.
 
 use crate::config::Release;
+use crate::report::criteria;
+use crate::report::ending;
 use crate::report::text::{count, Page};
 use crate::results::{Outcome, RunResult};
 use crate::stats::{Derived, SystemValue};
@@ -10,8 +12,8 @@ use super::{measuring, validity};
 
 /// What the reader must know before any number.
 pub(super) fn banner(page: &mut Page, result: &RunResult) {
-    if let Some(text) = outcome(result) {
-        page.hanging("*** ", &text);
+    if let Some(text) = ending::sentence(result.ending.outcome) {
+        page.hanging("*** ", text);
     }
     if is_corrupt(result) {
         page.hanging("*** ", "DATA CORRUPTION: the storage did not give back what was written; see below.");
@@ -28,8 +30,8 @@ pub(super) fn end(page: &mut Page, result: &RunResult, derived: &Derived) {
     if is_corrupt(result) {
         page.hanging("*** ", "DATA CORRUPTION was found.");
     }
-    match outcome(result) {
-        Some(text) => page.hanging("*** ", &text),
+    match ending::sentence(result.ending.outcome) {
+        Some(text) => page.hanging("*** ", text),
         None => {
             let run = result.patterns.iter().filter(|r| r.was_run()).count() as u64;
             let checked: u64 = result.patterns.iter().map(|r| r.verification.words_checked).sum();
@@ -56,13 +58,9 @@ fn value_line(result: &RunResult, derived: &Derived, backend: &str) -> String {
         Some((value, None)) => format!("{value:.3} MB/s"),
         None => "not measured".to_owned(),
     };
-    let verdict = validity::find(derived, backend, release).map_or_else(|| "NOT VALID".to_owned(), validity::verdict);
-    let outcome = match result.ending.outcome {
-        Outcome::Complete => "",
-        Outcome::Interrupted => ", INTERRUPTED",
-        Outcome::Failed => ", FAILED",
-        Outcome::Killed => ", KILLED",
-    };
+    let verdict = validity::find(derived, backend, release)
+        .map_or_else(|| "NOT VALID".to_owned(), |v| criteria::verdict(&v.criteria));
+    let outcome = ending::mark(result.ending.outcome);
     let corrupt = if is_corrupt(result) { ", DATA CORRUPTION" } else { "" };
     format!("b_eff_io (release {}) = {value}, {backend}, {verdict}{outcome}{corrupt}", release.name())
 }
@@ -74,17 +72,6 @@ pub(super) fn best_ranks(system: &SystemValue, release: Release) -> Option<u64> 
         Release::R0_5 => r0_5,
         Release::R1 => r1,
         Release::R2_1 => r2_1,
-    }
-}
-
-fn outcome(result: &RunResult) -> Option<String> {
-    match result.ending.outcome {
-        Outcome::Complete => None,
-        Outcome::Interrupted => {
-            Some("INTERRUPTED by a signal: these results end where the run was stopped.".to_owned())
-        }
-        Outcome::Failed => Some("FAILED: an error ended this run; these results end where it happened.".to_owned()),
-        Outcome::Killed => Some("KILLED: no end was recorded; these results are what the journal holds.".to_owned()),
     }
 }
 

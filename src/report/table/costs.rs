@@ -1,6 +1,7 @@
 //! Schedule against real time, and what measuring itself cost.
 
-use crate::report::text::{count, percent, Page};
+use crate::report::machine;
+use crate::report::text::{count, nanoseconds, percent, Page};
 use crate::results::{PatternRecord, RunResult};
 use crate::stats::{AccessTime, Derived, NULL_BACKEND};
 use crate::units::{format_seconds, format_size};
@@ -26,7 +27,9 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
         );
         page.field(if number == 0 { "calibration" } else { "" }, &text);
     }
-    page.field("rank memory", &memory(result));
+    let ending = &result.ending;
+    let memory = machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
+    page.field("rank memory", &memory);
     page.field("harness", &harness(result));
     if let Some(text) = recording(result) {
         page.field("latency", &text);
@@ -117,18 +120,6 @@ fn decisions(result: &RunResult, backend: &str) -> Option<String> {
     ))
 }
 
-fn memory(result: &RunResult) -> String {
-    let ending = &result.ending;
-    if ending.rank_memory_high_water_bytes == 0 {
-        return "not recorded: the run has no end".to_owned();
-    }
-    format!(
-        "planned {}, highest {}",
-        format_size(ending.rank_memory_planned_bytes),
-        format_size(ending.rank_memory_high_water_bytes)
-    )
-}
-
 fn harness(result: &RunResult) -> String {
     let h = &result.harness;
     format!(
@@ -159,18 +150,6 @@ fn recording(result: &RunResult) -> Option<String> {
         shortest.access.name(),
         shortest.pattern
     ))
-}
-
-fn nanoseconds(ns: f64) -> String {
-    if ns < 100.0 {
-        format!("{ns:.1} ns")
-    } else if ns < 1e4 {
-        format!("{ns:.0} ns")
-    } else if ns < 1e7 {
-        format!("{:.1} us", ns / 1e3)
-    } else {
-        format!("{:.1} ms", ns / 1e6)
-    }
 }
 
 fn allocations(result: &RunResult) -> String {

@@ -2,12 +2,12 @@
 //! what is unusual about it. Whatever does not fit into its line is in the section on the set-up.
 
 use crate::config::{CachePolicy, CollectivePolicy, Config, DirectPolicy, ExchangePolicy, Inject, Termination, Verify};
-use crate::results::{Access, HostRecord, PatternRecord, RunResult};
+use crate::results::{Access, PatternRecord, RunResult};
 use crate::stats::{has_source, memory_of_hosts, storage_bytes, Derived};
 use crate::units::{format_seconds, format_size};
 
 use crate::report::layout;
-use crate::report::library::short_name;
+use crate::report::machine;
 use crate::report::text::{count, list, percent, Page};
 
 use super::measuring;
@@ -19,7 +19,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     let (config, manifest) = (&result.config, &result.manifest);
     page.line(format!(
         "beff-raw {}: effective I/O bandwidth (b_eff_io), {}",
-        manifest.program_version, manifest.started_utc
+        manifest.machine.program_version, manifest.machine.started_utc
     ));
     page.line("sizes: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
     page.blank();
@@ -27,12 +27,11 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     if let Some(text) = settings(config) {
         page.short_field("settings", &text);
     }
-    page.short_field("hosts", &hosts(result));
-    let (library, layer) = (short_name(&manifest.mpi_library), &manifest.mpi_io_layer);
-    page.short_field("MPI", &format!("{library} (standard {}), I/O layer {layer}", manifest.mpi_standard));
-    if !manifest.environment.is_empty() {
-        let set: Vec<String> = manifest.environment.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        page.short_field("environment", &set.join(" "));
+    page.short_field("hosts", &machine::hosts(&manifest.machine));
+    let library = machine::mpi(&manifest.machine);
+    page.short_field("MPI", &format!("{library}, I/O layer {}", manifest.mpi_io_layer));
+    if let Some(set) = machine::environment(&manifest.machine) {
+        page.short_field("environment", &set);
     }
     page.short_field("storage", &storage(result));
     for backend in measuring(result).take(BACKENDS) {
@@ -138,24 +137,6 @@ pub(super) fn damage_name(damage: Inject) -> &'static str {
     }
 }
 
-fn hosts(result: &RunResult) -> String {
-    let (hosts, per_rank) = (&result.manifest.hosts, result.manifest.memory_per_rank_bytes);
-    let Some(first) = hosts.first() else {
-        return "not recorded".to_owned();
-    };
-    let sum = |value: fn(&HostRecord) -> u64| hosts.iter().map(value).sum::<u64>();
-    let name =
-        if hosts.len() == 1 { first.name.clone() } else { format!("{} hosts ({} ...)", hosts.len(), first.name) };
-    format!(
-        "{name}: {} on {}, memory {}, {} per rank, {}",
-        count(sum(|h| h.ranks), "rank"),
-        count(sum(|h| h.cores), "core"),
-        format_size(memory_of_hosts(result)),
-        format_size(per_rank),
-        first.cpu
-    )
-}
-
 fn storage(result: &RunResult) -> String {
     let storage = &result.manifest.storage;
     let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
@@ -177,7 +158,7 @@ fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
         .filter(|p| p.backend == backend)
         .map(|p| p.access_bytes[layout::access_index(Access::Write)])
         .sum();
-    let share = match written as f64 / memory_of_hosts(result).max(1) as f64 {
+    let share = match written as f64 / memory_of_hosts(&result.manifest.machine).max(1) as f64 {
         share if share > 1.0 => format!("{share:.1} x memory"),
         share => format!("{} of memory", percent(share)),
     };

@@ -5,20 +5,17 @@ use crate::config::{
 };
 use crate::plan::patterns::type_name;
 use crate::report::layout::chunk_label;
-use crate::report::library::short_name;
+use crate::report::machine;
 use crate::report::text::{count, list, Page};
-use crate::results::{Access, HostRecord, RunResult, TuningRecord};
+use crate::results::{Access, RunResult, TuningRecord};
 use crate::units::{format_seconds, format_size};
 
 use super::header::damage_name;
 
-/// Host names shown of a group of equal hosts.
-const HOST_NAMES: usize = 6;
-
 pub(super) fn write(page: &mut Page, result: &RunResult) {
     let config = &result.config;
     page.heading("Set-up");
-    page.field("command", &result.manifest.command_line.join(" "));
+    page.field("command", &result.manifest.machine.command_line.join(" "));
     page.field("schedule", &schedule(result));
     page.field("patterns", &patterns(config));
     page.field("termination", termination(config));
@@ -34,7 +31,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     if config.latency {
         page.field("latency", "the time of every call is recorded");
     }
-    machine(page, result);
+    machine::write(page, &result.manifest.machine);
     file_system(page, result);
 }
 
@@ -177,27 +174,6 @@ fn chosen(tunings: &[TuningRecord]) -> String {
     text
 }
 
-fn machine(page: &mut Page, result: &RunResult) {
-    let manifest = &result.manifest;
-    for (number, text) in host_groups(&manifest.hosts).iter().enumerate() {
-        page.field(if number == 0 { "hosts" } else { "" }, text);
-    }
-    page.field("kernel", &manifest.kernel);
-    page.field(
-        "MPI",
-        &format!(
-            "{}; built with {}; source revision {}",
-            short_name(&manifest.mpi_library),
-            manifest.mpi_built_with,
-            manifest.git_revision
-        ),
-    );
-    if !manifest.environment.is_empty() {
-        let set: Vec<String> = manifest.environment.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        page.field("environment", &set.join(" "));
-    }
-}
-
 fn file_system(page: &mut Page, result: &RunResult) {
     let storage = &result.manifest.storage;
     page.field(
@@ -212,39 +188,4 @@ fn file_system(page: &mut Page, result: &RunResult) {
     }
     let kept = if result.config.keep_files { " (files kept)" } else { "" };
     page.field("run directory", &format!("{}{kept}, under {}", result.manifest.run_dir, storage.path));
-}
-
-/// One text for each group of hosts that are alike, in order of appearance.
-fn host_groups(hosts: &[HostRecord]) -> Vec<String> {
-    let mut groups: Vec<(&HostRecord, Vec<String>)> = Vec::new();
-    for host in hosts {
-        let same =
-            groups.iter_mut().find(|(first, _)| HostRecord { name: first.name.clone(), ..host.clone() } == **first);
-        match same {
-            Some((_, names)) => names.push(host.name.clone()),
-            None => groups.push((host, vec![host.name.clone()])),
-        }
-    }
-    groups.iter().map(|(host, names)| host_group(host, names)).collect()
-}
-
-fn host_group(host: &HostRecord, names: &[String]) -> String {
-    let shown = if names.len() > HOST_NAMES {
-        format!("{}, ... ({})", names[..HOST_NAMES].join(", "), count(names.len() as u64, "host"))
-    } else {
-        list(names)
-    };
-    let limit = host
-        .cgroup_memory_limit_bytes
-        .map(|bytes| format!(", limited to {} by its control group", format_size(bytes)))
-        .unwrap_or_default();
-    format!(
-        "{shown}{}: {} on {}, {}, last-level cache {}, memory {}{limit}",
-        if names.len() > 1 { ", each" } else { "" },
-        count(host.ranks, "rank"),
-        count(host.cores, "core"),
-        host.cpu,
-        format_size(host.last_level_cache_bytes),
-        format_size(host.memory_bytes)
-    )
 }

@@ -20,7 +20,7 @@ fn golden_tables() {
 fn no_line_is_wider_than_promised_and_none_is_padded() {
     for (name, mut result, derived) in fixtures::all() {
         result.manifest.storage.mount_options = "lowerdir=/very/long/path".repeat(30);
-        result.manifest.mpi_library = "MPICH ".repeat(500);
+        result.manifest.machine.mpi_library = "MPICH ".repeat(500);
         result.config.backends.push("a-long-backend".to_owned());
         for line in table(&result, &derived, true).lines() {
             assert!(line.chars().count() <= WIDTH, "{name}: {line}");
@@ -32,9 +32,10 @@ fn no_line_is_wider_than_promised_and_none_is_padded() {
 #[test]
 fn the_header_is_short_however_much_there_is_to_say() {
     let mut result = fixtures::ladder();
-    result.manifest.mpi_library = "MPICH Version: 4.0.2 MPICH Release date: Thu ".to_owned() + &"-O2 ".repeat(900);
-    result.manifest.environment = vec![("ROMIO_HINTS".into(), "/a/long/path ".repeat(40))];
-    result.manifest.hosts.iter_mut().enumerate().for_each(|(i, host)| host.cores += i as u64);
+    result.manifest.machine.mpi_library =
+        "MPICH Version: 4.0.2 MPICH Release date: Thu ".to_owned() + &"-O2 ".repeat(900);
+    result.manifest.machine.environment = vec![("ROMIO_HINTS".into(), "/a/long/path ".repeat(40))];
+    result.manifest.machine.hosts.iter_mut().enumerate().for_each(|(i, host)| host.cores += i as u64);
     result.manifest.storage.path = "/a/long/path".repeat(40);
     result.config.termination = crate::config::Termination::PerCall;
     let text = table(&result, &derive(&result), false);
@@ -110,7 +111,7 @@ fn an_empty_result_is_still_a_report() {
     result.patterns.clear();
     result.types.clear();
     result.partitions.clear();
-    result.manifest.hosts.clear();
+    result.manifest.machine.hosts.clear();
     let derived = derive(&result);
     assert!(table(&result, &derived, true).contains("nothing was measured"));
 }

@@ -53,21 +53,6 @@ fn place(c: &CorruptionRecord) -> String {
     )
 }
 
-pub(super) fn errors(page: &mut Page, result: &RunResult) {
-    if result.errors.is_empty() {
-        return;
-    }
-    page.heading("Errors");
-    for error in &result.errors {
-        let others = match error.ranks_affected {
-            0 | 1 => String::new(),
-            all => format!(" ({all} ranks saw an error)"),
-        };
-        page.hanging("  - ", &format!("{}, rank {}{others}: {}", error.during, error.rank, error.message));
-        page.hanging("    -> ", &error.next_step);
-    }
-}
-
 pub(super) fn warnings(page: &mut Page, result: &RunResult, derived: &Derived) {
     if derived.warnings.is_empty() {
         return;

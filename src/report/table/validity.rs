@@ -2,6 +2,7 @@
 //! of each release.
 
 use crate::config::Release;
+use crate::report::criteria;
 use crate::report::text::Page;
 use crate::results::RunResult;
 use crate::stats::{Criterion, Derived, Validity};
@@ -20,11 +21,16 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
         let shared = shared(&judgements);
         page.line("  for all releases");
         // What is missing first: it is what the reader can change.
-        lines(page, shared.iter().filter(|c| !c.met));
-        lines(page, shared.iter().filter(|c| c.met));
+        criteria::lines(page, shared.iter().copied().filter(|c| !c.met));
+        criteria::lines(page, shared.iter().copied().filter(|c| c.met));
         for v in judgements {
-            page.line(format!("  release {}: {}{}", v.release.name(), verdict(v), mark(v.release, own)));
-            lines(page, v.criteria.iter().filter(|c| !shared.contains(c)).collect::<Vec<_>>().iter());
+            page.line(format!(
+                "  release {}: {}{}",
+                v.release.name(),
+                criteria::verdict(&v.criteria),
+                mark(v.release, own)
+            ));
+            criteria::lines(page, v.criteria.iter().filter(|c| !shared.contains(c)));
         }
     }
 }
@@ -37,27 +43,11 @@ fn shared<'a>(judgements: &[&'a Validity]) -> Vec<&'a Criterion> {
     first.criteria.iter().filter(|c| others.iter().all(|v| v.criteria.contains(c))).collect()
 }
 
-fn lines<'a>(page: &mut Page, criteria: impl Iterator<Item = &'a &'a Criterion>) {
-    for criterion in criteria {
-        let reached = if criterion.met { "reached" } else { "NOT reached" };
-        page.hanging(&format!("    {reached:<13}"), &criterion.text);
-    }
-}
-
 fn mark(release: Release, own: Release) -> &'static str {
     if release == own {
         "  <- definition of this run"
     } else {
         ""
-    }
-}
-
-/// `VALID`, or `NOT VALID (2 criteria not reached)`.
-pub(super) fn verdict(v: &Validity) -> String {
-    match v.criteria.iter().filter(|c| !c.met).count() {
-        _ if v.valid => "VALID".to_owned(),
-        1 => "NOT VALID (1 criterion not reached)".to_owned(),
-        missed => format!("NOT VALID ({missed} criteria not reached)"),
     }
 }
 

@@ -1,0 +1,204 @@
+//! `beff-raw comm`: measures b_eff.
+
+use anyhow::{anyhow, Context};
+use beff_ffi::{Comm, Universe};
+
+use crate::cli::comm::CommArgs;
+use crate::commands::observer::Collector;
+use crate::commands::{complain, publish, start};
+use crate::config::comm::CommConfig;
+use crate::engine::comm::{Run, Standing};
+use crate::engine::interrupt::Interrupt;
+use crate::engine::{agree, harness, NoObserver, Observer};
+use crate::error::{Exit, UsageError};
+use crate::plan::comm::CommPlan;
+use crate::report::comm as views;
+use crate::report::comm_plan;
+use crate::results::comm::{Announcement, CommEnding, CommLine, CommResult, CommSetup};
+use crate::results::Outcome;
+use crate::stats::comm::derive;
+use crate::system::placement::{numbering, transport};
+use crate::system::survey::{machine, survey, Survey};
+use crate::system::{host, memory};
+use crate::units::format_seconds;
+
+/// Files beside the journal.
+const SUFFIXES: [&str; 2] = [".json", ".csv"];
+
+/// Ranks whose rings are listed one by one at most.
+const MOST_LISTED: u64 = 100_000;
+
+/// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
+///
+/// # Errors
+/// What ended the run before a result could be made.
+pub fn run(args: &CommArgs) -> anyhow::Result<Exit> {
+    if let Some(ranks) = args.plan {
+        return show_plan(args, ranks);
+    }
+    start::under_mpi(|universe, world| {
+        let config = start::from_root(world, || args.config())?;
+        measure(universe, world, &config, args)
+    })
+}
+
+/// The plan for any number of ranks, without MPI.
+fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
+    let config = args.config()?;
+    // Nobody knows how many ranks will share a node: as if this machine held as many as it has cores.
+    let memory_bytes = match config.memory_per_process_bytes {
+        Some(bytes) => bytes,
+        None => memory::usable_node_memory_bytes()? / ranks.min(host::usable_cores()?.max(1)),
+    };
+    let plan = make_plan(&config, ranks, memory_bytes)?;
+    if args.json && ranks > MOST_LISTED {
+        return Err(UsageError::new(
+            format!("--json lists every ring rank by rank, which is no use for {ranks} ranks"),
+            format!("Leave --json out, or give at most {MOST_LISTED} ranks."),
+        )
+        .into());
+    }
+    if args.json {
+        let mut bytes = serde_json::to_vec_pretty(&plan)?;
+        bytes.push(b'\n');
+        publish(&bytes);
+    } else {
+        publish(comm_plan::text(&plan).as_bytes());
+    }
+    Ok(Exit::Ok)
+}
+
+fn make_plan(config: &CommConfig, ranks: u64, memory_bytes: u64) -> Result<CommPlan, UsageError> {
+    let plan = CommPlan::new(ranks, config.seed, memory_bytes, &config.families)
+        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw comm --plan N` shows what would run."))?;
+    if plan.patterns.is_empty() {
+        return Err(UsageError::new("--families names no pattern that these ranks have", "Add ring."));
+    }
+    Ok(plan)
+}
+
+fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommArgs) -> anyhow::Result<Exit> {
+    if world.size() < 2 {
+        return Err(UsageError::new(
+            "b_eff measures messages between processes, and there is only one",
+            "Start at least two: mpirun -n 2 beff-raw comm.",
+        )
+        .into());
+    }
+    let survey = survey(world)?.map_err(|e| anyhow!(e))?;
+    let memory_bytes = config.memory_per_process_bytes.unwrap_or(survey.memory_per_rank_bytes);
+    let plan = make_plan(config, world.size(), memory_bytes)?;
+    check_memory(&plan, &survey)?;
+    let costs = harness::measure(world, false)?;
+    let interrupt = start::on_all(world, Interrupt::watch().context("signals cannot be watched"))?;
+    let machine = start::on_all(world, if world.is_root() { machine(universe, &survey).map(Some) } else { Ok(None) })?;
+    let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
+
+    let mut collector = None;
+    if let Some(machine) = machine {
+        let hosts: Vec<u64> = survey.placement.iter().map(|p| p.host).collect();
+        let setup = CommSetup {
+            transport: transport(&machine.mpi_library),
+            machine,
+            numbering: numbering(&hosts),
+            placement: survey.placement.clone(),
+            lmax_bytes: plan.lmax_bytes,
+            sizes_bytes: plan.sizes_bytes.clone(),
+            patterns: plan.patterns.len() as u64,
+            clock_resolution_ns: costs.clock_resolution_ns,
+            clock_read_ns: costs.clock_read_ns,
+            barrier_ns: costs.barrier_ns,
+        };
+        collector = Some(Collector::new(CommResult::new(config.clone(), setup), outputs, args.quiet));
+    }
+    let ending = {
+        let mut nobody = NoObserver;
+        let observer: &mut dyn Observer<CommLine, Standing> = match &mut collector {
+            Some(c) => c,
+            None => &mut nobody,
+        };
+        // Messages of their own: nothing else can match them.
+        let comm = start::or_abort(world.duplicate());
+        let run = Run::new(&comm, &plan, config, &interrupt, observer);
+        if let Some((_, message)) = agree::first_message(world, run.as_ref().err().cloned())? {
+            drop(run);
+            if let Some(outputs) = collector.and_then(|c| c.finish().1) {
+                outputs.discard();
+            }
+            return Err(anyhow!(message));
+        }
+        let mut run = run.map_err(|e| anyhow!(e))?;
+        let announcement = start::or_abort(run.announce());
+        if world.is_root() && !args.quiet {
+            complain(&announce(config, &announcement, world.size()));
+        }
+        start::or_abort(run.execute())
+    };
+    conclude(world, args, ending, collector)
+}
+
+/// Refuses messages that would not leave room for anything else.
+fn check_memory(plan: &CommPlan, survey: &Survey) -> Result<(), UsageError> {
+    let needed = Run::layout(plan).rank_bytes();
+    if needed <= survey.memory_per_rank_bytes / 2 {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!(
+            "messages of up to {} bytes need {needed} bytes in each rank, more than half of the {} it has",
+            plan.lmax_bytes, survey.memory_per_rank_bytes
+        ),
+        "Give a smaller --memory-per-process, or start fewer ranks on a node.",
+    ))
+}
+
+/// What a user who waits wants to know.
+fn announce(config: &CommConfig, a: &Announcement, ranks: u64) -> String {
+    let expected = format_seconds(a.expected_seconds.ceil());
+    let limit = format_seconds(a.limit_seconds);
+    let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs_f64(a.expected_seconds.max(0.0));
+    let fits = if a.expected_seconds <= a.limit_seconds {
+        format!("at most {limit}")
+    } else {
+        format!("LONGER than the {limit} of --time, which is too short for the least of it")
+    };
+    let quick = if config.quick { ", quick mode: no value to compare" } else { "" };
+    format!("b_eff on {ranks} ranks: about {expected}, {fits}; until about {} UTC{quick}", end.strftime("%H:%M:%S"))
+}
+
+/// Reports; the exit code is rank 0's on all ranks.
+fn conclude(
+    world: &Comm,
+    args: &CommArgs,
+    ending: CommEnding,
+    collector: Option<Collector<CommResult>>,
+) -> anyhow::Result<Exit> {
+    let mut worst = [ending.rank_memory_high_water_bytes];
+    world.max_u64(&mut worst)?;
+    let mut exit = Exit::Ok;
+    if let Some(mut collector) = collector {
+        let ending = CommEnding { rank_memory_high_water_bytes: worst[0], ..ending };
+        collector.record(CommLine::End(ending));
+        let (result, outputs) = collector.finish();
+        let derived = derive(&result);
+        exit = exit_of(&result);
+        let view = |suffix: &str| match suffix {
+            ".json" => views::document(&result, &derived).map_err(std::io::Error::from),
+            _ => views::csv(&result, &derived).map_err(std::io::Error::from),
+        };
+        if !start::deliver(outputs, view, || views::table(&result, &derived, args.details)) {
+            exit = Exit::Failure;
+        }
+    }
+    Ok(start::exit_of_root(world, exit)?)
+}
+
+fn exit_of(result: &CommResult) -> Exit {
+    let wrong = result.patterns.iter().any(|p| p.bytes_wrong > 0) || !result.corruptions.is_empty();
+    match result.ending.outcome {
+        _ if wrong => Exit::Corruption,
+        Outcome::Interrupted => Exit::Interrupted,
+        Outcome::Complete if result.errors.is_empty() => Exit::Ok,
+        _ => Exit::Failure,
+    }
+}

@@ -1,0 +1,156 @@
+//! What the commands under mpirun share: starting MPI, one configuration for all ranks, output files on rank 0, and an end
+//! that all ranks take together.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use anyhow::anyhow;
+use beff_ffi::{Comm, MpiError, Universe};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+
+use crate::commands::{complain, publish};
+use crate::engine::agree;
+use crate::error::{Exit, UsageError};
+use crate::report::Outputs;
+use crate::system::launcher::{before_init, speaks_for_all, wrong_launcher};
+use crate::system::survey::LIBRARY_CHARS;
+
+/// Starts MPI, refuses the launcher of another MPI, and does `work` on every rank. Every rank ends with an exit code; of
+/// what `work` failed with, rank 0 alone speaks, so it must be the same on all ranks.
+///
+/// # Errors
+/// MPI does not start, or fails between the ranks at the end.
+pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+    let env = |name: &str| std::env::var(name).ok();
+    let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
+    if let Some(message) = before_init(&library, env) {
+        return refuse(&message);
+    }
+    let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
+    abort_on_panic();
+    let world = universe.world();
+    if let Some(message) = wrong_launcher(world.size(), beff_ffi::built_with(), env) {
+        return refuse(&message);
+    }
+    work(&universe, &world).or_else(|error| {
+        // Rank 0 speaks before any rank ends: some launchers kill the others, and their last words, at the first exit.
+        if world.is_root() {
+            complain(&format!("{error:#}"));
+        }
+        world.barrier()?;
+        Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
+    })
+}
+
+/// Copies of rank 0 of 1 cannot agree on who speaks: the launcher's own numbering decides.
+fn refuse(message: &str) -> anyhow::Result<Exit> {
+    if speaks_for_all(|name| std::env::var(name).ok()) {
+        complain(message);
+    }
+    Ok(Exit::Usage)
+}
+
+/// A rank that panics would leave the others in a collective call for ever.
+fn abort_on_panic() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        default(info);
+        complain("this is a defect of beff-raw: please report it with the lines above");
+        beff_ffi::universe::abort(i32::from(Exit::Failure.code()));
+    }));
+}
+
+/// What rank 0 makes, on every rank: the configuration of the command line and its files, facts about rank 0's host.
+/// Collective; `make` runs on rank 0 alone.
+///
+/// # Errors
+/// On every rank: what `make` refused, as [`UsageError`]; MPI between the ranks.
+pub(crate) fn from_root<T: Serialize + DeserializeOwned>(
+    world: &Comm,
+    make: impl FnOnce() -> Result<T, UsageError>,
+) -> anyhow::Result<T> {
+    let mine =
+        if world.is_root() { make().map_err(|e| (e.cause, e.next_step)) } else { Err((String::new(), String::new())) };
+    let bytes = world.bcast_bytes(serde_json::to_vec(&mine)?, 0)?;
+    let shared: Result<T, (String, String)> = serde_json::from_slice(&bytes)?;
+    shared.map_err(|(cause, next_step)| UsageError::new(cause, next_step).into())
+}
+
+/// What every rank has made for itself, or the error of the lowest rank that could not, on every rank. Collective.
+///
+/// # Errors
+/// On every rank the same; MPI between the ranks.
+pub(crate) fn on_all<T, E: Display>(world: &Comm, mine: Result<T, E>) -> anyhow::Result<T> {
+    let message = mine.as_ref().err().map(|e| format!("{e:#}"));
+    match (mine, agree::first_message(world, message)?) {
+        (Ok(made), None) => Ok(made),
+        (_, failed) => Err(failed.map_or_else(|| anyhow!("a rank failed"), |(rank, m)| anyhow!("rank {rank}: {m}"))),
+    }
+}
+
+/// Output files on rank 0, if there is a prefix; None on the other ranks. They are opened before the run: a result that
+/// cannot be kept is not worth measuring. Collective.
+///
+/// # Errors
+/// A failure on rank 0 is a failure everywhere.
+pub(crate) fn open_outputs(
+    world: &Comm,
+    prefix: Option<&Path>,
+    suffixes: &[String],
+) -> anyhow::Result<Option<Outputs>> {
+    let mut outputs = None;
+    let mut error = None;
+    if let (true, Some(prefix)) = (world.is_root(), prefix) {
+        match Outputs::create(prefix, suffixes) {
+            Ok(o) => outputs = Some(o),
+            Err(e) => error = Some(e.to_string()),
+        }
+    }
+    match agree::first_message(world, error)? {
+        None => Ok(outputs),
+        Some((_, message)) => Err(UsageError::new(message, "Choose another --out.").into()),
+    }
+}
+
+/// What the engine brought, or the end of all ranks: the others may wait in a call that this one will never make, and
+/// nothing but an abort ends them.
+pub(crate) fn or_abort<T>(result: Result<T, impl Display>) -> T {
+    result.unwrap_or_else(|e| {
+        complain(&format!("MPI failed between the ranks: {e}; what was measured is in the journal of --out"));
+        beff_ffi::universe::abort(i32::from(Exit::Failure.code()));
+        std::process::exit(i32::from(Exit::Failure.code()))
+    })
+}
+
+/// Fills the output files with what `view` makes for their suffixes and prints the table. For rank 0. False if a file
+/// could not be written; the reason has been told.
+pub(crate) fn deliver(
+    outputs: Option<Outputs>,
+    view: impl FnMut(&str) -> io::Result<Vec<u8>>,
+    table: impl FnOnce() -> String,
+) -> bool {
+    // Files before stdout: after a signal Open MPI's mpirun stops reading, and a rank that prints waits until its kill.
+    let written = outputs.map(|outputs| outputs.write(view));
+    publish(table().as_bytes());
+    match written {
+        None => {}
+        Some(Ok(paths)) => paths.iter().for_each(|path| complain(&format!("wrote {}", path.display()))),
+        Some(Err(e)) => {
+            complain(&e.to_string());
+            return false;
+        }
+    }
+    true
+}
+
+/// Rank 0's exit code on all ranks. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub(crate) fn exit_of_root(world: &Comm, exit: Exit) -> Result<Exit, MpiError> {
+    let mut code = [f64::from(exit.code())];
+    world.bcast_f64(&mut code, 0)?;
+    Ok(Exit::from_code(code[0] as u8))
+}

@@ -1,0 +1,139 @@
+//! PREFIX.json of b_eff: one pretty JSON document with everything, described by docs/comm-schema.json.
+
+use serde::Serialize;
+
+use crate::report::json::{parse_as, JsonError, PROGRAM};
+use crate::results::comm::{CommResult, B_EFF};
+use crate::stats::comm::{BareValue, CommDerived, CommValue, CommWarning, Curve, MethodValue, SizeAverage};
+use crate::stats::Criterion;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    program: &'static str,
+    #[serde(flatten)]
+    result: &'a CommResult,
+    derived: DerivedView<'a>,
+}
+
+#[derive(Serialize)]
+struct DerivedView<'a> {
+    value: &'a CommValue,
+    methods: &'a [MethodValue],
+    sizes: &'a [SizeAverage],
+    curves: &'a [Curve],
+    bare: &'a [BareValue],
+    valid: bool,
+    criteria: &'a [Criterion],
+    warnings: Vec<WarningView<'a>>,
+}
+
+#[derive(Serialize)]
+struct WarningView<'a> {
+    #[serde(flatten)]
+    warning: &'a CommWarning,
+    cause: String,
+    next_step: String,
+}
+
+/// The document as UTF-8 bytes with a newline at the end.
+///
+/// # Errors
+/// A path of the configuration that is not UTF-8 has no JSON form.
+pub fn document(result: &CommResult, derived: &CommDerived) -> Result<Vec<u8>, serde_json::Error> {
+    let warnings = derived.warnings.iter().map(|warning| {
+        let (cause, next_step) = super::text(warning, &result.config);
+        WarningView { warning, cause, next_step }
+    });
+    let document = Document {
+        program: PROGRAM,
+        result,
+        derived: DerivedView {
+            value: &derived.value,
+            methods: &derived.methods,
+            sizes: &derived.sizes,
+            curves: &derived.curves,
+            bare: &derived.bare,
+            valid: derived.valid,
+            criteria: &derived.criteria,
+            warnings: warnings.collect(),
+        },
+    };
+    let mut bytes = serde_json::to_vec_pretty(&document)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Reads a document back; the derived values are not read but to be derived again.
+///
+/// # Errors
+/// [`JsonError`]: not JSON, not a result of b_eff by this program, of a newer version, or with a field missing.
+pub fn parse(bytes: &[u8]) -> Result<CommResult, JsonError> {
+    parse_as(bytes, B_EFF, "docs/comm-schema.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::comm::fixtures;
+    use crate::report::schema::{assert_closed, assert_valid};
+    use crate::stats::comm::derive;
+
+    fn schema() -> serde_json::Value {
+        serde_json::from_str(include_str!("../../../docs/comm-schema.json")).unwrap()
+    }
+
+    #[test]
+    fn documents_fit_the_published_schema_and_read_back() {
+        for (name, result, derived) in fixtures::all() {
+            let bytes = document(&result, &derived).unwrap();
+            assert_valid(&schema(), &bytes);
+            assert_eq!(parse(&bytes).unwrap(), result, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_warning_fits_the_schema() {
+        let result = fixtures::complete();
+        let derived = CommDerived { warnings: fixtures::every_warning(), ..derive(&result) };
+        assert_valid(&schema(), &document(&result, &derived).unwrap());
+    }
+
+    #[test]
+    fn golden_document() {
+        let mut result = fixtures::failed();
+        // One pattern of each kind and the first and last sizes say it all.
+        result.patterns.retain(|p| ["ping-pong", "ring-2", "random-1"].contains(&p.pattern.as_str()));
+        for pattern in &mut result.patterns {
+            pattern.sizes.truncate(2);
+        }
+        let bytes = document(&result, &derive(&result)).unwrap();
+        insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
+    }
+
+    #[test]
+    fn the_schema_allows_nothing_beyond_what_it_names() {
+        assert_closed(&schema());
+    }
+
+    #[test]
+    fn an_unknown_field_does_not_fit_the_schema() {
+        let result = fixtures::complete();
+        let bytes = document(&result, &derive(&result)).unwrap();
+        let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        assert!(validator.is_valid(&document));
+        document["patterns"][0]["speed"] = 1.into();
+        assert!(!validator.is_valid(&document));
+    }
+
+    #[test]
+    fn results_of_the_other_benchmark_are_refused_by_name() {
+        let result = crate::report::fixtures::complete();
+        let bytes = crate::report::json::document(&result, &crate::stats::derive(&result)).unwrap();
+        let message = parse(&bytes).unwrap_err().to_string();
+        assert!(message.contains("a result of b_eff_io, not of b_eff;"), "{message}");
+        let own = br#"{"program":"beff-raw","schema_version":1,"benchmark":"b_eff"}"#;
+        let message = parse(own).unwrap_err().to_string();
+        assert!(message.contains("missing field") && message.contains("docs/comm-schema.json"), "{message}");
+    }
+}

@@ -1,0 +1,212 @@
+//! b_eff: `beff-raw comm`.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::{document, items, journal, number, read_json, signal, Launch, Run, Scratch, PROGRAM};
+
+/// Settings of a short run: Lmax = 128 KiB.
+const SHORT: [&str; 5] = ["comm", "--quick", "--memory-per-process", "16M", "--out"];
+
+fn short(ranks: u64, scratch: &Scratch) -> Launch {
+    Launch::new(ranks).args(SHORT).arg(scratch.join("out"))
+}
+
+fn plan(args: &[&str]) -> Output {
+    let output = Command::new(PROGRAM).args(["comm", "--plan"]).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Lines that were wrapped become one.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A whole run: every pattern that its effort has, every size, data right, nothing allocated in the clock.
+#[track_caller]
+fn check_whole(result: &Value, run: &Run, ranks: u64) {
+    assert_eq!(result["ending"]["outcome"], "complete", "{run}");
+    assert_eq!(result["setup"]["machine"]["ranks"], ranks);
+    let patterns = items(&result["patterns"]);
+    for name in ["ping-pong", "ring-1", "ring-2", "ring-3", "ring-4", "ring-5", "ring-6", "random-1"] {
+        assert!(patterns.iter().any(|p| p["pattern"] == name), "no {name}; {run}");
+    }
+    for p in patterns {
+        let name = &p["pattern"];
+        assert_eq!(items(&p["sizes"]).len(), 21, "{name}; {run}");
+        assert!(number(&p["bytes_checked"]) > 0, "{name}: nothing compared");
+        assert_eq!(number(&p["bytes_wrong"]), 0, "{name}; {run}");
+        assert_eq!(number(&p["allocations_in_clock"]), 0, "{name}: allocations in the clock");
+        for size in items(&p["sizes"]) {
+            assert!(items(&size["loops"]).iter().all(|l| l["seconds"].as_f64().unwrap() > 0.0), "{name}: {size}");
+        }
+    }
+    let last = run.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("b_eff = ") && last.contains("NOT VALID") && last.contains("QUICK"), "{last}");
+    let hosts = items(&result["setup"]["machine"]["hosts"]);
+    let crowded = hosts.iter().any(|h| number(&h["ranks"]) > number(&h["cores"]));
+    assert_eq!(last.contains("OVERSUBSCRIBED"), crowded, "{last}");
+}
+
+#[test]
+fn whole_on_two_to_seven_ranks() {
+    for ranks in [2, 3, 4, 7] {
+        let scratch = Scratch::new();
+        let run = short(ranks, &scratch).run();
+        run.expect(0);
+        println!("{ranks} ranks: {:.1} s", run.seconds);
+        let result = document(&scratch);
+        check_whole(&result, &run, ranks);
+        assert!(run.stderr.contains(&format!("b_eff on {ranks} ranks: about")), "no announcement; {run}");
+        assert_eq!(journal(&scratch, "pattern").len(), items(&result["patterns"]).len());
+        let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
+        let loops =
+            items(&result["patterns"]).iter().flat_map(|p| items(&p["sizes"])).map(|s| items(&s["loops"]).len());
+        assert_eq!(csv.lines().count(), 1 + loops.sum::<usize>());
+        for (name, file) in [("json", "out.json"), ("journal", "out.jsonl")] {
+            let report = Command::new(PROGRAM).arg("report").arg(scratch.join(file)).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&report.stdout), run.stdout, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_plan_byte_for_byte() {
+    let of = |seed: &str| plan(&["13", "--seed", seed, "--memory-per-process", "1G", "--json"]).stdout;
+    assert_eq!(of("5"), of("5"));
+    let (one, other): (Value, Value) =
+        (serde_json::from_slice(&of("5")).unwrap(), serde_json::from_slice(&of("6")).unwrap());
+    for (a, b) in items(&one["patterns"]).iter().zip(items(&other["patterns"])) {
+        assert_eq!(a == b, a["family"] != "random", "{a} {b}");
+    }
+    let text = String::from_utf8(plan(&["13", "--seed", "5"]).stdout).unwrap();
+    assert!(text.contains("5x2+3") && text.contains("random-30"), "{text}");
+}
+
+#[test]
+fn two_runs_of_one_seed_measure_the_same_rings() {
+    let shapes = |scratch: &Scratch| {
+        let run = short(4, scratch).args(["--seed", "77", "--time", "5s", "--families", "random"]).run();
+        run.expect(0);
+        let result = document(scratch);
+        items(&result["patterns"]).iter().map(|p| p["shape"].clone()).collect::<Vec<_>>()
+    };
+    let (one, other) = (shapes(&Scratch::new()), shapes(&Scratch::new()));
+    assert!(one.iter().zip(&other).all(|(a, b)| a == b), "{one:?} {other:?}");
+}
+
+#[test]
+fn a_wrong_byte_is_found_and_named() {
+    for (ranks, families, sender) in [(2, "ping-pong", 0), (3, "ring", 0), (4, "random", u64::MAX)] {
+        let scratch = Scratch::new();
+        let run = short(ranks, &scratch).args(["--time", "4s", "--families", families, "--inject"]).run();
+        run.expect(3);
+        let result = document(&scratch);
+        let all = items(&result["corruptions"]);
+        assert_eq!(all.len(), 1, "{all:?}");
+        let c = &all[0];
+        // The last rank that receives, in the middle of a message of 4096 bytes, in the first loop of the first pattern.
+        assert_eq!(c["receiver"], ranks - 1, "{c}");
+        assert_eq!(c["message_bytes"], 4096, "{c}");
+        assert_eq!(c["looks_like"], "one bit flipped", "{c}");
+        assert_eq!(number(&c["found"]) ^ number(&c["expected"]), 0x10, "{c}");
+        assert_eq!(c["bytes_wrong"], 1, "{c}");
+        assert!(sender == u64::MAX || c["sender"] == sender, "{c}");
+        assert_eq!(journal(&scratch, "corruption").len(), 1);
+        for part in ["DATA CORRUPTION", "one bit flipped", "4096"] {
+            assert!(flat(&run.stdout).contains(part), "no '{part}'; {run}");
+        }
+    }
+}
+
+/// How far apart they are is a matter of an idle machine; here only that both run and are told.
+#[test]
+fn bare_loops_take_turns_with_ours() {
+    for ranks in [2, 3] {
+        let scratch = Scratch::new();
+        let run = short(ranks, &scratch).args(["--time", "8s", "--families", "ping-pong,ring", "--bare"]).run();
+        run.expect(0);
+        let result = document(&scratch);
+        let all: Vec<_> =
+            items(&result["bare"]).iter().map(|b| (b["pattern"].clone(), number(&b["message_bytes"]))).collect();
+        let expected = [("ping-pong", 1), ("ping-pong", 1 << 17), ("ring-6", 1), ("ring-6", 1 << 17)];
+        assert_eq!(all, expected.map(|(pattern, bytes)| (pattern.into(), bytes)));
+        for value in items(&result["derived"]["bare"]) {
+            assert!(number(&value["pairs"]) >= 5 && value["ratio"].as_f64().unwrap() > 0.0, "{value}");
+        }
+        assert!(run.stdout.contains("beside bare C loops"), "{run}");
+        assert_eq!(journal(&scratch, "bare").len(), 4);
+    }
+}
+
+#[test]
+fn families_left_out_leave_no_value() {
+    let scratch = Scratch::new();
+    let run = short(2, &scratch).args(["--time", "4s", "--families", "ping-pong,bisection"]).run();
+    run.expect(0);
+    let last = run.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("b_eff = not measured"), "{last}");
+    let names: Vec<_> = items(&document(&scratch)["patterns"]).iter().map(|p| p["pattern"].clone()).collect();
+    assert!(
+        names.iter().all(|n| n == "ping-pong" || n.as_str().is_some_and(|n| n.ends_with("bisection"))),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn what_cannot_run_is_refused() {
+    let refused: [(u64, &[&str], &[&str]); 5] = [
+        (1, &[], &["only one", "mpirun -n 2"]),
+        (2, &["--time", "0.2s"], &["--time 0.2", "at least"]),
+        (2, &["--memory-per-process", "64K"], &["64"]),
+        (2, &["--families", "spiral"], &["spiral", "ring"]),
+        (2, &["--rmax", "0"], &["above zero"]),
+    ];
+    for (ranks, options, parts) in refused {
+        let scratch = Scratch::new();
+        let run = Launch::new(ranks).arg("comm").args(options).arg("--out").arg(scratch.join("out")).run();
+        run.expect(2).says(parts);
+        assert_eq!(run.stdout, "");
+        assert_eq!(scratch.list(""), [] as [&str; 0], "{options:?}");
+    }
+    let json = Command::new(PROGRAM).args(["comm", "--json"]).output().unwrap();
+    assert_eq!(json.status.code(), Some(2));
+}
+
+#[test]
+fn a_signal_keeps_what_was_measured() {
+    let scratch = Scratch::new();
+    let args = ["comm", "--time", "3m", "--memory-per-process", "64M", "--out"];
+    let mut running = Launch::new(2).args(args).arg(scratch.join("out")).start();
+    let out = scratch.join("out.jsonl");
+    running.until("three patterns", || {
+        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"pattern""#).count() >= 3)
+    });
+    signal(running.pid(), "INT");
+    let run = running.wait();
+    let result = read_json(&scratch.join("out.json"));
+    assert_eq!(result["ending"]["outcome"], "interrupted", "{run}");
+    assert!(items(&result["patterns"]).len() >= 3);
+    let report = Command::new(PROGRAM).arg("report").arg(&out).output().unwrap();
+    assert!(String::from_utf8_lossy(&report.stdout).contains("INTERRUPTED"), "{run}");
+}
+
+#[test]
+fn a_killed_rank_leaves_a_journal_that_is_a_result() {
+    let scratch = Scratch::new();
+    let args = ["comm", "--time", "3m", "--memory-per-process", "64M", "--out"];
+    let mut running = Launch::new(2).args(args).arg(scratch.join("out")).start();
+    let out = scratch.join("out.jsonl");
+    running.until("two patterns", || {
+        fs::read_to_string(&out).is_ok_and(|text| text.matches(r#""record":"pattern""#).count() >= 2)
+    });
+    signal(running.ranks()[1], "KILL");
+    let run = running.wait();
+    assert_ne!(run.code(), 0, "{run}");
+    let report = Command::new(PROGRAM).arg("report").arg(&out).output().unwrap();
+    let text = String::from_utf8_lossy(&report.stdout);
+    assert!(report.status.success() && text.contains("KILLED") && text.contains("not measured"), "{text}");
+}
