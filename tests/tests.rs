@@ -7,6 +7,8 @@
 mod architecture;
 #[path = "suite/backends.rs"]
 mod backends;
+#[path = "suite/cluster.rs"]
+mod cluster;
 #[path = "suite/comm.rs"]
 mod comm;
 #[path = "suite/direct.rs"]
