@@ -19,7 +19,7 @@ use crate::plan::run::{Facts, RunPlan};
 use crate::report::{io_views, table};
 use crate::results::{Ending, JournalLine, Outcome, RunResult, StorageRecord, Warning};
 use crate::stats::derive;
-use crate::system::survey::{manifest, storage_record, survey, Survey};
+use crate::system::survey::{machine, manifest, storage_record, survey, Survey};
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
 ///
@@ -41,6 +41,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let plan = make_plan(config, &survey, &storage, world.size())?;
     let costs = harness::measure(world, config.latency)?;
     let interrupt = start::on_all(world, Interrupt::watch().context("signals cannot be watched"))?;
+    // What can fail on one rank alone comes before anything is made.
+    let machine = start::on_all(world, if world.is_root() { machine(universe, &survey).map(Some) } else { Ok(None) })?;
 
     let outputs = start::open_outputs(world, config.out.as_deref(), &io_views::suffixes(&config.backends))?;
     let name = run_dir_name(world, config)?;
@@ -55,8 +57,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     };
 
     let mut collector = None;
-    if world.is_root() {
-        let manifest = manifest(universe, &survey, storage.clone(), run_dir.path(), plan.period_bytes)?;
+    if let Some(machine) = machine {
+        let manifest = manifest(machine, storage.clone(), run_dir.path(), plan.period_bytes);
         let result = RunResult::new(config.clone(), manifest, costs, plan.records());
         collector = Some(Collector::new(result, outputs, args.quiet));
     }

@@ -169,23 +169,14 @@ pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError
     })
 }
 
-/// The manifest of a run of b_eff_io. Rank 0 only.
-///
-/// # Errors
-/// As [`machine`].
-pub fn manifest(
-    universe: &Universe,
-    survey: &Survey,
-    storage: StorageRecord,
-    run_dir: &Path,
-    period_bytes: u64,
-) -> Result<Manifest, MpiError> {
-    let machine = machine(universe, survey)?;
-    Ok(Manifest {
+/// The manifest of a run of b_eff_io on this machine.
+#[must_use]
+pub fn manifest(machine: Machine, storage: StorageRecord, run_dir: &Path, period_bytes: u64) -> Manifest {
+    Manifest {
         mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
         machine,
         storage,
         run_dir: run_dir.display().to_string(),
         period_bytes,
-    })
+    }
 }
