@@ -4,6 +4,7 @@
 pub mod comm;
 pub mod error;
 pub mod hints;
+pub mod imb;
 pub mod layout;
 pub mod memory;
 pub mod partitions;
