@@ -139,6 +139,11 @@ impl Memory {
         Ok(Self { send, receive })
     }
 
+    /// Forgets what was received: what is not delivered from now on is seen.
+    pub fn poison(&mut self) {
+        self.receive.bytes_mut().fill(POISON_BYTE);
+    }
+
     /// What is sent, and what is received into.
     pub fn halves(&mut self) -> (&[u8], &mut [u8]) {
         (self.send.bytes(), self.receive.bytes_mut())

@@ -210,6 +210,7 @@ impl<'a> Pattern<'a> {
         let flow = Flow { message_bytes, send_at: &whole, receive_at: &whole, send_windows: one, receive_windows: one };
         let (send, receive) = memory.halves();
         let done = self.exchange.run(Way::Nonblocking, &flow, send, receive, 1);
+        memory.poison();
         done.map_err(|error| Broken { place: format!("{}, first touch of the memory", self.name), error })
     }
 }
