@@ -23,7 +23,7 @@ pub struct CommArgs {
     /// cut in a fixed order and told [default: 4m, with --quick 10s]
     #[arg(long, short = 'T', value_name = "TIME", value_parser = values::seconds, help_heading = MEASURED)]
     pub time: Option<f64>,
-    /// A first look in 10 seconds: short loops, marked QUICK everywhere, never valid
+    /// A first look in 10 seconds: what does not fit is cut, marked QUICK everywhere, never valid
     #[arg(long, help_heading = MEASURED)]
     pub quick: bool,
     /// Families of patterns to measure; a value of b_eff needs ring and random
