@@ -33,7 +33,7 @@ int beff_cause_of_class(int error_class);
 const char *beff_class_name(int error_class);
 /* In place: the send buffer macro is no address constant on every library. */
 int beff_allreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-/* Loops of b_eff as a C programmer writes them (bare.c); seconds of this rank. */
+/* Loops of b_eff as a C programmer writes them (bare.c); seconds of this rank, -1 if a call failed. */
 double beff_bare_ping_pong(const char *out, char *in, int bytes, long iterations, int begins, int peer, MPI_Comm comm);
 double beff_bare_sendrecv(const char *out, char *in, int bytes, long iterations, int left, int right, MPI_Comm comm);
 #endif

@@ -22,17 +22,24 @@ pub enum Bare {
     },
 }
 
-/// Seconds of `iterations` iterations on this rank (MPI_Wtime). What MPI reports is not looked at: the same messages have
-/// just been exchanged with all checks.
+/// Seconds of `iterations` iterations on this rank (MPI_Wtime); None if a call of MPI failed.
 ///
 /// # Panics
 /// If the memory is shorter than the message, or the message or a rank is no C integer.
-pub fn run(comm: &Comm, bare: Bare, message_bytes: usize, send: &[u8], receive: &mut [u8], iterations: u64) -> f64 {
+#[must_use]
+pub fn run(
+    comm: &Comm,
+    bare: Bare,
+    message_bytes: usize,
+    send: &[u8],
+    receive: &mut [u8],
+    iterations: u64,
+) -> Option<f64> {
     assert!(message_bytes <= send.len() && message_bytes <= receive.len());
     let int = |value: u64| c_int::try_from(value).unwrap_or_else(|_| panic!("{value} is no C integer"));
     let (out, into) = (send.as_ptr().cast::<c_char>(), receive.as_mut_ptr().cast::<c_char>());
     let (bytes, iterations) = (int(message_bytes as u64), iterations.min(1 << 31) as c_long);
-    match bare {
+    let seconds = match bare {
         Bare::PingPong { peer } => {
             let begins = c_int::from(comm.rank() < peer);
             // SAFETY: both memories are at least `bytes` long, as asserted, and borrowed for the call; a valid communicator.
@@ -42,5 +49,6 @@ pub fn run(comm: &Comm, bare: Bare, message_bytes: usize, send: &[u8], receive: 
             // SAFETY: as above.
             unsafe { shim::beff_bare_sendrecv(out, into, bytes, iterations, int(left), int(right), comm.handle()) }
         }
-    }
+    };
+    (seconds >= 0.0).then_some(seconds)
 }

@@ -1,11 +1,12 @@
 //! Our loops beside bare ones in C, in turns, in the same process: what the harness costs.
 
 use beff_ffi::bare::{run, Bare};
-use beff_ffi::Comm;
+use beff_ffi::{Cause, Comm, MpiError};
 
 use crate::plan::comm::{CommPattern, CommPlan};
 use crate::results::comm::{BarePair, BareRecord, Method};
 
+use super::check::compare as compare_bytes;
 use super::memory::{Layout, Memory};
 use super::pattern::{Broken, Loop, Pattern};
 
@@ -22,7 +23,7 @@ const PAIRS: [u64; 2] = [5, 201];
 /// in the plan are left out. Collective; the records are equal on all ranks.
 ///
 /// # Errors
-/// An MPI call that failed.
+/// An MPI call that failed, also one of the bare loops; messages that were not delivered whole.
 pub fn compare(comm: &Comm, plan: &CommPlan, layout: Layout, memory: &mut Memory) -> Result<Vec<BareRecord>, Broken> {
     let mut records = Vec::new();
     for (name, method) in [("ping-pong", Method::PingPong), ("ring-6", Method::Sendrecv)] {
@@ -80,12 +81,45 @@ fn one(
         comm.max_f64(&mut seconds).map_err(beside)?;
         record.pairs.push(BarePair { ours_seconds: seconds[0], bare_seconds: seconds[1] });
     }
-    Ok(record)
+    match wrong_bytes(comm, &mut pattern, layout, bare, memory, &l)? {
+        0 => Ok(record),
+        wrong => Err(beside(failed(format!("{wrong} bytes received were not those sent")))),
+    }
 }
 
-fn bare_seconds(comm: &Comm, bare: Option<Bare>, memory: &mut Memory, l: &Loop) -> Result<f64, beff_ffi::MpiError> {
+/// Both loops once more, into memory that holds nothing of them before: bytes that were wrong, all ranks.
+fn wrong_bytes(
+    comm: &Comm,
+    pattern: &mut Pattern<'_>,
+    layout: Layout,
+    bare: Option<Bare>,
+    memory: &mut Memory,
+    l: &Loop,
+) -> Result<u64, Broken> {
+    let beside = |error| Broken { place: "data of the bare loops".into(), error };
+    memory.poison();
+    pattern.timed(memory, l)?;
+    pattern.check(memory, l);
+    memory.poison();
+    bare_seconds(comm, bare, memory, l).map_err(beside)?;
+    let mut wrong = [pattern.bytes_wrong];
+    // Of two messages of an iteration the one from the left comes last; both ends send from the beginning of their memory.
+    if let Some(Bare::PingPong { peer: sender } | Bare::Sendrecv { left: sender, .. }) = bare {
+        wrong[0] += compare_bytes(layout.stream(sender), 0, &memory.received()[..l.message_bytes as usize]).0;
+    }
+    comm.sum_u64(&mut wrong).map_err(beside)?;
+    Ok(wrong[0])
+}
+
+fn failed(text: String) -> MpiError {
+    MpiError { class: "MPI_ERR_OTHER".into(), text, cause: Cause::Other }
+}
+
+fn bare_seconds(comm: &Comm, bare: Option<Bare>, memory: &mut Memory, l: &Loop) -> Result<f64, MpiError> {
     let (send, receive) = memory.halves();
     comm.barrier()?;
+    let Some(bare) = bare else { return Ok(0.0) };
     // A message is as long as a slot at most.
-    Ok(bare.map_or(0.0, |bare| run(comm, bare, l.message_bytes as usize, send, receive, l.iterations)))
+    let seconds = run(comm, bare, l.message_bytes as usize, send, receive, l.iterations);
+    seconds.ok_or_else(|| failed("a call of the bare loop failed".into()))
 }
