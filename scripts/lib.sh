@@ -108,7 +108,8 @@ find_libclang() {
         return 0
     fi
     while read -r dir; do
-        if compgen -G "$dir/libclang.so*" >/dev/null || compgen -G "$dir/libclang-*.so*" >/dev/null; then
+        # libclang-cpp is another library, which bindgen does not take.
+        if compgen -G "$dir/libclang.so*" >/dev/null || compgen -G "$dir/libclang-[0-9]*.so*" >/dev/null; then
             echo "$dir"
             return 0
         fi
