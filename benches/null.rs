@@ -2,7 +2,7 @@
 //! read the figures.
 
 use beff_backends::{
-    driver, AccessKind, Batch, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring,
+    driver, AccessKind, Batch, CallForm, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts, Pattern, Ring,
 };
 use beff_ffi::Comm;
 use beff_raw::engine::stamp::{Generation, Stream};
@@ -36,6 +36,8 @@ fn null_write(bencher: Bencher, (name, chunk_bytes, chunks_per_call, calls): (&s
         rank: 0,
         ranks: 1,
         rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: 0,
         max_calls: u64::MAX,
     };

@@ -9,6 +9,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=MPICC");
     println!("cargo:rerun-if-changed=shim/shim.c");
     println!("cargo:rerun-if-changed=shim/bare.c");
+    println!("cargo:rerun-if-changed=shim/bare_file.c");
     println!("cargo:rerun-if-changed=shim/shim.h");
 
     let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
@@ -17,7 +18,8 @@ fn main() {
         shown.iter().filter_map(|a| a.strip_prefix(prefix)).map(|a| a.trim_matches(['"', '\'']).to_owned()).collect()
     };
 
-    cc::Build::new().compiler(&mpicc).file("shim/shim.c").file("shim/bare.c").warnings(true).compile("beff_shim");
+    let sources = ["shim/shim.c", "shim/bare.c", "shim/bare_file.c"];
+    cc::Build::new().compiler(&mpicc).files(sources).warnings(true).compile("beff_shim");
 
     let mut builder = bindgen::builder()
         .header("shim/shim.h")

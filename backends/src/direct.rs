@@ -15,8 +15,8 @@ use crate::edges::{EdgeError, Edges, Stretch, MAX_SECTOR_BYTES};
 use crate::error::Cause;
 use crate::statx::{direct_align, DirectAlign};
 use crate::{
-    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Pattern,
-    Result, Ring, Timed,
+    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Parts,
+    Pattern, Result, Ring, Timed,
 };
 
 /// What [`crate::Ring`] guarantees for windows at aligned stream positions.
@@ -188,12 +188,33 @@ impl FdPair {
         [Direction::Write, Direction::Read].into_iter().find_map(|direction| self.route(pattern, direction).err())
     }
 
-    /// As [`FdPair::route`], with the refusal as an error of `prepare`.
-    pub(crate) fn route_or_error(&self, pattern: &Pattern, direction: Direction) -> Result<Route> {
-        self.route(pattern, direction).map_err(|reason| {
+    /// As [`FdPair::route`] on windows of this ring, with the refusal as an error of `prepare`.
+    pub(crate) fn route_or_error(&self, pattern: &Pattern, direction: Direction, ring: &Ring) -> Result<Route> {
+        self.route(pattern, direction).and_then(|route| self.in_memory(route, pattern, ring)).map_err(|reason| {
             let text = format!("direct I/O is required, but {reason}; use --direct auto");
             failure("prepare", &self.path, Cause::Unsupported, text)
         })
+    }
+
+    /// The route, or another one where it needs aligned memory and the windows of the ring do not stay aligned.
+    ///
+    /// # Errors
+    /// The reason under [`Direct::Required`].
+    fn in_memory(&self, route: Route, pattern: &Pattern, ring: &Ring) -> std::result::Result<Route, String> {
+        let (Route::Direct { align_bytes } | Route::DirectEdges { align_bytes }) = route else { return Ok(route) };
+        if pattern.call_bytes() == 0 || pattern.stays_aligned(ring.period_bytes(), align_bytes) {
+            return Ok(route);
+        }
+        let reason = format!("the data repeats after {} bytes, no multiple of {align_bytes}", ring.period_bytes());
+        match self.policy.direct {
+            Direct::Required => Err(reason),
+            Direct::Auto | Direct::Off => Ok(Route::Buffered { reason: Some(reason) }),
+        }
+    }
+
+    /// Refuses a pattern for this reason.
+    pub(crate) fn check_form(&self, reason: Option<String>) -> Result<()> {
+        reason.map_or(Ok(()), |text| Err(failure("prepare", &self.path, Cause::Unsupported, text)))
     }
 
     /// How whole domains of the file are moved, whatever the pattern; None if only direct transfers are wanted and there
@@ -294,6 +315,7 @@ pub(crate) fn in_force(call: &str, kind: AccessKind, direction: Direction, route
     let kind = match kind {
         AccessKind::Independent => "",
         AccessKind::Collective => " at the same offsets (no collective call)",
+        AccessKind::SharedArrival => " (a shared pointer, which this backend has not)",
         AccessKind::SharedOrdered => " at the offsets of the rank order (no shared pointer, no collective call)",
     };
     let how = match (route, direction) {
@@ -331,6 +353,16 @@ pub(crate) fn failure(operation: &'static str, path: &Path, cause: Cause, text: 
 
 /// The direct way of a pattern on a file with this alignment, or why there is none.
 fn direct_route(pattern: &Pattern, align_bytes: u64, collective: Collective) -> std::result::Result<Route, String> {
+    if pattern.parts == Parts::Unequal && pattern.ranks > 1 {
+        // Also where this rank's part is aligned: all ranks decide alike, see the module.
+        return Err(format!(
+            "the parts of the ranks have different lengths and may share sectors of {align_bytes} bytes"
+        ));
+    }
+    if pattern.call_bytes() == 0 {
+        // Nothing is moved, wherever it lies.
+        return Ok(Route::Direct { align_bytes });
+    }
     let Some(reason) = misaligned(pattern, align_bytes) else {
         return Ok(Route::Direct { align_bytes });
     };

@@ -84,9 +84,48 @@ fn policy_decides_and_names_the_reason() {
             assert_eq!(open(Direct::Required).route(&even, Direction::Read), Err(reason));
         }
     }
-    let error = open(Direct::Required).route_or_error(&odd, Direction::Write).unwrap_err();
+    let error =
+        open(Direct::Required).route_or_error(&odd, Direction::Write, &Ring::new(4096, 4096).unwrap()).unwrap_err();
     assert_eq!(error.cause, Cause::Unsupported);
     assert!(error.text.contains("--direct auto"), "{error}");
+}
+
+#[test]
+fn unequal_parts_odd_periods_and_nothing() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Off).unwrap();
+    if direct_align(&File::open(&path).unwrap()).unwrap().is_none() {
+        println!("SKIPPED: no direct I/O here");
+        return;
+    }
+    let auto = FdPair::open_alone(&path, OpenMode::Update, Direct::Auto).unwrap();
+    let required = FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap();
+    let mut ring = Ring::new(1 << 16, 4096).unwrap();
+    // Aligned as they are, but the others' parts need not be.
+    for chunk in [0, 4096] {
+        let unequal = Pattern { ranks: 3, parts: Parts::Unequal, stride_bytes: 12288, ..pattern(chunk, 1, 4) };
+        assert!(!unequal.is_private(4096));
+        let route = auto.route_or_error(&unequal, Direction::Write, &ring).unwrap();
+        assert!(matches!(route, Route::Buffered { reason: Some(why) } if why.contains("different lengths")));
+        assert!(required.unsupported(&unequal).unwrap().contains("different lengths"));
+    }
+    // Alone it is known which sectors are whose.
+    let alone = Pattern { parts: Parts::Unequal, ..pattern(1032, 1, 4) };
+    assert!(matches!(auto.route(&alone, Direction::Write), Ok(Route::DirectEdges { .. })));
+    let nothing = Pattern { base_bytes: 7, ..pattern(0, 1, 4) };
+    assert!(required.route_or_error(&nothing, Direction::Read, &ring).unwrap().is_direct());
+
+    // Windows that wrap at no multiple of a sector are not aligned; those that never wrap are.
+    ring.set_period_bytes(4 * 4096 + 1);
+    for (p, calls, direct) in
+        [(pattern(4096, 1, 4), 4, true), (pattern(4096, 1, 4), 5, false), (alone, 15, true), (alone, 16, false)]
+    {
+        let p = Pattern { max_calls: calls, ..p };
+        let route = auto.route_or_error(&p, Direction::Read, &ring).unwrap();
+        assert_eq!(route.is_direct(), direct, "{p:?}");
+        assert_eq!(required.route_or_error(&p, Direction::Read, &ring).is_ok(), direct);
+    }
 }
 
 #[test]

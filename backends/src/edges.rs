@@ -15,7 +15,7 @@ use memmap2::MmapMut;
 use crate::walk::{Guard, Piece, Pieces, Walk};
 use crate::{BackendError, Batch, Direction, Pattern, Result, Ring};
 
-/// Sectors larger than this are not supported: the ring is aligned to this many bytes, and wraps at multiples of it.
+/// Sectors larger than this are not supported: the ring is aligned to this many bytes.
 pub(crate) const MAX_SECTOR_BYTES: u64 = 4096;
 
 /// The multiple of `align` (a power of two) at or below `value`.
@@ -55,7 +55,8 @@ impl Stretch {
     /// Bytes of the ring that belong at the file offsets `from..to`, which lie in one sector.
     fn in_ring<'a>(&self, ring: &'a Ring, from: u64, to: u64) -> &'a [u8] {
         let index = ring.index(self.pattern.stream_bytes + (from - self.pattern.base_bytes));
-        // A sector never crosses the end of the period, which is a multiple of the sector.
+        // A sector never crosses the end of the period: that is a multiple of the sector, or the pattern ends before it
+        // (`Pattern::stays_aligned`).
         &ring.mapped()[index..index + (to - from) as usize]
     }
 

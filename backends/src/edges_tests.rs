@@ -11,7 +11,7 @@ use crate::posix::PosixFile;
 use crate::statx::direct_align;
 use crate::testing::{fill, pattern, scratch, stream_byte};
 use crate::uring::UringFile;
-use crate::{Collective, Direct, DriverOptions, Latency, OpenFile, OpenMode};
+use crate::{CallForm, Collective, Direct, DriverOptions, Latency, OpenFile, OpenMode, Parts};
 
 const SEED: u64 = 5;
 const DRIVERS: [&str; 2] = ["posix", "uring"];
@@ -59,6 +59,8 @@ prop_compose! {
             rank,
             ranks,
             rank_distance_bytes: if ranks == 1 { 0 } else { distance },
+            parts: Parts::Equal,
+            form: CallForm::default(),
             ..pattern(chunk, chunks_per_call, calls)
         };
         // Often a length that lies close to the end of the pattern.
@@ -287,6 +289,40 @@ fn another_pattern_does_not_lose_what_is_carried() {
 }
 
 #[test]
+fn a_period_that_is_no_sector_is_right_up_to_its_end() {
+    let dir = scratch();
+    for name in DRIVERS {
+        let path = dir.path().join(name);
+        File::create(&path).unwrap();
+        if !is_direct(&path, 4096) {
+            println!("SKIPPED: no direct I/O here");
+            return;
+        }
+        let files = || FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap();
+        let p = pattern(1031, 1, 7);
+        let mut ring = Ring::new(8192, 0).unwrap();
+        ring.set_period_bytes(7 * 1031);
+        fill(&mut ring, SEED);
+        let right = ring.bytes()[..7 * 1031].to_vec();
+        let mut file = open(name, files(), 3, 30);
+        assert_eq!(file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap().direct, Some(true));
+        for (first_call, calls) in [(0, 2), (2, 5)] {
+            file.write(Batch { first_call, calls }, &ring, &mut Latency::off()).unwrap();
+        }
+        file.sync().unwrap();
+        assert!(std::fs::read(&path).unwrap() == right, "{name}");
+        ring.bytes_mut().fill(0);
+        file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+        for (first_call, calls) in [(0, 2), (2, 5)] {
+            file.read(Batch { first_call, calls }, &mut ring, &mut Latency::off()).unwrap();
+        }
+        assert!(ring.bytes()[..7 * 1031] == right, "{name}");
+        assert!(ring.bytes()[7 * 1031..].iter().all(|b| *b == 0), "{name}: memory beside the batch");
+        file.close().unwrap();
+    }
+}
+
+#[test]
 fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
     let dir = scratch();
     for name in DRIVERS {
@@ -308,6 +344,8 @@ fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
                 rank,
                 ranks: 2,
                 rank_distance_bytes: 1032,
+                parts: Parts::Equal,
+                form: CallForm::default(),
                 ..pattern(1032, 3, 4)
             };
             let files = FdPair::open_alone(&path, OpenMode::Update, &options).unwrap();

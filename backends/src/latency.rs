@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
+use quanta::Clock;
 
 /// Longest time that is told apart, one hour; longer ones count as that.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -19,13 +20,22 @@ pub struct Mark(u64);
 pub struct Latency {
     epoch: Instant,
     histogram: Option<Histogram<u64>>,
+    laps: Option<Laps>,
+}
+
+/// From the end of a call to the end of the next one: one reading of the cycle counter for each.
+#[derive(Clone, Debug)]
+struct Laps {
+    clock: Clock,
+    last: u64,
+    ticks: Vec<u64>,
 }
 
 impl Latency {
     /// Records nothing.
     #[must_use]
     pub fn off() -> Self {
-        Self { epoch: Instant::now(), histogram: None }
+        Self { epoch: Instant::now(), histogram: None, laps: None }
     }
 
     /// Records; all memory is allocated here.
@@ -35,14 +45,44 @@ impl Latency {
     #[must_use]
     pub fn on() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
-        Self { epoch: Instant::now(), histogram: histogram.ok() }
+        Self { epoch: Instant::now(), histogram: histogram.ok(), laps: None }
+    }
+
+    /// Keeps laps: the times between the ends of calls that follow each other, the first `most` of them. All memory is
+    /// allocated here. Where the processor has a cycle counter that never stops, that is the clock.
+    #[must_use]
+    pub fn laps(most: usize) -> Self {
+        let laps = Laps { clock: Clock::new(), last: 0, ticks: Vec::with_capacity(most) };
+        Self { laps: Some(laps), ..Self::off() }
+    }
+
+    /// Forgets the laps there are; the first one begins now.
+    #[inline]
+    pub fn start_laps(&mut self) {
+        if let Some(laps) = &mut self.laps {
+            laps.ticks.clear();
+            laps.last = laps.clock.raw();
+        }
+    }
+
+    /// A lap ends, for calls whose driver does not say so.
+    #[inline]
+    pub fn lap(&mut self) {
+        if let Some(laps) = &mut self.laps {
+            laps.lap();
+        }
+    }
+
+    /// The laps so far, in ns.
+    pub fn laps_ns(&self) -> impl Iterator<Item = u64> + '_ {
+        self.laps.iter().flat_map(|laps| laps.ticks.iter().map(|ticks| laps.clock.delta_as_nanos(0, *ticks)))
     }
 
     /// True if times are recorded.
     #[must_use]
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.histogram.is_some()
+        self.histogram.is_some() || self.laps.is_some()
     }
 
     /// A call begins.
@@ -59,7 +99,9 @@ impl Latency {
     /// The call that began at `mark` has ended.
     #[inline]
     pub fn end(&mut self, mark: Mark) {
-        if self.histogram.is_some() {
+        if let Some(laps) = &mut self.laps {
+            laps.lap();
+        } else if self.histogram.is_some() {
             let ns = self.now_ns().saturating_sub(mark.0);
             if let Some(histogram) = &mut self.histogram {
                 histogram.saturating_record(ns.max(1));
@@ -87,6 +129,18 @@ impl Latency {
     }
 }
 
+impl Laps {
+    #[inline]
+    fn lap(&mut self) {
+        let now = self.clock.raw();
+        // Room was made before; what is beyond is not kept.
+        if self.ticks.len() < self.ticks.capacity() {
+            self.ticks.push(now.wrapping_sub(self.last));
+        }
+        self.last = now;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +158,23 @@ mod tests {
         assert_eq!(on.histogram().unwrap().len(), 10);
         on.clear();
         assert_eq!(on.histogram().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn laps_are_the_time_and_no_more_than_there_is_room_for() {
+        let mut latency = Latency::laps(3);
+        let begin = Instant::now();
+        latency.start_laps();
+        for _ in 0..5 {
+            let mark = latency.begin();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            latency.end(mark);
+        }
+        let all = begin.elapsed().as_nanos() as u64;
+        let laps: Vec<u64> = latency.laps_ns().collect();
+        assert_eq!(laps.len(), 3);
+        assert!(laps.iter().all(|ns| *ns >= 1_900_000) && laps.iter().sum::<u64>() <= all, "{laps:?} of {all}");
+        latency.start_laps();
+        assert_eq!(latency.laps_ns().count(), 0);
     }
 }

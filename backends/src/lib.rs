@@ -32,10 +32,10 @@ mod walk;
 pub use error::{BackendError, Result};
 pub use latency::Latency;
 pub use memory::Ring;
-pub use pattern::{AccessKind, Batch, Direction, Pattern};
+pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use registry::{driver, drivers, DriverRow};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use beff_ffi::Comm;
 
@@ -158,6 +158,9 @@ pub struct OpenRequest<'a> {
     pub hints: &'a [(String, String)],
 }
 
+/// Calls of one overlapped batch at most.
+pub const MOST_PENDING: u64 = 1024;
+
 /// What [`Latency`] holds after a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timed {
@@ -257,6 +260,26 @@ pub trait OpenFile {
     /// As for [`OpenFile::write`]; the end of the file inside the batch is a short transfer and so an error.
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64>;
 
+    /// Begins the calls of `batch`, runs `during` while they are under way, and completes them; returns the bytes this rank
+    /// moved. With [`CallStyle::Split`] each call is begun and completed on its own, `during` once in each; otherwise all
+    /// are begun, `during` runs once, and all are completed. For styles that do not block; at most [`MOST_PENDING`] calls.
+    ///
+    /// # Errors
+    /// As for [`OpenFile::write`]; a driver that can leave nothing under way. `during` runs in any case.
+    fn write_overlapped(&mut self, _batch: Batch, _ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        during();
+        Err(nothing_under_way())
+    }
+
+    /// The same for reads.
+    ///
+    /// # Errors
+    /// As for [`OpenFile::read`].
+    fn read_overlapped(&mut self, _batch: Batch, _ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        during();
+        Err(nothing_under_way())
+    }
+
     /// Hands the written data to the storage: MPI_File_sync, fsync. Collective over the communicator of the file.
     ///
     /// # Errors
@@ -268,4 +291,29 @@ pub trait OpenFile {
     /// # Errors
     /// What the close reports.
     fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// The answer of a driver whose calls are done when they return.
+fn nothing_under_way() -> BackendError {
+    BackendError {
+        operation: "overlapped transfer",
+        path: PathBuf::new(),
+        offset_bytes: None,
+        expected_got_bytes: None,
+        cause: error::Cause::Unsupported,
+        text: "this backend leaves no transfer under way".into(),
+    }
+}
+
+/// Runs `batch` with a `during` that it may call, and calls it itself if the batch did not come to it.
+fn in_any_case(during: &mut dyn FnMut(), batch: impl FnOnce(&mut dyn FnMut()) -> Result<u64>) -> Result<u64> {
+    let mut ran = false;
+    let result = batch(&mut || {
+        ran = true;
+        during();
+    });
+    if !ran {
+        during();
+    }
+    result
 }

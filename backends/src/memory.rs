@@ -95,6 +95,20 @@ impl Ring {
         self.period_bytes
     }
 
+    /// Sets the period for what is prepared next: any length up to all of the ring. A period that is a whole number of calls
+    /// makes every window one call's own, and needs no overhang.
+    ///
+    /// # Panics
+    /// If it is 0 or longer than the ring.
+    pub fn set_period_bytes(&mut self, period_bytes: u64) {
+        assert!(
+            period_bytes > 0 && period_bytes <= self.len as u64,
+            "a period of {period_bytes} of {} bytes",
+            self.len
+        );
+        self.period_bytes = period_bytes;
+    }
+
     /// All bytes: one period and the overhang.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -156,6 +170,32 @@ impl Ring {
         let start = self.index(position);
         &mut self.bytes_mut()[start..start + len]
     }
+
+    /// The windows of `calls` transfers of `len` bytes that follow each other in the stream from `position` on, to be read
+    /// into at once. None if two of them share memory.
+    pub fn windows_mut(
+        &mut self,
+        position: u64,
+        len: usize,
+        calls: u64,
+    ) -> Option<impl Iterator<Item = &mut [u8]> + '_> {
+        let all_bytes = calls.checked_mul(len as u64)?;
+        if calls > 1 && all_bytes > self.period_bytes {
+            return None;
+        }
+        let (period, mut at) = (self.period_bytes as usize, self.index(position));
+        let (mut front, mut here) = self.bytes_mut().split_at_mut(at);
+        Some((0..calls).map(move |_| {
+            if at >= period {
+                at -= period;
+                here = &mut std::mem::take(&mut front)[at..];
+            }
+            let (window, rest) = std::mem::take(&mut here).split_at_mut(len);
+            at += len;
+            here = rest;
+            window
+        }))
+    }
 }
 
 /// Length of a ring and of its mapping.
@@ -194,6 +234,25 @@ mod tests {
         assert_eq!(ring.bytes().as_ptr() as usize % HUGE_BYTES, 0);
         assert_eq!(ring.index(4096 * 3 + 8), 8);
         assert_eq!(ring.window(4096 * 2 + 4088, 8192).len(), 8192);
+    }
+
+    #[test]
+    fn windows_at_once_are_the_windows_one_by_one() {
+        for (period, position, len, calls) in
+            [(4096, 0, 100, 40), (4090, 4000, 409, 10), (4096, 4095, 4096, 1), (10, 7, 5, 2), (4096, 9, 0, 5)]
+        {
+            let mut ring = Ring::new(4096, 4096).unwrap();
+            ring.set_period_bytes(period);
+            for (n, byte) in ring.bytes_mut().iter_mut().enumerate() {
+                *byte = (n % 251) as u8;
+            }
+            let one = |n: u64| ring.window(position + n * len, len as usize).to_vec();
+            let each: Vec<_> = (0..calls).map(one).collect();
+            let at_once: Vec<_> =
+                ring.windows_mut(position, len as usize, calls).unwrap().map(|window| window.to_vec()).collect();
+            assert_eq!(at_once, each, "{period} {position} {len} {calls}");
+        }
+        assert!(Ring::new(4096, 4096).unwrap().windows_mut(0, 100, 41).is_none());
     }
 
     #[test]

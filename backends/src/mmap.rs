@@ -19,8 +19,8 @@ use std::path::Path;
 use crate::direct::{not_prepared, FdPair};
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    AccessKind, BackendError, Batch, Direct, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern,
-    Result, Ring,
+    AccessKind, BackendError, Batch, Direct, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Parts,
+    Pattern, Result, Ring,
 };
 use room::Room;
 use sharing::Sharing;
@@ -86,7 +86,7 @@ impl MmapFile {
 
 impl OpenFile for MmapFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.sharing.refuses(pattern)
+        refuses(pattern).or_else(|| self.sharing.refuses(pattern))
     }
 
     fn prepare(
@@ -99,6 +99,7 @@ impl OpenFile for MmapFile {
         self.unmap();
         let path = &self.files.path;
         check_fits(pattern, ring, path)?;
+        self.files.check_form(refuses(pattern))?;
         let room = match direction {
             Direction::Read => Room::There,
             Direction::Write => Room::find(&self.files.buffered, pattern, &mut self.has_fallocate)
@@ -172,11 +173,26 @@ impl OpenFile for MmapFile {
     }
 }
 
+/// Why a mapping cannot take the place of the calls of a pattern.
+fn refuses(pattern: &Pattern) -> Option<String> {
+    if let Some(reason) = pattern.needs_more_than_offsets() {
+        return Some(reason);
+    }
+    if pattern.parts == Parts::Unequal && pattern.ranks > 1 {
+        // Each rank reserves the stretch of all before it stores: `room::reach`.
+        return Some(
+            "the parts of the ranks have different lengths: no rank can reserve the pages that they share".into(),
+        );
+    }
+    (pattern.call_bytes() == 0).then(|| "a part of no bytes cannot be mapped".into())
+}
+
 /// The report of a prepared pattern.
 fn in_force(kind: AccessKind, direction: Direction, room: Room) -> InForce {
     let kind = match kind {
         AccessKind::Independent => "",
         AccessKind::Collective => " at the same offsets (no collective call)",
+        AccessKind::SharedArrival => " (a shared pointer, which this backend has not)",
         AccessKind::SharedOrdered => " at the offsets of the rank order (no shared pointer, no collective call)",
     };
     let strategy = match direction {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::Cause;
 use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
-use crate::OpenMode;
+use crate::{CallForm, CallStyle, OpenMode};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
@@ -246,6 +246,30 @@ fn dirty_kb(path: &Path) -> u64 {
 }
 
 const CHILD: &str = "BEFF_TEST_BUS_ERROR";
+
+#[test]
+fn what_a_mapping_cannot_do_is_refused() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    std::fs::write(&path, [1; 8192]).unwrap();
+    let mut file = open(&path, OpenMode::Update);
+    let request = CallForm { style: CallStyle::Request, ..CallForm::default() };
+    let refused = [
+        Pattern { kind: AccessKind::SharedArrival, ..pattern(8, 1, 1) },
+        Pattern { form: request, ..pattern(8, 1, 1) },
+        Pattern { parts: Parts::Unequal, ranks: 2, ..pattern(8, 1, 1) },
+        pattern(0, 1, 1),
+    ];
+    let mut ring = ring_for(&pattern(8, 1, 1));
+    for p in refused {
+        assert!(file.unsupported(&p).is_some(), "{p:?}");
+        assert_eq!(file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap_err().cause, Cause::Unsupported);
+    }
+    // A file of its own may have parts of any length.
+    let odd = Pattern { parts: Parts::Unequal, base_bytes: 3, ..pattern(5, 1, 4) };
+    file.prepare(&odd, Direction::Read, &mut ring, &[]).unwrap();
+    assert_eq!(file.read(Batch { first_call: 0, calls: 4 }, &mut ring, &mut Latency::off()).unwrap(), 20);
+}
 
 /// Not a test by itself: what [`a_truncated_file_is_told_and_ends_in_a_bus_error`] starts in a process of its own.
 #[test]

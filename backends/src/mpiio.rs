@@ -3,16 +3,28 @@
 //! Views and datatypes are made in `prepare`; a batch is a plain loop around one MPI function on windows of the
 //! ring. A collective call that fails on one rank does not end that rank's batch: the others are in the next call
 //! already, so it goes on with them and returns the first error at the end.
+//!
+//! Libraries cannot be asked to read beyond the end of a file: Open MPI 4.1 and MPICH 4.0 report all bytes of some such
+//! reads, and Open MPI 4.1 never completes others. Patterns counted in bytes, which make all of these calls, therefore know
+//! from `prepare` how many of their calls lie within the file. What lies beyond is the short transfer that it would be;
+//! a collective call is made all the same, with nothing to move, so that no rank stays behind.
 
-use std::path::{Path, PathBuf};
+mod calls;
+mod outcome;
 
-use beff_ffi::{FileType, Info, MpiError, MpiFile, Open, TransferType};
+use std::path::PathBuf;
 
-use crate::error::{BackendError, Cause, Result};
+use beff_ffi::{FileType, Info, MpiError, MpiFile, Open, Transfer, TransferType, Transfers};
+
+use crate::direct::failure;
+use crate::error::{Cause, Result};
+use crate::walk::check_fits;
 use crate::{
-    AccessKind, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
-    Ring, Timed,
+    in_any_case, nothing_under_way, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency, OpenFile,
+    OpenMode, OpenRequest, Pattern, Ring, Timed, Unit, MOST_PENDING,
 };
+use calls::{element, whole_calls, Call, View};
+use outcome::{mpi_error, or_full, Outcome};
 
 /// The driver; see the module.
 #[derive(Debug)]
@@ -38,160 +50,246 @@ impl Driver for MpiIoDriver {
         let fail = |e: &MpiError| mpi_error("MPI_File_open", request.path, None, e);
         let info = Info::new(request.hints).map_err(|e| fail(&e))?;
         let file = MpiFile::open(request.comm, request.path, how, self.unique_open, &info).map_err(|e| fail(&e))?;
-        Ok(Box::new(MpiIoFile { file, path: request.path.to_path_buf(), prepared: None }))
-    }
-}
-
-fn mpi_error(operation: &'static str, path: &Path, offset_bytes: Option<u64>, error: &MpiError) -> BackendError {
-    BackendError {
-        operation,
-        path: path.to_path_buf(),
-        offset_bytes,
-        expected_got_bytes: None,
-        cause: match error.cause {
-            beff_ffi::Cause::NoSpace => Cause::NoSpace,
-            beff_ffi::Cause::Path => Cause::Path,
-            beff_ffi::Cause::Unsupported => Cause::Unsupported,
-            beff_ffi::Cause::Other => Cause::Io,
-        },
-        text: error.to_string(),
+        Ok(Box::new(MpiIoFile {
+            file,
+            path: request.path.to_path_buf(),
+            prepared: None,
+            untouched: true,
+            transfers: Transfers::with_capacity(0),
+        }))
     }
 }
 
 /// What `prepare` made; replaced by the next pattern. The view's datatype must live as long as the view.
 struct Prepared {
     pattern: Pattern,
+    direction: Direction,
+    call: Call,
     what: TransferType,
+    /// In place of `what` for a collective call beyond the end of the file.
+    nothing: TransferType,
+    /// Calls that lie within the file; all for a write.
+    whole_calls: u64,
+    file_bytes: u64,
     _view: FileType,
+}
+
+impl Prepared {
+    /// Bytes of a call that may be asked of the library: all, or none beyond the end of the file.
+    #[inline]
+    fn what(&self, call: u64) -> &TransferType {
+        if call < self.whole_calls {
+            &self.what
+        } else {
+            &self.nothing
+        }
+    }
+
+    /// The offset of a call, for calls that take one.
+    #[inline]
+    fn offset(&self, call: u64) -> u64 {
+        self.pattern.chunk_offset(call * self.pattern.chunks_per_call)
+    }
 }
 
 struct MpiIoFile {
     file: MpiFile,
     path: PathBuf,
     prepared: Option<Prepared>,
-}
-
-type WriteCall = fn(&MpiFile, &[u8], &TransferType) -> std::result::Result<u64, MpiError>;
-type ReadCall = fn(&MpiFile, &mut [u8], &TransferType) -> std::result::Result<u64, MpiError>;
-
-/// The call of a kind and direction, and how it is shown.
-fn call_name(kind: AccessKind, direction: Direction) -> &'static str {
-    match (kind, direction) {
-        (AccessKind::Independent, Direction::Write) => "MPI_File_write",
-        (AccessKind::Collective, Direction::Write) => "MPI_File_write_all",
-        (AccessKind::SharedOrdered, Direction::Write) => "MPI_File_write_ordered",
-        (AccessKind::Independent, Direction::Read) => "MPI_File_read",
-        (AccessKind::Collective, Direction::Read) => "MPI_File_read_all",
-        (AccessKind::SharedOrdered, Direction::Read) => "MPI_File_read_ordered",
-    }
+    /// No view was set: the file is seen as MPI_File_open leaves it, as bytes from 0 on.
+    untouched: bool,
+    /// Room for the requests of a batch.
+    transfers: Transfers,
 }
 
 impl MpiIoFile {
-    fn prepared(&self) -> Result<&Prepared> {
-        self.prepared.as_ref().ok_or_else(|| BackendError {
-            operation: "transfer",
-            path: self.path.clone(),
-            offset_bytes: None,
-            expected_got_bytes: None,
-            cause: Cause::Unsupported,
-            text: "no pattern was prepared on this file".into(),
-        })
+    /// What a batch needs.
+    fn ready(&mut self, direction: Direction) -> Result<Ready<'_>> {
+        let Self { file, path, prepared, transfers, .. } = self;
+        let refuse = |text: &str| failure("transfer", path, Cause::Unsupported, text.into());
+        let prepared = prepared.as_ref().ok_or_else(|| refuse("no pattern was prepared on this file"))?;
+        // The end of the file is known for the direction that was asked for.
+        if prepared.direction != direction {
+            return Err(refuse("the pattern was prepared for the other direction"));
+        }
+        let outcome = Outcome::new(path, prepared.call.name(direction), &prepared.pattern, direction);
+        Ok(Ready { file, prepared, transfers, outcome })
     }
 }
 
-/// Keeps the first error of a batch.
-struct Outcome<'a> {
-    path: &'a Path,
-    operation: &'static str,
-    pattern: &'a Pattern,
-    /// A short write may be a full disk: OMPIO's write_ordered ends with success and fewer bytes then.
-    writes: bool,
-    moved_bytes: u64,
-    error: Option<BackendError>,
+/// What a batch works with.
+struct Ready<'a> {
+    file: &'a MpiFile,
+    prepared: &'a Prepared,
+    transfers: &'a mut Transfers,
+    outcome: Outcome<'a>,
 }
 
-/// Free bytes of the file system of `path` for this user; None if it does not tell.
-fn free_bytes(path: &Path) -> Option<u64> {
-    let facts = nix::sys::statvfs::statvfs(path).ok()?;
-    Some(facts.blocks_available().saturating_mul(facts.fragment_size()))
-}
-
-impl Outcome<'_> {
-    /// Takes one call's result in; false: an independent loop ends here.
-    #[inline]
-    fn take(&mut self, call: u64, result: std::result::Result<u64, MpiError>) -> bool {
-        let expected = self.pattern.call_bytes();
-        match result {
-            Ok(moved) if moved == expected => {
-                self.moved_bytes += moved;
-                return true;
+impl Ready<'_> {
+    /// Writes the calls one after the other.
+    fn write(self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        let Self { file, prepared, transfers, mut outcome } = self;
+        let Prepared { pattern, call, what, .. } = prepared;
+        for n in batch.first_call..batch.first_call + batch.calls {
+            let memory = ring.window(pattern.stream_position(n), what.bytes() as usize);
+            let offset_bytes = prepared.offset(n);
+            let mark = latency.begin();
+            let result = match call.style {
+                CallStyle::Blocking => file.write(call.access, offset_bytes, memory, what),
+                CallStyle::Request => transfers.write_one(file, call.access, Transfer { what, offset_bytes, memory }),
+                CallStyle::Split => file.write_split(call.access, offset_bytes, memory, what, &mut || {}),
+            };
+            latency.end(mark);
+            if !outcome.take(n, result) {
+                break;
             }
-            Ok(moved) => {
-                self.moved_bytes += moved;
-                self.keep(|o| {
-                    let mut e = BackendError::short(o.operation, o.path, o.offset(call), expected, moved);
-                    if o.writes && free_bytes(o.path).is_some_and(|free| free < expected - moved.min(expected)) {
-                        e.cause = Cause::NoSpace;
-                        e.text = "No space left on the file system; the MPI library reported no error".into();
-                    }
-                    e
+        }
+        outcome.finish()
+    }
+
+    /// Reads the calls one after the other.
+    fn read(self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+        let Self { file, prepared, transfers, mut outcome } = self;
+        let Prepared { pattern, call, .. } = prepared;
+        for n in batch.first_call..batch.first_call + batch.calls {
+            if n >= prepared.whole_calls && !outcome.beyond_the_end(n, prepared.file_bytes) {
+                break;
+            }
+            let what = prepared.what(n);
+            let memory = ring.window_mut(pattern.stream_position(n), what.bytes() as usize);
+            let offset_bytes = prepared.offset(n);
+            let mark = latency.begin();
+            let result = match call.style {
+                CallStyle::Blocking => file.read(call.access, offset_bytes, memory, what),
+                CallStyle::Request => transfers.read_one(file, call.access, Transfer { what, offset_bytes, memory }),
+                CallStyle::Split => file.read_split(call.access, offset_bytes, memory, what, &mut || {}),
+            };
+            latency.end(mark);
+            if !outcome.take(n, result) {
+                break;
+            }
+        }
+        outcome.finish()
+    }
+
+    /// Writes the calls with `during` under them.
+    fn write_overlapped(self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        let Self { file, prepared, transfers, mut outcome } = self;
+        let Prepared { pattern, call, what, .. } = prepared;
+        let calls = batch.first_call..batch.first_call + batch.calls;
+        let window = |n| ring.window(pattern.stream_position(n), what.bytes() as usize);
+        match call.style {
+            CallStyle::Blocking => return Err(nothing_under_way()),
+            CallStyle::Request => {
+                outcome.check_number(batch.calls, transfers.capacity())?;
+                let all = calls.map(|n| Transfer { what, offset_bytes: prepared.offset(n), memory: window(n) });
+                transfers.write(file, call.access, all, during, |i, result| {
+                    outcome.take(batch.first_call + i as u64, result)
                 });
             }
-            Err(e) => self.keep(|o| mpi_error(o.operation, o.path, Some(o.offset(call)), &e)),
+            CallStyle::Split => {
+                for n in calls {
+                    outcome.take(n, file.write_split(call.access, prepared.offset(n), window(n), what, during));
+                }
+            }
         }
-        self.pattern.kind != AccessKind::Independent
+        outcome.finish()
     }
 
-    fn offset(&self, call: u64) -> u64 {
-        self.pattern.chunk_offset(call * self.pattern.chunks_per_call)
-    }
-
-    #[cold]
-    fn keep(&mut self, make: impl FnOnce(&Self) -> BackendError) {
-        if self.error.is_none() {
-            self.error = Some(make(self));
+    /// Reads the calls with `during` under them.
+    fn read_overlapped(self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        let Self { file, prepared, transfers, mut outcome } = self;
+        let Prepared { pattern, call, whole_calls, file_bytes, .. } = prepared;
+        let (first, end) = (batch.first_call, batch.first_call + batch.calls);
+        match call.style {
+            CallStyle::Blocking => return Err(nothing_under_way()),
+            CallStyle::Request => {
+                outcome.check_number(batch.calls, transfers.capacity())?;
+                // Beyond the end of the file nothing is begun, unless other ranks take part.
+                let end = if outcome.goes_on() { end } else { end.min(*whole_calls).max(first) };
+                let windows =
+                    ring.windows_mut(pattern.stream_position(first), pattern.call_bytes() as usize, end - first);
+                let windows = windows.ok_or_else(|| outcome.shared_memory(batch.calls))?;
+                let all = (first..end).zip(windows).map(|(n, memory)| {
+                    let (what, offset_bytes) = (prepared.what(n), prepared.offset(n));
+                    Transfer { what, offset_bytes, memory }
+                });
+                transfers.read(file, call.access, all, during, |i, result| {
+                    let n = first + i as u64;
+                    if n >= *whole_calls && result.is_ok() {
+                        return outcome.beyond_the_end(n, *file_bytes);
+                    }
+                    outcome.take(n, result)
+                });
+            }
+            CallStyle::Split => {
+                for n in first..end {
+                    let what = prepared.what(n);
+                    let memory = ring.window_mut(pattern.stream_position(n), what.bytes() as usize);
+                    let result = file.read_split(call.access, prepared.offset(n), memory, what, during);
+                    if n >= *whole_calls && result.is_ok() {
+                        outcome.beyond_the_end(n, *file_bytes);
+                    }
+                    outcome.take(n, result);
+                }
+            }
         }
-    }
-
-    fn finish(self) -> Result<u64> {
-        self.error.map_or(Ok(self.moved_bytes), Err)
+        if end > *whole_calls {
+            outcome.beyond_the_end(first.max(*whole_calls), *file_bytes);
+        }
+        outcome.finish()
     }
 }
 
 impl OpenFile for MpiIoFile {
-    fn unsupported(&self, _pattern: &Pattern) -> Option<String> {
-        None
+    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
+        Call::of(pattern).err()
     }
 
     fn prepare(
         &mut self,
         pattern: &Pattern,
         direction: Direction,
-        _ring: &mut Ring,
+        ring: &mut Ring,
         hints: &[(String, String)],
     ) -> Result<InForce> {
-        let fail = |e: &MpiError| mpi_error("MPI_File_set_view", &self.path, None, e);
+        let Self { file, path, prepared, untouched, transfers } = self;
+        let call = Call::of(pattern).map_err(|text| failure("prepare", path, Cause::Unsupported, text))?;
+        let fail = |e: &MpiError| mpi_error("MPI_File_set_view", path, None, e);
         let info = Info::new(hints).map_err(|e| fail(&e))?;
-        // A shared pointer needs the same view on all ranks; otherwise each rank's view begins at its own chunk.
-        let (displacement, view) = if pattern.kind == AccessKind::SharedOrdered {
-            (pattern.origin_bytes, FileType::strided(8, 8))
-        } else {
-            (pattern.base_bytes, FileType::strided(pattern.chunk_bytes, pattern.stride_bytes))
-        };
-        let view = view.map_err(|e| fail(&e))?;
-        self.file.set_view(displacement, &view, &info).map_err(|e| fail(&e))?;
-        let what = TransferType::new(pattern.call_bytes(), None).map_err(|e| fail(&e))?;
-        self.prepared = Some(Prepared { pattern: *pattern, what, _view: view });
-        let shape = match (pattern.kind, pattern.is_contiguous()) {
-            (AccessKind::SharedOrdered, _) => "shared pointer",
-            (_, true) => "contiguous view",
-            (_, false) => "strided view",
-        };
-        Ok(InForce {
-            strategy: format!("{}, {shape}", call_name(pattern.kind, direction)),
-            direct: None,
-            timed: Timed::Call,
-        })
+        let view = View::of(pattern, call).map_err(|e| fail(&e))?;
+        // Offsets need no pointer that begins again, and a new file no view that it has.
+        let is_set = *untouched && view.is_as_opened(pattern, call) && hints.is_empty();
+        if !is_set {
+            file.set_view(view.displacement_bytes, &view.tile, &info).map_err(|e| fail(&e))?;
+            *untouched = false;
+        }
+        // What one rank alone may be refused comes behind the collective call.
+        check_fits(pattern, ring, path)?;
+        let what = TransferType::new(element(pattern), pattern.call_bytes(), None).map_err(|e| fail(&e))?;
+        let asks = direction == Direction::Read
+            && (pattern.form.unit == Unit::Byte || pattern.form.style != CallStyle::Blocking);
+        let (mut file_bytes, mut whole) = (u64::MAX, u64::MAX);
+        if asks {
+            file_bytes = file.size_bytes().map_err(|e| mpi_error("MPI_File_get_size", path, None, &e))?;
+            whole = whole_calls(pattern, file_bytes);
+        }
+        let pending = if call.style == CallStyle::Request { pattern.max_calls.clamp(1, MOST_PENDING) } else { 0 };
+        if (transfers.capacity() as u64) < pending {
+            *transfers = Transfers::with_capacity(pending as usize);
+        }
+        *prepared = Some(Prepared {
+            pattern: *pattern,
+            direction,
+            call,
+            what,
+            nothing: TransferType::nothing(element(pattern)),
+            whole_calls: whole,
+            file_bytes,
+            _view: view.tile,
+        });
+        let strategy = format!("{}, {}", call.name(direction), view.shape);
+        Ok(InForce { strategy, direct: None, timed: Timed::Call })
     }
 
     fn hints_in_force(&self) -> Result<Vec<(String, String)>> {
@@ -199,53 +297,27 @@ impl OpenFile for MpiIoFile {
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let Prepared { pattern, what, .. } = self.prepared()?;
-        let call: WriteCall = match pattern.kind {
-            AccessKind::Independent => MpiFile::write,
-            AccessKind::Collective => MpiFile::write_all,
-            AccessKind::SharedOrdered => MpiFile::write_ordered,
-        };
-        let operation = call_name(pattern.kind, Direction::Write);
-        let mut outcome = Outcome { path: &self.path, operation, pattern, writes: true, moved_bytes: 0, error: None };
-        for n in batch.first_call..batch.first_call + batch.calls {
-            let data = ring.window(pattern.stream_position(n), what.bytes() as usize);
-            let mark = latency.begin();
-            let result = call(&self.file, data, what);
-            latency.end(mark);
-            if !outcome.take(n, result) {
-                break;
-            }
-        }
-        outcome.finish()
+        self.ready(Direction::Write)?.write(batch, ring, latency)
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let Prepared { pattern, what, .. } = self.prepared()?;
-        let call: ReadCall = match pattern.kind {
-            AccessKind::Independent => MpiFile::read,
-            AccessKind::Collective => MpiFile::read_all,
-            AccessKind::SharedOrdered => MpiFile::read_ordered,
-        };
-        let operation = call_name(pattern.kind, Direction::Read);
-        let mut outcome = Outcome { path: &self.path, operation, pattern, writes: false, moved_bytes: 0, error: None };
-        for n in batch.first_call..batch.first_call + batch.calls {
-            let data = ring.window_mut(pattern.stream_position(n), what.bytes() as usize);
-            let mark = latency.begin();
-            let result = call(&self.file, data, what);
-            latency.end(mark);
-            if !outcome.take(n, result) {
-                break;
-            }
-        }
-        outcome.finish()
+        self.ready(Direction::Read)?.read(batch, ring, latency)
+    }
+
+    fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        in_any_case(during, |during| self.ready(Direction::Write)?.write_overlapped(batch, ring, during))
+    }
+
+    fn read_overlapped(&mut self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        in_any_case(during, |during| self.ready(Direction::Read)?.read_overlapped(batch, ring, during))
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.file.sync().map_err(|e| mpi_error("MPI_File_sync", &self.path, None, &e))
+        self.file.sync().map_err(|e| or_full(mpi_error("MPI_File_sync", &self.path, None, &e)))
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { file, path, prepared } = *self;
+        let Self { file, path, prepared, .. } = *self;
         drop(prepared);
         file.close().map_err(|e| mpi_error("MPI_File_close", &path, None, &e))
     }

@@ -4,7 +4,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use crate::walk::{batch_bytes, check_fits, Walk};
-use crate::{Batch, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring, Timed};
+use crate::{
+    Batch, CallStyle, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring, Timed,
+};
 
 /// Driver that touches neither file nor memory; no file is created.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +28,12 @@ pub(crate) struct NullFile {
 impl NullFile {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), pattern: None }
+    }
+
+    /// Runs `during` as often as a driver whose transfers take time.
+    fn overlapped(&self, batch: Batch, during: &mut dyn FnMut()) {
+        let is_split = self.pattern.is_some_and(|p| p.form.style == CallStyle::Split);
+        (0..if is_split { batch.calls.max(1) } else { 1 }).for_each(|_| during());
     }
 
     fn walk(&self, operation: &'static str, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
@@ -75,6 +83,16 @@ impl OpenFile for NullFile {
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
         self.walk("null read", batch, ring, latency)
+    }
+
+    fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        self.overlapped(batch, during);
+        self.walk("null write", batch, ring, &mut Latency::off())
+    }
+
+    fn read_overlapped(&mut self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        self.overlapped(batch, during);
+        self.walk("null read", batch, ring, &mut Latency::off())
     }
 
     fn sync(&mut self) -> Result<()> {

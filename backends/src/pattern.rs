@@ -10,6 +10,62 @@ pub enum AccessKind {
     /// All ranks together through a shared file pointer, in rank order. The offsets of [`Pattern`] are where
     /// that order puts the bytes; a driver without shared pointers uses them directly.
     SharedOrdered,
+    /// Each rank on its own through a shared file pointer, in order of arrival: the offsets of [`Pattern`] say where the
+    /// bytes lie if the ranks arrive in rank order, which nothing promises. For drivers with a shared pointer only.
+    SharedArrival,
+}
+
+/// What says where a call goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallPlace {
+    /// The file pointer, on a view that shows this rank's chunks only.
+    #[default]
+    Pointer,
+    /// An offset in each call, on the plain view of the whole file.
+    Explicit,
+}
+
+/// How a call of MPI ends. Drivers without MPI do the same bytes their own way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallStyle {
+    /// It returns when the memory may be used again.
+    #[default]
+    Blocking,
+    /// It returns a request that is waited for: MPI_File_iwrite and the like.
+    Request,
+    /// A collective call in two halves, MPI_File_write_all_begin and _end and the like.
+    Split,
+}
+
+/// What the bytes of a call are counted in: the etype of the view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// MPI_DOUBLE. Chunks, strides and offsets are multiples of 8.
+    #[default]
+    Word,
+    /// MPI_BYTE. Any length, also none.
+    Byte,
+}
+
+/// Which of the MPI calls that move the same bytes a pattern is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallForm {
+    /// Pointer or offset.
+    pub place: CallPlace,
+    /// How a call ends.
+    pub style: CallStyle,
+    /// Etype.
+    pub unit: Unit,
+}
+
+/// Whether all ranks have chunks of one length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parts {
+    /// All ranks have chunks of one length, at equal distances: [`Pattern::of_rank`] tells where another rank's are.
+    #[default]
+    Equal,
+    /// Lengths differ, some may be 0. What other ranks do is not known; `rank_distance_bytes` means nothing.
+    Unequal,
 }
 
 /// Write or read.
@@ -27,7 +83,7 @@ pub enum Direction {
 pub struct Pattern {
     /// How the ranks take part.
     pub kind: AccessKind,
-    /// Contiguous bytes in the file, l of the paper. A multiple of 8.
+    /// Contiguous bytes in the file, l of the paper. A multiple of 8 unless the unit is a byte; 0: the rank takes part with nothing.
     pub chunk_bytes: u64,
     /// Chunks moved by one call: L / l.
     pub chunks_per_call: u64,
@@ -43,6 +99,10 @@ pub struct Pattern {
     pub ranks: u64,
     /// Distance from one rank's first chunk to the next rank's; 0 for a private file.
     pub rank_distance_bytes: u64,
+    /// Whether the other ranks' parts follow from this one.
+    pub parts: Parts,
+    /// Which calls, for drivers that have several.
+    pub form: CallForm,
     /// Position of the first byte in this rank's stream through the file; decides the window of the ring.
     pub stream_bytes: u64,
     /// Calls that may ever be asked for; no batch goes beyond.
@@ -70,12 +130,13 @@ impl Pattern {
         self.stream_bytes + call * self.call_bytes()
     }
 
-    /// The part of another rank in the same pattern.
+    /// The part of another rank in the same pattern, whose parts are equal.
     ///
     /// # Panics
     /// Never for `rank` below [`Pattern::ranks`]: their offsets were checked when the pattern was made.
     #[must_use]
     pub fn of_rank(&self, rank: u64) -> Self {
+        debug_assert_eq!(self.parts, Parts::Equal, "other ranks' parts are not known");
         let first = self.base_bytes - self.rank * self.rank_distance_bytes;
         Self { rank, base_bytes: first + rank * self.rank_distance_bytes, ..*self }
     }
@@ -86,6 +147,10 @@ impl Pattern {
     pub fn is_private(&self, align_bytes: u64) -> bool {
         if self.ranks <= 1 {
             return true;
+        }
+        if self.parts == Parts::Unequal {
+            // Where the others' parts end is not known.
+            return false;
         }
         if self.is_contiguous() {
             let first = self.base_bytes - self.rank * self.rank_distance_bytes;
@@ -99,6 +164,25 @@ impl Pattern {
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         self.stride_bytes == self.chunk_bytes
+    }
+
+    /// Why a driver that uses the offsets of the pattern, and whose calls are done when they return, cannot run it.
+    pub(crate) fn needs_more_than_offsets(&self) -> Option<String> {
+        if self.kind == AccessKind::SharedArrival {
+            return Some("access in the order of arrival needs a shared file pointer; use mpiio".into());
+        }
+        match self.form.style {
+            CallStyle::Blocking => None,
+            CallStyle::Request => Some("its calls are done when they return; use mpiio or uring".into()),
+            CallStyle::Split => Some("its calls are done when they return, there are no two halves; use mpiio".into()),
+        }
+    }
+
+    /// True if the windows of all calls lie at multiples of `align_bytes` in a ring of this period, if their positions in
+    /// the stream do.
+    pub(crate) fn stays_aligned(&self, period_bytes: u64, align_bytes: u64) -> bool {
+        let end = self.max_calls.checked_mul(self.call_bytes()).and_then(|bytes| bytes.checked_add(self.stream_bytes));
+        period_bytes % align_bytes == 0 || end.is_some_and(|end| end <= period_bytes)
     }
 
     /// True if every offset, length and memory position is a multiple of `align_bytes`.

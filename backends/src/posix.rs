@@ -16,7 +16,8 @@ use crate::{
     Result, Ring,
 };
 
-/// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank on its own.
+/// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank on its own; an order of
+/// arrival, and calls that return before they are done, it does not have.
 #[derive(Clone, Debug)]
 pub struct PosixDriver {
     options: DriverOptions,
@@ -63,6 +64,9 @@ impl PosixFile {
 
 impl OpenFile for PosixFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
+        if let Some(reason) = pattern.needs_more_than_offsets() {
+            return Some(reason);
+        }
         let two_phase = self.two_phase.unsupported(pattern, &self.files);
         two_phase.unwrap_or_else(|| self.files.unsupported(pattern))
     }
@@ -75,11 +79,12 @@ impl OpenFile for PosixFile {
         _hints: &[(String, String)],
     ) -> Result<InForce> {
         check_fits(pattern, ring, &self.files.path)?;
+        self.files.check_form(pattern.needs_more_than_offsets())?;
         self.files.flush_edges()?;
         if let Some(told) = self.two_phase.prepare(&self.files, pattern, direction, ring)? {
             return Ok(told);
         }
-        let route = self.files.route_or_error(pattern, direction)?;
+        let route = self.files.route_or_error(pattern, direction, ring)?;
         let call = match direction {
             Direction::Write => "pwrite",
             Direction::Read => "pread",
@@ -347,7 +352,8 @@ fn transfer(
     let mut got = 0;
     loop {
         match call(got) {
-            Ok(0) => return Err((got, None)),
+            // A part of nothing is moved by one call too.
+            Ok(0) if len > 0 => return Err((got, None)),
             Ok(moved) => got += moved,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err((got, Some(error))),

@@ -19,6 +19,18 @@ fn continues_after_short_transfers_and_signals() {
 }
 
 #[test]
+fn nothing_takes_one_call() {
+    let mut calls = 0;
+    transfer(0, &BUFFERED, |_| {
+        calls += 1;
+        Ok(0)
+    })
+    .unwrap();
+    assert_eq!(calls, 1);
+    assert!(transfer(0, &BUFFERED, |_| Err(io::Error::from_raw_os_error(libc::EBADF))).is_err());
+}
+
+#[test]
 fn end_and_error_tell_how_far_it_came() {
     let mut answers = vec![Ok(3), Ok(0)].into_iter();
     assert!(matches!(transfer(8, &BUFFERED, |_| answers.next().unwrap()), Err((3, None))));

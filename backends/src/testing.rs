@@ -7,7 +7,7 @@ use crate::mmap::MmapFile;
 use crate::null::NullFile;
 use crate::posix::PosixFile;
 use crate::uring::UringFile;
-use crate::{AccessKind, Direct, DriverOptions, OpenFile, OpenMode, Pattern, Result, Ring};
+use crate::{AccessKind, CallForm, Direct, DriverOptions, OpenFile, OpenMode, Parts, Pattern, Result, Ring};
 use std::path::Path;
 
 /// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
@@ -32,6 +32,8 @@ pub(crate) fn pattern(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) ->
         rank: 0,
         ranks: 1,
         rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: 0,
         max_calls,
     }

@@ -142,12 +142,27 @@ pub(crate) fn batch_bytes(pattern: &Pattern, batch: Batch) -> u64 {
     batch.calls * pattern.call_bytes()
 }
 
-/// Refuses a pattern whose calls are longer than the ring was made for.
+/// Refuses a pattern with a window that ends outside of the ring.
 pub(crate) fn check_fits(pattern: &Pattern, ring: &Ring, path: &Path) -> Result<()> {
-    let max_call_bytes = ring.bytes().len() as u64 - ring.period_bytes();
+    let (period, len) = (ring.period_bytes(), ring.bytes().len() as u64);
     // A product that overflows must not pass for a small call: the windows of transfers rely on this check.
     let call_bytes = pattern.chunk_bytes.checked_mul(pattern.chunks_per_call);
-    if call_bytes.is_some_and(|bytes| bytes > 0 && bytes <= max_call_bytes) {
+    // Every window begins within the period.
+    if pattern.chunks_per_call > 0 && call_bytes.is_some_and(|bytes| bytes <= len - period) {
+        return Ok(());
+    }
+    fits_without_overhang(pattern, call_bytes, ring, path)
+}
+
+/// [`check_fits`] for calls that are longer than what is behind the period: no window may cross its end.
+#[cold]
+fn fits_without_overhang(pattern: &Pattern, call_bytes: Option<u64>, ring: &Ring, path: &Path) -> Result<()> {
+    let (period, len) = (ring.period_bytes(), ring.bytes().len() as u64);
+    let begin = pattern.stream_bytes % period;
+    let divides = |bytes: u64| bytes > 0 && period % bytes == 0 && begin % bytes == 0;
+    let never_wraps = |bytes| begin.checked_add(pattern.max_calls.checked_mul(bytes)?).map(|end| end <= period);
+    let fits = call_bytes.is_some_and(|bytes| divides(bytes) || never_wraps(bytes) == Some(true));
+    if pattern.chunks_per_call > 0 && fits {
         return Ok(());
     }
     Err(BackendError {
@@ -157,8 +172,10 @@ pub(crate) fn check_fits(pattern: &Pattern, ring: &Ring, path: &Path) -> Result<
         expected_got_bytes: None,
         cause: crate::error::Cause::Unsupported,
         text: format!(
-            "a call of {} chunks of {} bytes is empty or does not fit a ring made for calls of at most {max_call_bytes} bytes",
-            pattern.chunks_per_call, pattern.chunk_bytes
+            "a call of {} chunks of {} bytes does not fit a ring with a period of {period} bytes and {} bytes behind it",
+            pattern.chunks_per_call,
+            pattern.chunk_bytes,
+            len - period
         ),
     })
 }
@@ -173,10 +190,11 @@ mod tests {
         #[test]
         fn same_as_the_definition(
             chunk in 1_u64..40, cpc in 1_u64..5, gap in 0_u64..100, base in 0_u64..10_000,
-            stream in 0_u64..100_000, first in 0_u64..50, calls in 0_u64..60,
+            stream in 0_u64..100_000, first in 0_u64..50, calls in 0_u64..60, period in 1_u64..3 * 4096,
         ) {
             let p = Pattern { base_bytes: base, stride_bytes: chunk * 800 + gap, stream_bytes: stream, ..pattern(chunk * 800, cpc, 110) };
-            let ring = Ring::new(3 * 4096, p.call_bytes()).unwrap();
+            let mut ring = Ring::new(3 * 4096, p.call_bytes()).unwrap();
+            ring.set_period_bytes(period);
             let batch = Batch { first_call: first, calls };
             let mut expected = Vec::new();
             for call in first..first + calls {
@@ -192,12 +210,27 @@ mod tests {
     }
 
     #[test]
-    fn too_long_calls_and_empty_chunks_are_refused() {
+    fn a_ring_without_overhang_takes_calls_that_divide_it() {
+        let mut ring = Ring::new(4096, 0).unwrap();
+        let fits = |p: &Pattern, ring: &Ring| check_fits(p, ring, Path::new("f")).is_ok();
+        assert!(fits(&pattern(512, 2, 1000), &ring) && fits(&pattern(4096, 1, 1000), &ring));
+        assert!(fits(&pattern(1000, 1, 4), &ring), "it never wraps");
+        assert!(!fits(&pattern(1000, 1, 5), &ring));
+        assert!(!fits(&Pattern { stream_bytes: 8, ..pattern(512, 1, 1000) }, &ring), "one crosses the end");
+        assert!(fits(&Pattern { stream_bytes: 4096 + 8, ..pattern(511, 1, 8) }, &ring));
+        ring.set_period_bytes(15);
+        assert!(fits(&pattern(5, 1, u64::MAX), &ring) && fits(&pattern(4081, 1, u64::MAX), &ring));
+        assert!(!fits(&pattern(4082, 1, 2), &ring));
+    }
+
+    #[test]
+    fn too_long_calls_and_calls_without_chunks_are_refused() {
         let ring = Ring::new(4096, 64).unwrap();
         let batch = Batch { first_call: 0, calls: 1 };
         assert!(Walk::new(&pattern(64, 1, 1), batch, &ring, Path::new("f")).is_ok());
         assert!(Walk::new(&pattern(4096 * 2, 1, 1), batch, &ring, Path::new("f")).is_err());
-        assert!(Walk::new(&pattern(0, 1, 1), batch, &ring, Path::new("f")).is_err());
+        let none = Walk::new(&pattern(0, 1, 3), Batch { first_call: 0, calls: 3 }, &ring, Path::new("f")).unwrap();
+        assert_eq!(none.collect::<Vec<_>>(), [(0, 0); 3], "a part of nothing is moved as often as any other");
         assert!(Walk::new(&pattern(1 << 33, (1 << 31) + 1, 1), batch, &ring, Path::new("f")).is_err());
         assert!(Walk::new(&pattern(8, 0, 1), batch, &ring, Path::new("f")).is_err());
     }

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, AccessKind, Batch, Direct, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring, Tuned,
+    driver, AccessKind, Batch, CallForm, Direct, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts,
+    Pattern, Ring, Tuned,
 };
 use beff_ffi::Comm;
 use beff_raw::config::Termination;
@@ -174,6 +175,8 @@ fn pattern(work: &Work) -> Pattern {
         rank: 0,
         ranks: 1,
         rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: 0,
         max_calls: work.chunks,
     }

@@ -75,12 +75,23 @@ impl Comm {
     /// # Errors
     /// What MPI_Comm_split reports.
     pub fn prefix(&self, ranks: u64) -> Result<Option<Self>> {
+        self.blocks(ranks, 1)
+    }
+
+    /// `blocks` communicators of `ranks` neighbouring ranks each, from rank 0 on: the one this rank is in, None on the ranks
+    /// behind the last block. Collective.
+    ///
+    /// # Errors
+    /// What MPI_Comm_split reports.
+    pub fn blocks(&self, ranks: u64, blocks: u64) -> Result<Option<Self>> {
+        let block = self.rank / ranks.max(1);
         // SAFETY: constant of the shim.
-        let color = if self.rank < ranks { 0 } else { unsafe { shim::beff_undefined } };
+        let none = unsafe { shim::beff_undefined };
+        // Ranks are C integers by definition, so numbers of blocks and the key fit.
+        let color = if block < blocks { c_int::try_from(block).unwrap_or(c_int::MAX) } else { none };
+        let key = c_int::try_from(self.rank).unwrap_or(c_int::MAX);
         // SAFETY: a predefined constant.
         let mut handle = unsafe { shim::beff_comm_null };
-        // Ranks are C integers by definition, so the key fits.
-        let key = c_int::try_from(self.rank).unwrap_or(c_int::MAX);
         // SAFETY: collective call on a valid communicator; the new handle is written.
         check(unsafe { mpi_sys::MPI_Comm_split(self.handle, color, key, &raw mut handle) })?;
         Self::adopt(handle)

@@ -1,4 +1,5 @@
-//! Datatypes of transfers and file views. The etype is an 8-byte double everywhere, as in the paper.
+//! Datatypes of transfers and file views. Everything is counted in one elementary type: 8-byte doubles, as in the paper of
+//! b_eff_io, or bytes.
 
 use std::ffi::c_int;
 
@@ -7,8 +8,37 @@ use mpi_sys::MPI_Datatype;
 use crate::error::{check, Result};
 use crate::shim;
 
-/// Bytes of the etype.
-pub const ETYPE_BYTES: u64 = 8;
+/// The elementary type of a view and of the transfers through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// MPI_DOUBLE.
+    Double,
+    /// MPI_BYTE.
+    Byte,
+}
+
+impl Element {
+    /// Bytes of one.
+    #[must_use]
+    #[inline]
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Double => 8,
+            Self::Byte => 1,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn handle(self) -> MPI_Datatype {
+        // SAFETY: constants of the library.
+        unsafe {
+            match self {
+                Self::Double => shim::beff_double,
+                Self::Byte => shim::beff_byte,
+            }
+        }
+    }
+}
 
 /// An owned, committed derived datatype.
 #[derive(Debug)]
@@ -29,28 +59,23 @@ impl Derived {
     }
 }
 
-pub(crate) fn etype() -> MPI_Datatype {
-    // SAFETY: a constant of the library.
-    unsafe { shim::beff_double }
-}
-
-/// `elements` doubles, contiguous, as one derived type that needs no count beyond `max_count`.
-fn contiguous(elements: u64, max_count: u64) -> Result<Derived> {
-    let mut new = etype();
+/// `elements` of one type, contiguous, as one derived type that needs no count beyond `max_count`.
+fn contiguous(element: Element, elements: u64, max_count: u64) -> Result<Derived> {
+    let mut new = element.handle();
     if elements <= max_count {
         let count = c_int::try_from(elements).unwrap_or(c_int::MAX);
         // SAFETY: predefined old type; the new handle is owned by the result.
-        check(unsafe { mpi_sys::MPI_Type_contiguous(count, etype(), &raw mut new) })?;
+        check(unsafe { mpi_sys::MPI_Type_contiguous(count, element.handle(), &raw mut new) })?;
         return Ok(Derived(new));
     }
     // Blocks of max_count elements, and the rest behind them.
-    let block = contiguous(max_count, max_count)?;
+    let block = contiguous(element, max_count, max_count)?;
     let blocks = elements / max_count;
     let rest = elements % max_count;
     let lengths = [c_int::try_from(blocks).unwrap_or(c_int::MAX), c_int::try_from(rest).unwrap_or(c_int::MAX)];
-    let displacements =
-        [0, mpi_sys::MPI_Aint::try_from(blocks * max_count * ETYPE_BYTES).unwrap_or(mpi_sys::MPI_Aint::MAX)];
-    let types = [block.0, etype()];
+    let whole_bytes = blocks * max_count * element.bytes();
+    let displacements = [0, mpi_sys::MPI_Aint::try_from(whole_bytes).unwrap_or(mpi_sys::MPI_Aint::MAX)];
+    let types = [block.0, element.handle()];
     // SAFETY: three arrays of two entries; the block type is released after the new type refers to it (MPI-3.1 4.1.9).
     check(unsafe {
         mpi_sys::MPI_Type_create_struct(
@@ -64,44 +89,62 @@ fn contiguous(elements: u64, max_count: u64) -> Result<Derived> {
     Ok(Derived(new))
 }
 
-/// What one call moves: a number of doubles, as count and type that fit a C integer.
+/// What one call moves: a number of elements, as count and type that fit a C integer.
 #[derive(Debug)]
 pub struct TransferType {
     derived: Option<Derived>,
+    element: Element,
     count: c_int,
     bytes: u64,
 }
 
 impl TransferType {
-    /// A transfer of `bytes`, a multiple of 8. Above `max_count` elements (None: what a C integer holds) a derived
-    /// datatype takes the place of the count, so that nothing ever wraps.
+    /// A transfer of `bytes` in elements of this type, a whole number of them. Above `max_count` elements (None: what a C
+    /// integer holds) a derived datatype takes the place of the count, so that nothing ever wraps.
     ///
     /// # Errors
     /// What MPI reports.
     ///
     /// # Panics
-    /// If `bytes` is no multiple of 8.
-    pub fn new(bytes: u64, max_count: Option<u64>) -> Result<Self> {
-        assert!(bytes % ETYPE_BYTES == 0, "transfers are whole etypes");
-        let elements = bytes / ETYPE_BYTES;
+    /// If `bytes` is no whole number of elements.
+    pub fn new(element: Element, bytes: u64, max_count: Option<u64>) -> Result<Self> {
+        assert!(bytes % element.bytes() == 0, "transfers are whole elements");
+        let elements = bytes / element.bytes();
         let max_count = max_count.unwrap_or(i32::MAX as u64);
         if elements <= max_count {
             let count = c_int::try_from(elements).unwrap_or(c_int::MAX);
-            return Ok(Self { derived: None, count, bytes });
+            return Ok(Self { derived: None, element, count, bytes });
         }
-        Ok(Self { derived: Some(contiguous(elements, max_count)?.commit()?), count: 1, bytes })
+        let derived = contiguous(element, elements, max_count)?.commit()?;
+        Ok(Self { derived: Some(derived), element, count: 1, bytes })
+    }
+
+    /// A transfer of nothing.
+    #[must_use]
+    pub fn nothing(element: Element) -> Self {
+        Self { derived: None, element, count: 0, bytes: 0 }
     }
 
     /// Bytes of the transfer.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(crate) fn handle(&self) -> MPI_Datatype {
-        self.derived.as_ref().map_or_else(etype, |d| d.0)
+    /// What it is counted in.
+    #[must_use]
+    #[inline]
+    pub fn element(&self) -> Element {
+        self.element
     }
 
+    #[inline]
+    pub(crate) fn handle(&self) -> MPI_Datatype {
+        self.derived.as_ref().map_or_else(|| self.element.handle(), |d| d.0)
+    }
+
+    #[inline]
     pub(crate) fn count(&self) -> c_int {
         self.count
     }
@@ -111,26 +154,39 @@ impl TransferType {
 #[derive(Debug)]
 pub struct FileType {
     derived: Option<Derived>,
+    element: Element,
 }
 
 impl FileType {
-    /// One chunk of `chunk_bytes` every `stride_bytes`; without a gap the etype itself is the tile.
+    /// The element itself: every byte of the file from the displacement on.
+    #[must_use]
+    pub fn plain(element: Element) -> Self {
+        Self { derived: None, element }
+    }
+
+    /// One chunk of `chunk_bytes` every `stride_bytes`; without a gap the element itself is the tile.
     ///
     /// # Errors
     /// What MPI reports.
-    pub fn strided(chunk_bytes: u64, stride_bytes: u64) -> Result<Self> {
+    pub fn strided(element: Element, chunk_bytes: u64, stride_bytes: u64) -> Result<Self> {
         if chunk_bytes == stride_bytes {
-            return Ok(Self { derived: None });
+            return Ok(Self::plain(element));
         }
-        let chunk = contiguous(chunk_bytes / ETYPE_BYTES, i32::MAX as u64)?;
+        let chunk = contiguous(element, chunk_bytes / element.bytes(), i32::MAX as u64)?;
         let extent = mpi_sys::MPI_Aint::try_from(stride_bytes).unwrap_or(mpi_sys::MPI_Aint::MAX);
-        let mut new = etype();
+        let mut new = element.handle();
         // SAFETY: a valid old type; the new handle is owned by the result.
         check(unsafe { mpi_sys::MPI_Type_create_resized(chunk.0, 0, extent, &raw mut new) })?;
-        Ok(Self { derived: Some(Derived(new).commit()?) })
+        Ok(Self { derived: Some(Derived(new).commit()?), element })
+    }
+
+    /// What the view is counted in.
+    #[must_use]
+    pub fn element(&self) -> Element {
+        self.element
     }
 
     pub(crate) fn handle(&self) -> MPI_Datatype {
-        self.derived.as_ref().map_or_else(etype, |d| d.0)
+        self.derived.as_ref().map_or_else(|| self.element.handle(), |d| d.0)
     }
 }

@@ -1,12 +1,12 @@
-//! MPI files: one thin wrapper per call of MPI-3.1 chapter 13 that is used.
+//! MPI files: what a file is opened, seen and closed with. The transfers are in [`crate::access`] and [`crate::transfers`].
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::c_char;
 use std::path::Path;
 
-use mpi_sys::{MPI_Datatype, MPI_File, MPI_Status};
+use mpi_sys::MPI_File;
 
 use crate::comm::Comm;
-use crate::datatype::{etype, FileType, TransferType, ETYPE_BYTES};
+use crate::datatype::FileType;
 use crate::error::{c_string, check, Result};
 use crate::info::Info;
 use crate::shim;
@@ -22,14 +22,11 @@ pub enum Open {
     ReadOnly,
 }
 
-type WriteCall = unsafe extern "C" fn(MPI_File, *const c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
-type ReadCall = unsafe extern "C" fn(MPI_File, *mut c_void, c_int, MPI_Datatype, *mut MPI_Status) -> c_int;
-
 /// An open MPI file. Closing is collective and therefore explicit; a file dropped without it stays open until the
 /// process ends, because one rank alone cannot close it.
 #[derive(Debug)]
 pub struct MpiFile {
-    handle: MPI_File,
+    pub(crate) handle: MPI_File,
 }
 
 impl MpiFile {
@@ -66,7 +63,8 @@ impl MpiFile {
         Ok(file)
     }
 
-    /// MPI_File_set_view with etype double and the native representation; collective. Resets both file pointers.
+    /// MPI_File_set_view with the element of `filetype` as etype and the native representation; collective. Resets both
+    /// file pointers.
     ///
     /// # Errors
     /// What MPI reports.
@@ -77,7 +75,7 @@ impl MpiFile {
             mpi_sys::MPI_File_set_view(
                 self.handle,
                 displacement,
-                etype(),
+                filetype.element().handle(),
                 filetype.handle(),
                 c"native".as_ptr(),
                 info.handle(),
@@ -125,93 +123,4 @@ impl MpiFile {
         // SAFETY: open file, closed once: the value is consumed.
         check(unsafe { mpi_sys::MPI_File_close(&raw mut self.handle) })
     }
-
-    #[inline]
-    fn put(&self, call: WriteCall, data: &[u8], what: &TransferType) -> Result<u64> {
-        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
-        // SAFETY: a status is plain old data that the call fills in.
-        let mut status: MPI_Status = unsafe { std::mem::zeroed() };
-        // SAFETY: open file; the buffer holds at least the bytes of count x type (asserted); blocking call.
-        check(unsafe {
-            call(self.handle, data.as_ptr().cast::<c_void>(), what.count(), what.handle(), &raw mut status)
-        })?;
-        moved(&status)
-    }
-
-    #[inline]
-    fn get(&self, call: ReadCall, data: &mut [u8], what: &TransferType) -> Result<u64> {
-        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
-        // SAFETY: as in `put`.
-        let mut status: MPI_Status = unsafe { std::mem::zeroed() };
-        // SAFETY: as in `put`; the buffer is exclusively borrowed for the blocking call.
-        check(unsafe {
-            call(self.handle, data.as_mut_ptr().cast::<c_void>(), what.count(), what.handle(), &raw mut status)
-        })?;
-        moved(&status)
-    }
-
-    /// MPI_File_write: independent, individual pointer. Returns the bytes moved.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    #[inline]
-    pub fn write(&self, data: &[u8], what: &TransferType) -> Result<u64> {
-        self.put(mpi_sys::MPI_File_write, data, what)
-    }
-
-    /// MPI_File_write_all: collective, individual pointer. Returns the bytes moved.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    #[inline]
-    pub fn write_all(&self, data: &[u8], what: &TransferType) -> Result<u64> {
-        self.put(mpi_sys::MPI_File_write_all, data, what)
-    }
-
-    /// MPI_File_write_ordered: collective, shared pointer, rank order. Returns the bytes moved.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    #[inline]
-    pub fn write_ordered(&self, data: &[u8], what: &TransferType) -> Result<u64> {
-        self.put(mpi_sys::MPI_File_write_ordered, data, what)
-    }
-
-    /// MPI_File_read: independent, individual pointer. Returns the bytes moved; fewer at the end of the file.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    #[inline]
-    pub fn read(&self, data: &mut [u8], what: &TransferType) -> Result<u64> {
-        self.get(mpi_sys::MPI_File_read, data, what)
-    }
-
-    /// MPI_File_read_all: collective, individual pointer. Returns the bytes moved.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    #[inline]
-    pub fn read_all(&self, data: &mut [u8], what: &TransferType) -> Result<u64> {
-        self.get(mpi_sys::MPI_File_read_all, data, what)
-    }
-
-    /// MPI_File_read_ordered: collective, shared pointer, rank order. Returns the bytes moved.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    #[inline]
-    pub fn read_ordered(&self, data: &mut [u8], what: &TransferType) -> Result<u64> {
-        self.get(mpi_sys::MPI_File_read_ordered, data, what)
-    }
-}
-
-/// Bytes of a finished transfer, from its status. Doubles are counted, not copies of the transfer's type, so that
-/// part of a derived type is seen too.
-#[inline]
-fn moved(status: &MPI_Status) -> Result<u64> {
-    let mut elements: mpi_sys::MPI_Count = 0;
-    // SAFETY: the status was filled by a transfer whose basic elements are doubles.
-    check(unsafe { mpi_sys::MPI_Get_elements_x(status, etype(), &raw mut elements) })?;
-    // MPI_UNDEFINED is negative and means that the bytes are no whole number of elements: count it as nothing moved.
-    Ok(u64::try_from(elements).unwrap_or(0) * ETYPE_BYTES)
 }

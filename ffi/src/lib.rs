@@ -4,8 +4,10 @@
 //! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of allocations, and
 //! the few system calls that need unsafe code.
 
+pub mod access;
 pub mod alloc;
 pub mod bare;
+pub mod bare_file;
 pub mod comm;
 pub mod datatype;
 pub mod error;
@@ -14,6 +16,7 @@ pub mod file;
 pub mod info;
 pub mod linux;
 pub mod requests;
+pub mod transfers;
 pub mod universe;
 
 mod shim {
@@ -22,11 +25,14 @@ mod shim {
     include!(concat!(env!("OUT_DIR"), "/shim.rs"));
 }
 
+pub use access::Access;
+pub use bare_file::{BareCall, BareFile, BareLoop};
 pub use comm::Comm;
-pub use datatype::{FileType, TransferType};
+pub use datatype::{Element, FileType, TransferType};
 pub use error::{Cause, MpiError, Result};
 pub use exchange::{Exchange, Flow, Link, Way, Windows};
 pub use file::{MpiFile, Open};
 pub use info::Info;
 pub use requests::Requests;
+pub use transfers::{Transfer, Transfers};
 pub use universe::{built_with, library_version, Universe};

@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use beff_ffi::{Comm, FileType, Info, MpiFile, Open, TransferType, Universe};
+use beff_ffi::{Access, Comm, Element, FileType, Info, MpiFile, Open, TransferType, Universe};
+
+const DOUBLE: Element = Element::Double;
 
 fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()))
@@ -18,21 +20,21 @@ fn derived_datatypes_stand_for_large_counts() {
     // Below, at and above the limit; whole blocks, a rest, and more blocks than the limit.
     for (bytes, max_count) in [(800, 1000), (8000, 1000), (8008, 1000), (16_000, 1000), (79_992, 1000), (80_000, 70)] {
         let path = scratch("large-counts");
-        let what = TransferType::new(bytes, Some(max_count)).unwrap();
+        let what = TransferType::new(DOUBLE, bytes, Some(max_count)).unwrap();
         let none = Info::new(&[]).unwrap();
         let file = MpiFile::open(&own, &path, Open::CreateNew, false, &none).unwrap();
-        file.set_view(24, &FileType::strided(8, 8).unwrap(), &none).unwrap();
-        assert_eq!(file.write(&data[..bytes as usize], &what).unwrap(), bytes);
+        file.set_view(24, &FileType::strided(DOUBLE, 8, 8).unwrap(), &none).unwrap();
+        assert_eq!(file.write(Access::Pointer, 0, &data[..bytes as usize], &what).unwrap(), bytes);
         file.sync().unwrap();
         assert_eq!(file.size_bytes().unwrap(), 24 + bytes);
 
-        file.set_view(24, &FileType::strided(8, 8).unwrap(), &none).unwrap();
+        file.set_view(24, &FileType::strided(DOUBLE, 8, 8).unwrap(), &none).unwrap();
         let mut back = vec![0; bytes as usize];
-        assert_eq!(file.read(&mut back, &what).unwrap(), bytes);
+        assert_eq!(file.read(Access::Pointer, 0, &mut back, &what).unwrap(), bytes);
         assert_eq!(back, data[..bytes as usize]);
         // The end of the file: what was moved is counted in doubles, not in whole transfers.
-        file.set_view(24 + bytes - 16, &FileType::strided(8, 8).unwrap(), &none).unwrap();
-        assert_eq!(file.read(&mut back, &what).unwrap(), 16.min(bytes));
+        file.set_view(24 + bytes - 16, &FileType::strided(DOUBLE, 8, 8).unwrap(), &none).unwrap();
+        assert_eq!(file.read(Access::Pointer, 0, &mut back, &what).unwrap(), 16.min(bytes));
         file.close().unwrap();
         assert_eq!(std::fs::read(&path).unwrap()[24..], data[..bytes as usize]);
         std::fs::remove_file(&path).unwrap();
@@ -44,8 +46,11 @@ fn derived_datatypes_stand_for_large_counts() {
     let none = Info::new(&[]).unwrap();
     std::fs::write(&path, [0xEE; 400]).unwrap();
     let file = MpiFile::open(&own, &path, Open::Update, false, &none).unwrap();
-    file.set_view(8, &FileType::strided(16, 48).unwrap(), &none).unwrap();
-    assert_eq!(file.write_all(&data[..64], &TransferType::new(64, None).unwrap()).unwrap(), 64);
+    file.set_view(8, &FileType::strided(DOUBLE, 16, 48).unwrap(), &none).unwrap();
+    assert_eq!(
+        file.write(Access::PointerAll, 0, &data[..64], &TransferType::new(DOUBLE, 64, None).unwrap()).unwrap(),
+        64
+    );
     file.close().unwrap();
     let content = std::fs::read(&path).unwrap();
     for (n, chunk) in data[..64].chunks(16).enumerate() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use beff_backends::{AccessKind, Direction, OpenMode, OpenRequest, Pattern};
+use beff_backends::{AccessKind, CallForm, Direction, OpenMode, OpenRequest, Parts, Pattern};
 use beff_ffi::{Comm, MpiError};
 
 use crate::config::Termination;
@@ -62,6 +62,8 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
         rank: 0,
         ranks: 1,
         rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: 0,
         max_calls: by_space.clamp(1, MAX_CALLS),
     };

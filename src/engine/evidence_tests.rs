@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use beff_backends::AccessKind;
+use beff_backends::{AccessKind, CallForm, Parts};
 
 use super::*;
 
@@ -16,6 +16,8 @@ fn pattern(rank: u64, ranks: u64, chunk: u64, strided: bool) -> Pattern {
         rank,
         ranks,
         rank_distance_bytes: if strided { chunk } else { 1 << 20 },
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: 0,
         max_calls: 1 << 40,
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beff_backends::{
-    driver, AccessKind, Batch, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring,
+    driver, AccessKind, Batch, CallForm, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts, Pattern, Ring,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -44,6 +44,17 @@ pub(crate) fn clock() -> (f64, f64) {
     let whole_ns = begin.elapsed().as_nanos() as f64;
     // A clock that did not move at all is coarser than the whole loop.
     (smallest.min(whole_ns.max(1.0)), whole_ns / f64::from(READS))
+}
+
+/// What it costs to keep the end of a repetition ([`Latency::lap`]), in ns.
+#[must_use]
+pub fn lap_ns() -> f64 {
+    const LAPS: u32 = 2000;
+    let mut latency = Latency::laps(LAPS as usize);
+    let begin = Instant::now();
+    latency.start_laps();
+    (0..LAPS).for_each(|_| latency.lap());
+    begin.elapsed().as_nanos() as f64 / f64::from(LAPS)
 }
 
 /// Median over repetitions of the slowest rank's time for `call`.
@@ -96,6 +107,8 @@ fn null_chunk_ns(chunks_per_call: u64, latency: &mut Latency) -> Option<f64> {
         rank: 0,
         ranks: 1,
         rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: 0,
         max_calls: u64::MAX,
     };

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, AccessKind, BackendError, Batch, Direction, DriverOptions, DriverRow, Latency, OpenFile, OpenMode,
-    OpenRequest, Pattern, Ring, Tuned,
+    driver, AccessKind, BackendError, Batch, CallForm, Direction, DriverOptions, DriverRow, Latency, OpenFile,
+    OpenMode, OpenRequest, Parts, Pattern, Ring, Tuned,
 };
 use beff_ffi::{Comm, MpiError};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
@@ -315,6 +315,8 @@ fn pattern(chunk_bytes: u64, chunks: u64) -> Pattern {
         rank: 0,
         ranks: 1,
         rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: 0,
         max_calls: chunks,
     }

@@ -1,6 +1,6 @@
 //! From a row of the table to the file offsets of one rank.
 
-use beff_backends::Pattern;
+use beff_backends::{CallForm, Parts, Pattern};
 
 use super::patterns::access_kind;
 use super::{PatternSpec, PlanError};
@@ -58,6 +58,8 @@ pub fn place(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -
         rank: if spec.pattern_type == 2 { 0 } else { p.rank },
         ranks: if spec.pattern_type == 2 { 1 } else { p.ranks },
         rank_distance_bytes: narrow(rank_distance)?,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes,
         max_calls,
     })

@@ -120,6 +120,7 @@ fn position(bytes: u64) -> io::Result<i64> {
 mod tests {
     use super::*;
     use crate::testing::{pattern, scratch};
+    use crate::{CallForm, Parts};
 
     /// Rank `rank` of three, chunks side by side.
     fn scattered(rank: u64) -> Pattern {
@@ -131,6 +132,8 @@ mod tests {
             rank,
             ranks: 3,
             rank_distance_bytes: 1032,
+            parts: Parts::Equal,
+            form: CallForm::default(),
             ..p
         }
     }
@@ -157,6 +160,8 @@ mod tests {
             stride_bytes: 3 * 66_000,
             base_bytes: 66_000,
             rank_distance_bytes: 66_000,
+            parts: Parts::Equal,
+            form: CallForm::default(),
             origin_bytes: 0,
             chunks_per_call: 1,
             ..scattered(1)

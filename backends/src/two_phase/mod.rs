@@ -24,7 +24,8 @@ use beff_ffi::{Comm, MpiError};
 use crate::direct::{failure, Domains, FdPair};
 use crate::error::Cause;
 use crate::{
-    BackendError, Collective, Direction, DriverOptions, Exchange, InForce, OpenRequest, Pattern, Result, Ring, Timed,
+    AccessKind, BackendError, Collective, Direction, DriverOptions, Exchange, InForce, OpenRequest, Parts, Pattern,
+    Result, Ring, Timed,
 };
 use domain::Grid;
 use edge::Tail;
@@ -110,8 +111,14 @@ impl TwoPhase {
     /// None if the pattern is not moved in two phases; otherwise how, or why it cannot be. The same on all ranks.
     fn takes(&self, pattern: &Pattern, files: &FdPair) -> Option<std::result::Result<(Domains, Layout), String>> {
         let comm = self.comm.as_ref()?;
-        if pattern.kind == crate::AccessKind::Independent || pattern.ranks < 2 || pattern.ranks != comm.size() {
+        let together = matches!(pattern.kind, AccessKind::Collective | AccessKind::SharedOrdered);
+        if !together || pattern.call_bytes() == 0 || pattern.ranks < 2 || pattern.ranks != comm.size() {
             return None;
+        }
+        // Who owns which byte is arithmetic, which needs equal parts.
+        if pattern.parts == Parts::Unequal {
+            let text = "a two-phase transfer needs parts of one length".into();
+            return (self.collective == Collective::TwoPhase).then_some(Err(text));
         }
         let domains = files.domains()?;
         let wanted = match self.collective {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::pattern;
-use crate::Ring;
+use crate::{CallForm, Parts, Ring};
 use proptest::prelude::*;
 
 fn interleaved(chunk: u64, per_call: u64, ranks: u64, rank: u64, stream: u64, max_calls: u64) -> Pattern {
@@ -13,6 +13,8 @@ fn interleaved(chunk: u64, per_call: u64, ranks: u64, rank: u64, stream: u64, ma
         rank,
         ranks,
         rank_distance_bytes: chunk,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: stream,
         ..pattern(chunk, per_call, max_calls)
     }
@@ -25,6 +27,8 @@ fn segmented(call: u64, ranks: u64, rank: u64, stream: u64, segment: u64, max_ca
         rank,
         ranks,
         rank_distance_bytes: segment,
+        parts: Parts::Equal,
+        form: CallForm::default(),
         stream_bytes: stream,
         ..pattern(call, 1, max_calls)
     }

@@ -5,6 +5,7 @@
 
 pub(crate) mod flight;
 mod kept;
+mod overlap;
 mod pump;
 #[cfg(test)]
 mod settings_tests;
@@ -21,14 +22,17 @@ use crate::rmw::Scratch;
 use crate::two_phase::TwoPhase;
 use crate::walk::{batch_bytes, check_fits, Pieces, Walk};
 use crate::{
-    direct, dontcache, edges, BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile,
-    OpenRequest, Pattern, Result, Ring, Timed, Tuned,
+    direct, dontcache, edges, in_any_case, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions, InForce,
+    Latency, OpenFile, OpenRequest, Pattern, Result, Ring, Timed, Tuned,
 };
 use pump::{Failure, Job, Pump};
 use setup::Queue;
 
 /// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
 const DOMAINS_IN_FLIGHT: u32 = 4;
+/// Work under the transfers of a batch.
+type During<'a> = &'a mut dyn FnMut();
+
 /// Place of the buffered descriptor among the registered files.
 const BUFFERED: u32 = 0;
 /// Place of the descriptor with O_DIRECT.
@@ -161,7 +165,14 @@ impl UringFile {
     }
 
     /// Moves a batch by any route but the unsafe one.
-    fn run(&mut self, batch: Batch, ring: &Ring, base: *mut u8, latency: &mut Latency) -> Result<u64> {
+    fn run(
+        &mut self,
+        batch: Batch,
+        ring: &Ring,
+        base: *mut u8,
+        latency: &mut Latency,
+        during: Option<During<'_>>,
+    ) -> Result<u64> {
         let Some(Prepared { pattern, direction, route, .. }) = &self.prepared else {
             return Err(not_prepared("io_uring", &self.files.path));
         };
@@ -175,13 +186,13 @@ impl UringFile {
                     latency.end(mark);
                 }
             }
-            self.pump(walk, base, Some(&stretch), latency)?;
+            self.pump(walk, base, Some(&stretch), latency, during)?;
             if direction == Direction::Write {
                 self.files.carry_tail(&stretch, ring);
             }
         } else {
             let walk = Walk::new(&pattern, batch, ring, &self.files.path)?;
-            self.pump(walk, base, None, latency)?;
+            self.pump(walk, base, None, latency, during)?;
         }
         Ok(batch_bytes(&pattern, batch))
     }
@@ -194,6 +205,7 @@ impl UringFile {
         base: *mut u8,
         stretch: Option<&Stretch>,
         latency: &mut Latency,
+        during: Option<During<'_>>,
     ) -> Result<()> {
         let Some(prepared) = &self.prepared else {
             return Err(not_prepared("io_uring", &self.files.path));
@@ -209,10 +221,10 @@ impl UringFile {
             route: &prepared.route,
         };
         // SAFETY: `base` is the start of the mapping of the ring, which the caller has borrowed for the whole batch, for
-        // reads exclusively (`write` and `read` below); `Walk::new` has checked that every window of the pattern ends
+        // reads exclusively (`write`, `read` and the overlapped ones below); `Walk::new` has checked that every window of the pattern ends
         // inside of its bytes, whole sectors end in its slack at most (`MAX_SECTOR_BYTES` is less than that); and if
         // the queue has registered memory, `check` has seen by `ring_id` that it is this ring's.
-        let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency) };
+        let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency, during) };
         outcome.map_err(|failure| self.report(prepared, stretch, &failure))
     }
 
@@ -243,6 +255,9 @@ impl UringFile {
 
 impl OpenFile for UringFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
+        if let Some(reason) = overlap::refuses(pattern) {
+            return Some(reason);
+        }
         let two_phase = self.two_phase.unsupported(pattern, &self.files);
         two_phase.unwrap_or_else(|| self.files.unsupported(pattern))
     }
@@ -256,11 +271,12 @@ impl OpenFile for UringFile {
     ) -> Result<InForce> {
         let Self { queue, pump, files, settings, two_phase, .. } = self;
         check_fits(pattern, ring, &files.path)?;
+        files.check_form(overlap::refuses(pattern))?;
         files.flush_edges()?;
         if let Some(told) = two_phase.prepare(files, pattern, direction, ring)? {
             return Ok(told);
         }
-        let route = files.route_or_error(pattern, direction)?;
+        let route = files.route_or_error(pattern, direction, ring)?;
         queue.register_memory(ring, &files.path)?;
         let scratch = Scratch::for_route(&route, pattern, &files.path)?;
         let span = span(pattern, direction, &route, ring);
@@ -272,9 +288,11 @@ impl OpenFile for UringFile {
         }
         let mut told = files.in_force(operation(direction), pattern.kind, direction, &route);
         if scratch.is_none() {
-            let InForce { strategy, .. } = &mut told;
-            *strategy = format!("{strategy}, depth {depth}, waits for {wait_for} at once, {}", queue.describe());
+            told.strategy += &format!(", depth {depth}, waits for {wait_for} at once, {}", queue.describe());
             told.timed = Timed::Operation;
+            if pattern.form.style == CallStyle::Request {
+                told.strategy += overlap::told(pattern, depth);
+            }
         }
         let ring_id = ring.id();
         let pattern = *pattern;
@@ -298,7 +316,7 @@ impl OpenFile for UringFile {
         }
         // Only ever read through: the kernel takes bytes out of the memory of a write.
         let base = ring.as_ptr().cast_mut();
-        self.run(batch, ring, base, latency)
+        self.run(batch, ring, base, latency, None)
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
@@ -316,7 +334,18 @@ impl OpenFile for UringFile {
             return Ok(batch_bytes(pattern, batch));
         }
         let base = ring.as_mut_ptr();
-        self.run(batch, ring, base, latency)
+        self.run(batch, ring, base, latency, None)
+    }
+
+    fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        // As in `write`.
+        let base = ring.as_ptr().cast_mut();
+        in_any_case(during, |during| self.overlapped(Direction::Write, batch, ring, base, during))
+    }
+
+    fn read_overlapped(&mut self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
+        let base = ring.as_mut_ptr();
+        in_any_case(during, |during| self.overlapped(Direction::Read, batch, ring, base, during))
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -346,6 +375,7 @@ fn span(pattern: &Pattern, direction: Direction, route: &Route, ring: &Ring) -> 
     match (direction, route) {
         (Direction::Write, _) => u64::MAX,
         (Direction::Read, Route::DirectEdges { align_bytes }) => edges::windows(pattern, *align_bytes, ring),
-        (Direction::Read, _) => (ring.period_bytes() / pattern.chunk_bytes).max(1),
+        // Without bytes there is nothing to share.
+        (Direction::Read, _) => ring.period_bytes().checked_div(pattern.chunk_bytes).unwrap_or(u64::MAX).max(1),
     }
 }

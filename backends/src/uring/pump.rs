@@ -109,7 +109,7 @@ impl Pump {
         self.slots.iter().all(|slot| slot.left == 0)
     }
 
-    /// Moves all chunks of `walk`. After a failure no new chunk is begun, but those begun before the failed one are
+    /// Moves all chunks of `walk`; `during` runs once, after as many as the depth allows were submitted. After a failure no new chunk is begun, but those begun before the failed one are
     /// brought to their end, so that the first failure in the order of the batch is the one reported. When this
     /// returns, nothing is in flight.
     ///
@@ -122,6 +122,7 @@ impl Pump {
         job: &Job<'_>,
         walk: P,
         latency: &mut Latency,
+        mut during: Option<&mut dyn FnMut()>,
     ) -> Result<(), Failure> {
         if queue.abandoned {
             return Err(Failure::Abandoned);
@@ -137,6 +138,10 @@ impl Pump {
         loop {
             // SAFETY: the caller's promise, which holds until this function returns, after `flight` is dropped.
             unsafe { self.fill(&mut flight, &mut stream, job, &shape, latency) };
+            if let Some(during) = during.take() {
+                flight.submit_and_wait(0).map_err(Failure::Enter)?;
+                during();
+            }
             let in_flight = flight.in_flight();
             if in_flight == 0 {
                 break;
@@ -234,13 +239,14 @@ impl Pump {
         latency: &mut Latency,
     ) {
         let chunk = &mut self.slots[slot];
-        let moved = u64::from(result.max(0).unsigned_abs());
-        if moved == chunk.left && chunk.guard.is_empty() {
+        // Signed, because a part of nothing fails too.
+        if i64::from(result) == chunk.left as i64 && chunk.guard.is_empty() {
             latency.end(chunk.mark);
             chunk.left = 0;
             self.free.push(slot as u32);
             return;
         }
+        let moved = u64::from(result.max(0).unsigned_abs());
         // SAFETY: as for this function.
         unsafe { self.incomplete(slot, result, moved, job, stream, latency) };
     }

@@ -1,0 +1,70 @@
+/* The calls of MPI-IO with nothing around them, as a C programmer writes them: n transfers of `bytes` each from the windows of
+ * one buffer in turn, to offsets that grow or wherever the file pointer is. Seconds, or -1 if a call failed or the last
+ * transfer was not whole: a loop of failures must not pass for a fast one. MPI_SUCCESS is 0. */
+#include "shim.h"
+
+#define LOOP(call)                                                                                                          \
+    for (long i = 0; i < n; i++)                                                                                           \
+        failed |= call
+
+/* Looks at what the last transfer moved, behind the clock. */
+static double result(int failed, long n, int bytes, const MPI_Status *last, double seconds)
+{
+    int moved = bytes;
+    if (!failed && n > 0)
+        failed |= MPI_Get_count(last, MPI_BYTE, &moved);
+    return failed || moved != bytes ? -1.0 : seconds;
+}
+
+double beff_bare_file_write(MPI_File file, const char *buffer, int bytes, long windows, MPI_Offset offset, MPI_Offset stride,
+                            long n, int explicit_offsets, int collective)
+{
+    int failed = 0;
+    MPI_Status status;
+    double begin = MPI_Wtime();
+    if (explicit_offsets && collective)
+        LOOP(MPI_File_write_at_all(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    else if (explicit_offsets)
+        LOOP(MPI_File_write_at(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    else if (collective)
+        LOOP(MPI_File_write_all(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    else
+        LOOP(MPI_File_write(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    return result(failed, n, bytes, &status, MPI_Wtime() - begin);
+}
+
+double beff_bare_file_read(MPI_File file, char *buffer, int bytes, long windows, MPI_Offset offset, MPI_Offset stride, long n,
+                           int explicit_offsets, int collective)
+{
+    int failed = 0;
+    MPI_Status status;
+    double begin = MPI_Wtime();
+    if (explicit_offsets && collective)
+        LOOP(MPI_File_read_at_all(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    else if (explicit_offsets)
+        LOOP(MPI_File_read_at(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    else if (collective)
+        LOOP(MPI_File_read_all(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    else
+        LOOP(MPI_File_read(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    return result(failed, n, bytes, &status, MPI_Wtime() - begin);
+}
+
+int beff_bare_file_view(MPI_File file, MPI_Offset displacement, int part, MPI_Aint extent)
+{
+    if (part == 0 || part == extent)
+        return MPI_File_set_view(file, displacement, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    MPI_Datatype block, tile;
+    int error = MPI_Type_contiguous(part, MPI_BYTE, &block);
+    if (error)
+        return error;
+    error = MPI_Type_create_resized(block, 0, extent, &tile);
+    MPI_Type_free(&block);
+    if (error)
+        return error;
+    error = MPI_Type_commit(&tile);
+    if (!error)
+        error = MPI_File_set_view(file, displacement, MPI_BYTE, tile, "native", MPI_INFO_NULL);
+    MPI_Type_free(&tile);
+    return error;
+}
