@@ -164,29 +164,45 @@ fn backends<'a>(asked: &[String], known: &[KnownBackend<'a>]) -> Result<Vec<Know
     Ok(chosen)
 }
 
-/// An option that none of the backends looks at would be ignored silently: refused instead.
 fn check_options_have_effect(
     run: &RunArgs,
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
+    check_direct(run.direct, chosen, known)?;
+    check_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
+    check_effect(run.unique_open, "--unique-open", chosen, known, |backend| backend.mpi)?;
+    check_effect(run.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)
+}
+
+/// Direct I/O can be required only of those that can be asked for it.
+fn check_direct(
+    direct: DirectPolicy,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+) -> Result<(), UsageError> {
     let unable = names(chosen, |backend| !backend.direct);
-    if run.direct == DirectPolicy::Required && !unable.is_empty() {
-        return Err(UsageError::new(
-            format!("--direct required: {unable} cannot be asked for direct I/O"),
-            format!("Take only backends that can ({}), or --direct auto.", names(known, |backend| backend.direct)),
-        ));
+    if direct != DirectPolicy::Required || unable.is_empty() {
+        return Ok(());
     }
-    let needs_mpi = [(run.hints.is_some(), "--hints"), (run.unique_open, "--unique-open")];
-    for (given, option) in needs_mpi {
-        if given && !chosen.iter().any(|backend| backend.mpi) {
-            return Err(no_effect(option, chosen, &names(known, |backend| backend.mpi)));
-        }
+    Err(UsageError::new(
+        format!("--direct required: {unable} cannot be asked for direct I/O"),
+        format!("Take only backends that can ({}), or --direct auto.", names(known, |backend| backend.direct)),
+    ))
+}
+
+/// An option that none of the backends looks at would be ignored silently: refused instead.
+fn check_effect(
+    given: bool,
+    option: &str,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+    able: impl Fn(&KnownBackend<'_>) -> bool,
+) -> Result<(), UsageError> {
+    if !given || chosen.iter().any(&able) {
+        return Ok(());
     }
-    if run.depth.is_some() && !chosen.iter().any(|backend| backend.queue) {
-        return Err(no_effect("--depth", chosen, &names(known, |backend| backend.queue)));
-    }
-    Ok(())
+    Err(no_effect(option, chosen, &names(known, able)))
 }
 
 /// `--cache dontcache` is done by the transfers themselves: all backends must be able to, and use the page cache at all.

@@ -10,6 +10,7 @@ pub mod comm;
 mod fixture;
 mod hints;
 pub mod ladder;
+mod pairs;
 mod parts;
 mod source;
 mod times;

@@ -8,7 +8,7 @@ use beff_ffi::{Comm, Universe};
 
 use crate::cli::IoArgs;
 use crate::commands::observer::Collector;
-use crate::commands::{complain, known_backends, start};
+use crate::commands::{complain, directory, known_backends, start};
 use crate::config::Config;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::run::Run;
@@ -45,16 +45,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let machine = start::on_all(world, if world.is_root() { machine(universe, &survey).map(Some) } else { Ok(None) })?;
 
     let outputs = start::open_outputs(world, config.out.as_deref(), &io_views::suffixes(&config.backends))?;
-    let name = run_dir_name(world, config)?;
-    let run_dir = match RunDir::make(world, &config.path, &name, &config.backends)? {
-        Ok(run_dir) => run_dir,
-        Err(message) => {
-            if let Some(outputs) = outputs {
-                outputs.discard();
-            }
-            return Err(UsageError::new(message, "Nothing was measured.").into());
-        }
-    };
+    let (run_dir, outputs) =
+        directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
 
     let mut collector = None;
     if let Some(machine) = machine {
@@ -72,7 +64,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let ending = match (run, failed) {
         (Ok(mut run), None) => run.execute(),
         (_, failed) => {
-            let _ = clean_up(world, &run_dir, config, Outcome::Failed);
+            let _ = directory::clean_up(world, &run_dir, false, Outcome::Failed);
             if let Some(outputs) = collector.and_then(|c| c.finish().1) {
                 outputs.discard();
             }
@@ -96,7 +88,7 @@ fn conclude(
     let mut left = None;
     if !first {
         let begin = Instant::now();
-        left = clean_up(world, run_dir, config, ending.outcome);
+        left = directory::clean_up(world, run_dir, config.keep_files, ending.outcome);
         ending.cleanup_seconds = begin.elapsed().as_secs_f64();
     }
     let mut exit = Exit::Ok;
@@ -114,7 +106,9 @@ fn conclude(
         }
     }
     if first {
-        if let Some(Warning::FilesLeft { path, reason }) = clean_up(world, run_dir, config, Outcome::Interrupted) {
+        if let Some(Warning::FilesLeft { path, reason }) =
+            directory::clean_up(world, run_dir, config.keep_files, Outcome::Interrupted)
+        {
             complain(&format!("{path} could not be removed: {reason}"));
         }
     }
@@ -152,29 +146,4 @@ fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u
     };
     RunPlan::new(config, &facts)
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit.").into())
-}
-
-/// A name that no other run has: time and process of rank 0.
-fn run_dir_name(world: &Comm, config: &Config) -> anyhow::Result<String> {
-    let name = config.run_dir.clone().unwrap_or_else(|| {
-        let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
-        format!("beff-raw-{now}-{}", std::process::id())
-    });
-    let bytes = world.bcast_bytes(name.into_bytes(), 0)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Removes the run directory on rank 0, unless the user wants to keep it.
-fn clean_up(world: &Comm, run_dir: &RunDir, config: &Config, outcome: Outcome) -> Option<Warning> {
-    // Every rank has closed its files, or will not use them any more.
-    if outcome != Outcome::Failed {
-        let _ = world.barrier();
-    }
-    if !world.is_root() || (config.keep_files && outcome == Outcome::Complete) || !run_dir.path().exists() {
-        return None;
-    }
-    run_dir
-        .remove()
-        .err()
-        .map(|e| Warning::FilesLeft { path: run_dir.path().display().to_string(), reason: e.to_string() })
 }

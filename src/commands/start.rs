@@ -10,11 +10,11 @@ use beff_ffi::{Comm, MpiError, Universe};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use crate::commands::{complain, publish};
+use crate::commands::{complain, publish, refuse};
 use crate::engine::agree;
 use crate::error::{Exit, UsageError};
 use crate::report::Outputs;
-use crate::system::launcher::{before_init, speaks_for_all, wrong_launcher};
+use crate::system::launcher::{before_init, wrong_launcher};
 use crate::system::survey::LIBRARY_CHARS;
 
 /// Starts MPI, refuses the launcher of another MPI, and does `work` on every rank. Every rank ends with an exit code; of
@@ -26,13 +26,13 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> anyhow::Result<Ex
     let env = |name: &str| std::env::var(name).ok();
     let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
     if let Some(message) = before_init(&library, env) {
-        return refuse(&message);
+        return Ok(refuse(&message));
     }
     let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
     abort_on_panic();
     let world = universe.world();
     if let Some(message) = wrong_launcher(world.size(), beff_ffi::built_with(), env) {
-        return refuse(&message);
+        return Ok(refuse(&message));
     }
     work(&universe, &world).or_else(|error| {
         // Rank 0 speaks before any rank ends: some launchers kill the others, and their last words, at the first exit.
@@ -42,14 +42,6 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> anyhow::Result<Ex
         world.barrier()?;
         Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
     })
-}
-
-/// Copies of rank 0 of 1 cannot agree on who speaks: the launcher's own numbering decides.
-fn refuse(message: &str) -> anyhow::Result<Exit> {
-    if speaks_for_all(|name| std::env::var(name).ok()) {
-        complain(message);
-    }
-    Ok(Exit::Usage)
 }
 
 /// A rank that panics would leave the others in a collective call for ever.

@@ -6,16 +6,23 @@ use crate::results::{RunResult, Warning};
 /// list after the open, those of a pattern with the list of the pattern. Files and patterns that were not reached say
 /// nothing.
 pub(super) fn not_granted(result: &RunResult, backend: &str) -> Option<Warning> {
-    type Hints = [(String, String)];
     let opens = result.types.iter().filter(|t| t.backend == backend);
     let patterns = result.patterns.iter().filter(|p| p.backend == backend && p.calls > 0 && p.was_run());
     let asked_and_granted: Vec<(&Hints, &Hints)> = opens
         .map(|t| (t.hints_requested.as_slice(), t.hints_granted.as_slice()))
         .chain(patterns.map(|p| (p.hints_requested.as_slice(), p.hints_granted.as_slice())))
         .collect();
+    missing(&asked_and_granted, backend)
+}
+
+/// Hints as key and value.
+pub(super) type Hints = [(String, String)];
+
+/// The warning that follows from pairs of what was asked for and what the library lists.
+pub(super) fn missing(asked_and_granted: &[(&Hints, &Hints)], backend: &str) -> Option<Warning> {
     let mut missing: Vec<(&String, &String, Option<&String>)> = Vec::new();
     for (requested, granted) in asked_and_granted {
-        for (key, wanted) in requested {
+        for (key, wanted) in *requested {
             let in_force = granted.iter().find(|(k, _)| k == key).map(|(_, value)| value);
             let hint = (key, wanted, in_force);
             if !in_force.is_some_and(|value| is_same(value, wanted)) && !missing.contains(&hint) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NULL_BACKEND;
-use crate::results::{Access, PatternRecord, RunResult};
+use crate::results::{Access, Evidence, PatternRecord, RunResult, StorageRecord};
 use crate::system::storage::is_in_memory;
 use crate::system::traffic::is_remote;
 
@@ -47,6 +47,59 @@ pub fn sources(result: &RunResult) -> Vec<ReadSource> {
     result.patterns.iter().filter(|r| has_source(r)).map(of).collect()
 }
 
+/// A read whose source is asked for, of any benchmark.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading<'a> {
+    /// File system of the files.
+    pub storage: &'a StorageRecord,
+    /// What was seen around it.
+    pub evidence: &'a Evidence,
+    /// Bytes it moved, all ranks; not 0.
+    pub moved_bytes: u64,
+    /// What the kernel counted for the ranks, if it does.
+    pub counted_bytes: Option<u64>,
+    /// True if the page cache was bypassed.
+    pub direct: Option<bool>,
+}
+
+impl Reading<'_> {
+    /// Bytes that came from storage, see [`storage_bytes`].
+    pub(super) fn storage_bytes(&self) -> Option<u64> {
+        let fetched = self.fetched_bytes().or_else(|| self.estimate())?;
+        let devices = self.evidence.device_read_bytes().unwrap_or(u64::MAX);
+        Some(fetched.min(devices).min(self.moved_bytes))
+    }
+
+    /// What the kernel counted for the ranks, where that means something.
+    fn fetched_bytes(&self) -> Option<u64> {
+        let counted = self.counted_bytes?;
+        let storage = self.storage;
+        let has_option = |name: &str| storage.mount_options.split(',').any(|option| option.starts_with(name));
+        // zfs counts what it answers from its own cache too; with DAX storage is read as memory, without being counted.
+        if storage.fs_type == "zfs" || has_option("dax") {
+            return None;
+        }
+        // nfs counts like a disk. Others count some ways of reading or none: then only a large number says something.
+        let is_exact =
+            !is_remote(&storage.fs_type) || storage.fs_type.starts_with("nfs") || is_in_memory(&storage.fs_type);
+        let is_enough = counted as f64 >= (1.0 - CACHE_SHARE) * self.moved_bytes as f64;
+        (is_exact || is_enough).then_some(counted)
+    }
+
+    /// From what was in the page cache before the read.
+    fn estimate(&self) -> Option<u64> {
+        // Direct reads do not come from the page cache, whatever is in it.
+        let resident = self.evidence.resident_before_share()?;
+        let resident = if self.direct == Some(true) { 0.0 } else { resident };
+        Some(((1.0 - resident) * self.moved_bytes as f64) as u64)
+    }
+}
+
+/// Share of a read of `moved_bytes` that did not come from storage, 0 to 1.
+pub(super) fn share_not_from(storage_bytes: u64, moved_bytes: u64) -> f64 {
+    1.0 - storage_bytes as f64 / moved_bytes as f64
+}
+
 /// True for a read that moved bytes of files: the question where they came from has an answer, known or not.
 #[must_use]
 pub fn has_source(record: &PatternRecord) -> bool {
@@ -56,8 +109,7 @@ pub fn has_source(record: &PatternRecord) -> bool {
 /// Share of the bytes read that did not come from storage, 0 to 1; None: not known, or nothing was read.
 #[must_use]
 pub fn cache_share(result: &RunResult, record: &PatternRecord) -> Option<f64> {
-    let storage = storage_bytes(result, record)?;
-    Some(1.0 - storage as f64 / record.moved_bytes as f64)
+    Some(share_not_from(storage_bytes(result, record)?, record.moved_bytes))
 }
 
 /// Bytes of a read that came from storage, at most those it moved: read-ahead and whole pages fetch more. None: not known,
@@ -68,41 +120,20 @@ pub fn cache_share(result: &RunResult, record: &PatternRecord) -> Option<f64> {
 /// count for processes, what was in the page cache before the read is taken as what came from there.
 #[must_use]
 pub fn storage_bytes(result: &RunResult, record: &PatternRecord) -> Option<u64> {
-    if !has_source(record) {
-        return None;
-    }
-    let fetched = fetched_bytes(result, record).or_else(|| estimate(record))?;
-    let devices = record.evidence.device_read_bytes().unwrap_or(u64::MAX);
-    Some(fetched.min(devices).min(record.moved_bytes))
-}
-
-/// What the kernel counted for the ranks, where that means something.
-fn fetched_bytes(result: &RunResult, record: &PatternRecord) -> Option<u64> {
-    let counted = record.storage_read_bytes?;
-    let storage = &result.manifest.storage;
-    let has_option = |name: &str| storage.mount_options.split(',').any(|option| option.starts_with(name));
-    // zfs counts what it answers from its own cache too; with DAX storage is read as memory, without being counted.
-    if storage.fs_type == "zfs" || has_option("dax") {
-        return None;
-    }
-    // nfs counts like a disk. Others count some ways of reading or none: then only a large number says something.
-    let is_exact = !is_remote(&storage.fs_type) || storage.fs_type.starts_with("nfs") || is_in_memory(&storage.fs_type);
-    let is_enough = counted as f64 >= (1.0 - CACHE_SHARE) * record.moved_bytes as f64;
-    (is_exact || is_enough).then_some(counted)
-}
-
-/// From what was in the page cache before the read.
-fn estimate(record: &PatternRecord) -> Option<u64> {
-    // Direct reads do not come from the page cache, whatever is in it.
-    let resident = record.evidence.resident_before_share()?;
-    let resident = if record.direct == Some(true) { 0.0 } else { resident };
-    Some(((1.0 - resident) * record.moved_bytes as f64) as u64)
+    let reading = Reading {
+        storage: &result.manifest.storage,
+        evidence: &record.evidence,
+        moved_bytes: record.moved_bytes,
+        counted_bytes: record.storage_read_bytes,
+        direct: record.direct,
+    };
+    has_source(record).then(|| reading.storage_bytes()).flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{DeviceTraffic, Evidence};
+    use crate::results::DeviceTraffic;
     use crate::stats::fixture::full_run;
 
     /// A read of 1000 bytes: what the kernel counted, devices, bytes resident before.

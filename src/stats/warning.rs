@@ -4,7 +4,9 @@ use super::validity::{memory_of_hosts, MPI_IO};
 use super::values::{self, is_empty_fill_up};
 use super::{hints, source, times, AccessTime, PartitionValue, NULL_BACKEND};
 use crate::config::{CachePolicy, DirectPolicy};
-use crate::results::{Access, Ended, HostRecord, Machine, PartitionRecord, PatternRecord, RunResult, Warning};
+use crate::results::{
+    Access, Ended, HostRecord, Machine, PartitionRecord, PatternRecord, RunResult, StorageRecord, Warning,
+};
 use crate::system::storage::is_in_memory;
 
 /// Pages that stay in the cache of what was to be dropped: less than this share and these bytes do no harm.
@@ -34,7 +36,7 @@ pub fn warnings(result: &RunResult) -> Vec<Warning> {
 pub(super) fn warnings_of(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<Warning> {
     let mut found = result.warnings.clone();
     found.extend(oversubscribed(&result.manifest.machine));
-    found.extend(memory_file_system(result));
+    found.extend(memory_file_system(&result.manifest.storage));
     found.extend(m_part_reduced(result));
     found.extend(rank_shift_on_one_host(result));
     for backend in &result.config.backends {
@@ -62,8 +64,8 @@ pub(super) fn warnings_of(result: &RunResult, partitions: &[PartitionValue], tim
 }
 
 /// The run may have recorded what follows from the records as well.
-fn without_repetition(found: Vec<Warning>) -> Vec<Warning> {
-    let mut once: Vec<Warning> = Vec::with_capacity(found.len());
+pub(super) fn without_repetition<W: PartialEq>(found: Vec<W>) -> Vec<W> {
+    let mut once: Vec<W> = Vec::with_capacity(found.len());
     for warning in found {
         if !once.contains(&warning) {
             once.push(warning);
@@ -89,8 +91,8 @@ fn largest<'a, T>(items: &[&'a T], value: impl Fn(&T) -> f64) -> Option<&'a T> {
     items.iter().copied().reduce(|best, item| if value(item) > value(best) { item } else { best })
 }
 
-fn memory_file_system(result: &RunResult) -> Option<Warning> {
-    let fs_type = &result.manifest.storage.fs_type;
+pub(super) fn memory_file_system(storage: &StorageRecord) -> Option<Warning> {
+    let fs_type = &storage.fs_type;
     is_in_memory(fs_type).then(|| Warning::MemoryFileSystem { fs_type: fs_type.clone() })
 }
 

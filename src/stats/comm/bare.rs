@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::results::comm::{BareRecord, Method};
+use crate::stats::pairs;
 
 /// One comparison, by the median of its pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,40 +29,20 @@ pub struct BareValue {
 }
 
 pub(super) fn of(record: &BareRecord, ranks: u64) -> Option<BareValue> {
-    let sorted = |seconds: fn(&crate::results::comm::BarePair) -> f64| {
-        let mut all: Vec<f64> = record.pairs.iter().map(seconds).filter(|s| s.is_finite() && *s > 0.0).collect();
-        all.sort_by(f64::total_cmp);
-        all
-    };
-    let (ours, bare) = (sorted(|p| p.ours_seconds), sorted(|p| p.bare_seconds));
-    let ratios = sorted(|p| p.ours_seconds / p.bare_seconds);
+    let pairs: Vec<[f64; 2]> = record.pairs.iter().map(|p| [p.ours_seconds, p.bare_seconds]).collect();
+    let found = pairs::compare(&pairs)?;
     let iterations = record.iterations.max(1) as f64;
     Some(BareValue {
         pattern: record.pattern.clone(),
         method: record.method,
         message_bytes: record.message_bytes,
         calls: if record.method == Method::PingPong { 2 } else { (record.messages / ranks.max(1)).max(1) },
-        pairs: ratios.len() as u64,
-        ours_seconds: median(&ours)? / iterations,
-        bare_seconds: median(&bare)? / iterations,
-        ratio: median(&ratios)?,
-        interval: interval(&ratios),
+        pairs: found.pairs,
+        ours_seconds: found.ours_seconds / iterations,
+        bare_seconds: found.bare_seconds / iterations,
+        ratio: found.ratio,
+        interval: found.interval,
     })
-}
-
-fn median(sorted: &[f64]) -> Option<f64> {
-    let n = sorted.len();
-    (n > 0).then(|| (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0)
-}
-
-/// The k-th smallest and k-th largest, k from the normal approximation of the binomial distribution.
-fn interval(sorted: &[f64]) -> Option<[f64; 2]> {
-    let n = sorted.len();
-    if n < 6 {
-        return None;
-    }
-    let k = ((n as f64 - 1.96 * (n as f64).sqrt()) / 2.0).floor().max(0.0) as usize;
-    Some([sorted[k.saturating_sub(1)], sorted[n - k.max(1)]])
 }
 
 #[cfg(test)]
