@@ -1,6 +1,7 @@
 //! What will run: validated, immutable, written into every result.
 
 pub mod comm;
+pub mod imb;
 
 use std::path::PathBuf;
 

@@ -4,6 +4,7 @@
 
 pub mod comm;
 mod evidence;
+pub mod imb;
 mod machine;
 mod record;
 mod run;

@@ -9,6 +9,7 @@ pub mod comm;
 #[cfg(test)]
 mod fixture;
 mod hints;
+pub mod imb;
 pub mod ladder;
 mod pairs;
 mod parts;

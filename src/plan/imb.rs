@@ -9,12 +9,15 @@ pub mod overlap;
 pub mod processes;
 pub mod repetitions;
 pub mod rows;
+pub mod run;
 pub mod sizes;
+pub mod space;
 mod table;
 pub mod tiles;
 
 pub use catalogue::{Action, Benchmark, Group, Mode, ModeChoice, Pointer, Style, Transfer};
 pub use repetitions::{Policy, Repetitions};
 pub use rows::Row;
+pub use run::ImbPlan;
 pub use sizes::Sizes;
 pub use tiles::{Part, Place};

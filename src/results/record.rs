@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::comm::{CommLine, CommResult};
+use super::imb::{ImbLine, ImbResult};
 use super::{JournalLine, RunResult, Warning};
 
 /// The result of a run that is recorded line by line.
@@ -44,6 +45,22 @@ impl Record for CommResult {
     }
 
     fn absorb(&mut self, line: CommLine) {
+        Self::absorb(self, line);
+    }
+
+    fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+}
+
+impl Record for ImbResult {
+    type Line = ImbLine;
+
+    fn start_line(&self) -> ImbLine {
+        Self::start_line(self)
+    }
+
+    fn absorb(&mut self, line: ImbLine) {
         Self::absorb(self, line);
     }
 

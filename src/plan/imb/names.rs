@@ -13,8 +13,8 @@ const SLIP_LETTERS: usize = 3;
 pub fn find(name: &str) -> Result<&'static Benchmark, PlanError> {
     let name = name.trim();
     all().iter().find(|benchmark| benchmark.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-        let guess = nearest(name).map_or_else(String::new, |nearest| format!("did you mean {}? ", nearest.name));
-        PlanError::argument(format!("there is no benchmark '{name}'; {guess}The list of benchmarks has all names"))
+        let guess = nearest(name).map_or_else(String::new, |nearest| format!("; did you mean {}?", nearest.name));
+        PlanError::argument(format!("there is no benchmark '{name}'{guess}"))
     })
 }
 

@@ -59,7 +59,7 @@ pub(super) static ALL: [Benchmark; RELEASE + 4] = [
     Benchmark {
         name: "Open_Close",
         action: Action::OpenClose,
-        calls: "MPI_File_open, MPI_File_write of 1 byte, MPI_File_close",
+        calls: "MPI_File_open, MPI_File_write_at (1 byte), MPI_File_close",
     },
     row("C_IWrite_All_Indv", (C, Indv), Write, Request, "MPI_File_iwrite_all, MPI_Wait"),
     row("C_IRead_All_Indv", (C, Indv), Read, Request, "MPI_File_iread_all, MPI_Wait"),
