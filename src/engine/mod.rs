@@ -11,6 +11,7 @@ pub mod comm;
 pub mod evidence;
 pub mod files;
 pub mod harness;
+pub mod imb;
 pub mod inject;
 pub mod interrupt;
 pub mod latency;

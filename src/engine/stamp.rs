@@ -15,7 +15,8 @@ pub enum Generation {
 pub const POISON_BYTE: u8 = 0xBD;
 const POISON: u64 = u64::from_le_bytes([POISON_BYTE; 8]);
 
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Step of the key from one word to the next: 2^64 over the golden ratio.
+pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Multiplicative inverse of `GOLDEN` modulo 2^64.
 const GOLDEN_INVERSE: u64 = inverse(GOLDEN);
 const MUL1: u64 = 0xBF58_476D_1CE4_E5B9;
@@ -67,8 +68,14 @@ impl Stream {
         Self { key, period_words: period_bytes / 8 }
     }
 
+    /// The stream with this key, of this many words: for data that is not a rank's of b_eff_io.
+    pub(crate) fn keyed(key: u64, period_words: u64) -> Self {
+        Self { key, period_words }
+    }
+
+    /// The word of this index, whatever the period.
     #[inline]
-    fn at(self, index: u64) -> u64 {
+    pub(crate) fn at(self, index: u64) -> u64 {
         mix(self.key.wrapping_add(index.wrapping_mul(GOLDEN)))
     }
 
