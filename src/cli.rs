@@ -2,8 +2,11 @@
 
 pub mod comm;
 mod help;
+pub mod imb;
+pub mod legacy;
 pub mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -12,6 +15,7 @@ use crate::config::{
     CachePolicy, CollectivePolicy, DirectPolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination,
     Verify,
 };
+use crate::error::UsageError;
 use values::{ReportFormat, Rewrite};
 
 /// Seed of the data when none is given: the day of the Euro-Par 2000 paper, so that two runs write the same bytes.
@@ -48,6 +52,14 @@ impl Cli {
     }
 }
 
+/// The command of these arguments; ends the program where they ask for help or are no command line.
+///
+/// # Errors
+/// What [`legacy::translate`] refuses.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
+    Ok(Cli::parse_from(legacy::translate(args.into_iter().collect())?).into_command())
+}
+
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
@@ -57,6 +69,9 @@ pub enum Command {
     /// Measure b_eff, the effective bandwidth of communication (start it with mpirun)
     #[command(after_help = help::COMM)]
     Comm(Box<comm::CommArgs>),
+    /// Run the benchmarks of IMB-IO: single MPI-IO calls by size (start it with mpirun)
+    #[command(after_help = help::IMB)]
+    Imb(Box<imb::ImbArgs>),
     /// Show what would run: schedule, bytes, file sizes, memory, for any number of ranks; no MPI needed
     #[command(after_help = help::PLAN)]
     Plan(Box<PlanArgs>),

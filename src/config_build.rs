@@ -1,6 +1,8 @@
 //! From what the user typed to what will run: every combination that cannot be run is refused here, with its cause and
 //! what to type instead.
 
+pub mod imb;
+
 use std::fmt::Display;
 use std::path::{Component, Path};
 

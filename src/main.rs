@@ -4,19 +4,23 @@
 use std::process::ExitCode;
 
 use beff_ffi::alloc::CountingAllocator;
-use beff_raw::cli::{Cli, Command};
+use beff_raw::cli::{self, Command};
 use beff_raw::commands;
 use beff_raw::error::{Exit, UsageError};
-use clap::Parser;
 
 /// Counts, so that every result can say that nothing was allocated inside the clock.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().into_command() {
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(error) => return commands::refuse(&error.to_string()).into(),
+    };
+    let outcome = match command {
         Command::Io(args) => commands::io::run(&args),
         Command::Comm(args) => commands::comm::run(&args),
+        Command::Imb(args) => commands::imb::run(&args),
         Command::Plan(args) => commands::plan::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Info(args) => commands::info::run(&args),

@@ -64,6 +64,30 @@ methods, three repetitions; the value is the geometric mean of rings and random 
     common!()
 );
 
+pub(super) const IMB: &str = concat!(
+    "Examples:
+  The 37 benchmarks of the release on 1, 2, 4, ... and all ranks, kept in imb.json:
+      mpirun -n 8 beff-raw imb --path /scratch --out imb
+  A command line of the release, as it is behind the name of the program:
+      mpirun -n 4 beff-raw imb -npmin 4 -msglog 16:22 -iter 100,40 -time 3 P_Write_Indv C_Write_Indv
+  One benchmark through MPI-IO and beneath it:
+      mpirun -n 4 beff-raw imb P_Write_Expl --backend mpiio,posix,uring --path /scratch
+  The columns of the release, for a script that reads them:
+      mpirun -n 4 beff-raw imb S_Read_Indv --imb-format > s_read.txt
+
+Options of the release may be spelled with one dash. What differs from it:
+  - The count of every transfer is checked and data is compared. A row with a short transfer is an
+    error and has no time; the release counts reads behind the end of the file as fast ones.
+  - Reads do not come from the pages that the preparation left in the cache; --cache keep lets them.
+  - Each repetition has a place of its own in the file, each pending request memory of its own.
+  - Bandwidths of P_*_Priv are those of the bytes that were moved, and their ranks begin together.
+  - The files lie in a directory of the run under --path and are removed; --keep-files leaves them.
+  - Names of --include and --exclude are joined by commas.
+
+",
+    common!()
+);
+
 pub(super) const PLAN: &str = concat!(
     "Examples:
   Schedule and sizes of the default run on 4 ranks:

@@ -2,6 +2,8 @@ use clap::error::ErrorKind;
 use clap::CommandFactory;
 
 use super::*;
+use crate::config::imb::Multi;
+use crate::plan::imb::Policy;
 
 fn parse(line: &str) -> Result<Command, clap::Error> {
     Cli::try_parse_from(line.split_whitespace()).map(Cli::into_command)
@@ -126,4 +128,51 @@ fn help_is_complete() {
         }
         assert!(!text.contains("--inject"), "{command}");
     }
+}
+
+#[test]
+fn imb_has_the_options_of_the_release() {
+    let Command::Imb(args) =
+        parse("beff-raw imb S_Read_Indv,open_close P_Read_Priv --iter_policy off --multi 1").unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(args.names, ["S_Read_Indv", "open_close", "P_Read_Priv"]);
+    assert_eq!((args.measure.multi, args.measure.iter_policy), (Some(Multi::Each), Some(Policy::Off)));
+    for (line, parts) in [
+        ("beff-raw imb --npmin 0", ["--npmin", "1.."]),
+        ("beff-raw imb --multi 2", ["--multi", "0, 1"]),
+        ("beff-raw imb --time 0", ["--time", "larger than 0"]),
+        ("beff-raw imb --iter-policy on", ["--iter-policy", "dynamic, multiple_np, auto, off, set"]),
+        ("beff-raw imb --aggregate-mode both", ["--aggregate-mode", "multiple, aggregate, non_aggregate"]),
+        ("beff-raw imb --msglen f --msglog 3", ["--msglen", "cannot be used with"]),
+        ("beff-raw imb --imb-format --details", ["--imb-format", "cannot be used with"]),
+        ("beff-raw imb --cache rank-shift", ["--cache", "drop, keep"]),
+        ("beff-raw imb --hint key", ["--hint", "romio_cb_write=enable"]),
+        ("beff-raw imb --hint =v", ["--hint", "a key and its value"]),
+    ] {
+        let text = refused(line);
+        for part in parts {
+            assert!(text.contains(part), "{line}: {part} not in: {text}");
+        }
+    }
+}
+
+#[test]
+fn help_of_imb_shows_old_command_lines_and_differences() {
+    let text = parse("beff-raw imb --help").unwrap_err().to_string();
+    for part in ["-npmin 4 -msglog 16:22", "--imb-format", "short transfer", "--keep-files", "  130  interrupted"] {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(!text.contains("--inject"), "{text}");
+    // As they stand there, they are command lines.
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("mpirun -n "));
+    let mut seen = 0;
+    for line in lines.filter(|line| line.contains(" beff-raw imb ")) {
+        let words = line.split_once(' ').unwrap().1.split(" >").next().unwrap().split_whitespace();
+        let args = legacy::translate(words.map(Into::into).collect()).unwrap();
+        assert!(matches!(Cli::try_parse_from(args).unwrap().into_command(), Command::Imb(_)), "{line}");
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
 }

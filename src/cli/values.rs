@@ -3,11 +3,13 @@
 use clap::builder::PossibleValue;
 use clap::ValueEnum;
 
+use crate::config::imb::Multi;
 use crate::config::{
     CachePolicy, CollectivePolicy, DirectPolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination,
     Verify,
 };
 use crate::plan::comm::Family;
+use crate::plan::imb::{ModeChoice, Policy};
 use crate::units;
 
 /// Types that are rewritten.
@@ -30,11 +32,13 @@ pub enum ReportFormat {
     Csv,
     /// The summary file of release 2.1.
     Sum,
+    /// The columns of the release of IMB-IO.
+    Imb,
 }
 
 /// Words of an option and what they mean. The configuration stays free of the command line's library.
 macro_rules! words {
-    ($type:ident: $($variant:ident = $word:literal, $help:literal;)+) => {
+    ($type:ident: $($variant:ident = $word:literal $(or $alias:literal)?, $help:literal;)+) => {
         impl ValueEnum for $type {
             fn value_variants<'a>() -> &'a [Self] {
                 &[$(Self::$variant),+]
@@ -42,7 +46,7 @@ macro_rules! words {
 
             fn to_possible_value(&self) -> Option<PossibleValue> {
                 Some(match self {
-                    $(Self::$variant => PossibleValue::new($word).help($help),)+
+                    $(Self::$variant => PossibleValue::new($word).help($help)$(.alias($alias))?,)+
                 })
             }
         }
@@ -106,6 +110,22 @@ words! { Family:
     Bisection = "bisection", "best and worst pairs; only reported";
     Cartesian = "cartesian", "neighbours in two and three dimensions; only reported";
 }
+words! { Multi:
+    Slowest = "0", "one line for all groups, of the slowest one";
+    Each = "1", "one line for each group";
+}
+words! { Policy:
+    Dynamic = "dynamic", "the time limit";
+    MultipleNp = "multiple_np" or "multiple-np", "the time limit, and no more than the size before had";
+    Auto = "auto", "as dynamic";
+    Off = "off", "nothing";
+    Set = "set", "nothing, and the volume does not count: exactly the number given";
+}
+words! { ModeChoice:
+    Both = "multiple", "both, one after the other";
+    Aggregate = "aggregate", "one sync behind all repetitions";
+    NonAggregate = "non_aggregate" or "non-aggregate", "a sync behind each repetition";
+}
 words! { Inject:
     Flip = "flip", "one bit of one word is turned over";
     OtherRank = "other-rank", "a chunk holds another rank's data";
@@ -116,7 +136,8 @@ words! { ReportFormat:
     Table = "table", "for people";
     Json = "json", "everything, with derived values";
     Csv = "csv", "one line per pattern and access method";
-    Sum = "sum", "summary file of release 2.1";
+    Sum = "sum", "summary file of release 2.1 (b_eff_io)";
+    Imb = "imb", "columns of the release, for programs that read them (IMB-IO)";
 }
 
 /// A size in bytes.
@@ -135,6 +156,14 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
         Ok(_) => Err("the number must be above zero".into()),
         Err(_) => Err(format!("'{text}' is not a number")),
+    }
+}
+
+/// A hint.
+pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write a key and its value, e.g. romio_cb_write=enable".into()),
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod comm;
 mod directory;
+pub mod imb;
 pub mod info;
 pub mod io;
 pub mod observer;

@@ -7,10 +7,11 @@ use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::commands::complain;
-use crate::engine::{comm, Observer, Standing};
+use crate::engine::{comm, imb, Observer, Standing};
 use crate::plan::patterns::type_name;
 use crate::report::Outputs;
 use crate::results::comm::{CommLine, CommResult};
+use crate::results::imb::{ImbLine, ImbResult};
 use crate::results::{JournalLine, Record, RunResult, Warning};
 use crate::system::terminal;
 use crate::units::format_seconds;
@@ -108,6 +109,19 @@ impl Observer<CommLine, comm::Standing> for Collector<CommResult> {
     fn progress(&mut self, s: &comm::Standing) {
         if !self.bar.is_hidden() {
             self.show(&s.pattern, s.done_seconds, s.all_seconds, s.last_mb_per_second);
+        }
+    }
+}
+
+impl Observer<ImbLine, imb::Standing> for Collector<ImbResult> {
+    fn record(&mut self, line: ImbLine) {
+        self.take(line);
+    }
+
+    fn progress(&mut self, s: &imb::Standing) {
+        if !self.bar.is_hidden() {
+            let what = format!("{} ({}), {} ranks, {}", s.benchmark, s.backend, s.ranks, s.sample);
+            self.show(&what, s.done_seconds, s.all_seconds, s.last_mb_per_second);
         }
     }
 }

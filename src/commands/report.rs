@@ -8,10 +8,14 @@ use crate::cli::values::ReportFormat;
 use crate::cli::ReportArgs;
 use crate::commands::publish;
 use crate::error::{Exit, UsageError};
-use crate::report::{comm, csv, json, load, sum, table, Loaded};
+use crate::report::{comm, csv, imb, json, load, sum, table, Loaded};
 use crate::results::comm::CommResult;
+use crate::results::imb::ImbResult;
 use crate::results::RunResult;
 use crate::stats;
+
+const SUM: &str = "--format sum is the summary file of b_eff_io, release 2.1";
+const IMB: &str = "--format imb has the columns of IMB-IO";
 
 /// Runs the command.
 ///
@@ -29,8 +33,9 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     for path in &args.files {
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let view = match load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))? {
-            Loaded::Io(result) => of_io(&result, args)?,
+            Loaded::Io(result) => of_io(&result, args, path)?,
             Loaded::Comm(result) => of_comm(&result, args, path)?,
+            Loaded::Imb(result) => of_imb(&result, args, path)?,
         };
         if !publish(&view) {
             break;
@@ -39,7 +44,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn of_io(result: &RunResult, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
+fn of_io(result: &RunResult, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
     let derived = stats::derive(result);
     Ok(match args.format {
         ReportFormat::Table => table::table(result, &derived, args.details).into_bytes(),
@@ -48,6 +53,7 @@ fn of_io(result: &RunResult, args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
         ReportFormat::Sum => {
             result.config.backends.iter().map(|b| sum::summary(result, &derived, b)).collect::<String>().into_bytes()
         }
+        ReportFormat::Imb => return Err(not_a_view(path, "b_eff_io", IMB, "table, json, csv or sum")),
     })
 }
 
@@ -57,31 +63,61 @@ fn of_comm(result: &CommResult, args: &ReportArgs, path: &Path) -> anyhow::Resul
         ReportFormat::Table => comm::table(result, &derived, args.details).into_bytes(),
         ReportFormat::Json => comm::document(result, &derived)?,
         ReportFormat::Csv => comm::csv(result, &derived)?,
-        ReportFormat::Sum => {
-            let cause = format!(
-                "{} is a result of b_eff: --format sum is the summary file of b_eff_io, release 2.1",
-                path.display()
-            );
-            return Err(UsageError::new(cause, "Use --format table, json or csv.").into());
-        }
+        ReportFormat::Sum => return Err(not_a_view(path, "b_eff", SUM, "table, json or csv")),
+        ReportFormat::Imb => return Err(not_a_view(path, "b_eff", IMB, "table, json or csv")),
     })
+}
+
+fn of_imb(result: &ImbResult, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
+    let derived = stats::imb::derive(result);
+    Ok(match args.format {
+        ReportFormat::Table => imb::table(result, &derived, args.details).into_bytes(),
+        ReportFormat::Json => imb::document(result, &derived)?,
+        ReportFormat::Csv => imb::csv(result, &derived)?,
+        ReportFormat::Imb => imb::imb_format(result, &derived).into_bytes(),
+        ReportFormat::Sum => return Err(not_a_view(path, "IMB-IO", SUM, "table, json, csv or imb")),
+    })
+}
+
+/// A view that the results of this benchmark do not have.
+fn not_a_view(path: &Path, benchmark: &str, view: &str, others: &str) -> anyhow::Error {
+    let cause = format!("{} is a result of {benchmark}: {view}", path.display());
+    UsageError::new(cause, format!("Use --format {others}.")).into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comm::fixtures;
+    use crate::report::{comm, fixtures, imb};
+
+    fn args(format: ReportFormat) -> ReportArgs {
+        ReportArgs { files: Vec::new(), details: false, format }
+    }
+
+    const EVERY: [ReportFormat; 3] = [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv];
 
     #[test]
-    fn b_eff_has_every_view_but_the_summary_of_b_eff_io() {
-        let result = fixtures::complete();
-        let args = |format| ReportArgs { files: Vec::new(), details: false, format };
-        for format in [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv] {
-            assert!(!of_comm(&result, &args(format), Path::new("run1.json")).unwrap().is_empty());
+    fn every_benchmark_has_its_views_and_no_other() {
+        let (io, comm, imb) = (fixtures::complete(), comm::fixtures::complete(), imb::fixtures::complete());
+        let path = Path::new("run1.json");
+        for format in EVERY.into_iter().chain([ReportFormat::Sum]) {
+            assert!(!of_io(&io, &args(format), path).unwrap().is_empty());
         }
-        let error = of_comm(&result, &args(ReportFormat::Sum), Path::new("run1.json")).unwrap_err();
-        let error = error.downcast::<UsageError>().unwrap();
-        assert!(error.cause.starts_with("run1.json is a result of b_eff"), "{error}");
-        assert!(error.next_step.contains("--format table"), "{error}");
+        for format in EVERY {
+            assert!(!of_comm(&comm, &args(format), path).unwrap().is_empty());
+        }
+        for format in EVERY.into_iter().chain([ReportFormat::Imb]) {
+            assert!(!of_imb(&imb, &args(format), path).unwrap().is_empty());
+        }
+        for (refused, name) in [
+            (of_io(&io, &args(ReportFormat::Imb), path), "b_eff_io"),
+            (of_comm(&comm, &args(ReportFormat::Sum), path), "b_eff"),
+            (of_comm(&comm, &args(ReportFormat::Imb), path), "b_eff"),
+            (of_imb(&imb, &args(ReportFormat::Sum), path), "IMB-IO"),
+        ] {
+            let error = refused.unwrap_err().downcast::<UsageError>().unwrap();
+            assert!(error.cause.starts_with(&format!("run1.json is a result of {name}: --format ")), "{error}");
+            assert!(error.next_step.contains("--format table"), "{error}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::results::comm::B_EFF;
+use crate::results::imb::IMB_IO;
 use crate::results::{JournalLine, RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
 
 /// A journal being written.
@@ -68,7 +69,7 @@ pub enum JournalError {
         found: u64,
     },
     /// Of another benchmark than asked for.
-    #[error("the journal is one of {found}, not of {expected}; this program reads those of {B_EFF_IO} and {B_EFF}")]
+    #[error("the journal is one of {found}, not of {expected}; this program reads those of {B_EFF_IO}, {B_EFF} and {IMB_IO}")]
     Benchmark {
         /// Benchmark in the journal.
         found: String,

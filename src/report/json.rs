@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::results::comm::B_EFF;
+use crate::results::imb::IMB_IO;
 use crate::results::{RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
 use crate::stats::ladder::{PatternRung, TypeRung, Verdict};
 use crate::stats::{AccessTime, Derived, PartitionValue, ReadSource, SystemValue, TypeValue, Validity};
@@ -40,7 +41,7 @@ pub enum JsonError {
     },
     /// Of another benchmark than asked for.
     #[error(
-        "the document is a result of {found}, not of {expected}; this program reads those of {B_EFF_IO} and {B_EFF}"
+        "the document is a result of {found}, not of {expected}; this program reads those of {B_EFF_IO}, {B_EFF} and {IMB_IO}"
     )]
     Benchmark {
         /// Benchmark in the document.

@@ -8,6 +8,8 @@ pub mod csv;
 mod ending;
 #[cfg(test)]
 pub mod fixtures;
+pub mod imb;
+pub mod imb_plan;
 pub mod io_views;
 pub mod journal;
 pub mod json;
@@ -28,6 +30,7 @@ pub mod warnings;
 pub use outputs::{OutputError, Outputs};
 
 use crate::results::comm::{CommResult, B_EFF};
+use crate::results::imb::{ImbResult, IMB_IO};
 use crate::results::RunResult;
 
 /// Why a file of results could not be read.
@@ -48,6 +51,8 @@ pub enum Loaded {
     Io(Box<RunResult>),
     /// b_eff.
     Comm(Box<CommResult>),
+    /// IMB-IO.
+    Imb(Box<ImbResult>),
 }
 
 /// Reads the results of a run from PREFIX.json or PREFIX.jsonl, whichever the bytes are, of whichever benchmark.
@@ -59,11 +64,13 @@ pub fn load(bytes: &[u8]) -> Result<Loaded, LoadError> {
     if bytes.starts_with(b"{\"record\":") {
         Ok(match journal::benchmark(bytes)?.as_str() {
             B_EFF => Loaded::Comm(Box::new(comm::read_journal(bytes)?)),
+            IMB_IO => Loaded::Imb(Box::new(imb::read_journal(bytes)?)),
             _ => Loaded::Io(Box::new(journal::read(bytes)?)),
         })
     } else {
         Ok(match json::benchmark(bytes)?.as_str() {
             B_EFF => Loaded::Comm(Box::new(comm::parse(bytes)?)),
+            IMB_IO => Loaded::Imb(Box::new(imb::parse(bytes)?)),
             _ => Loaded::Io(Box::new(json::parse(bytes)?)),
         })
     }
@@ -90,13 +97,23 @@ mod tests {
     }
 
     #[test]
-    fn both_benchmarks_are_recognised() {
+    fn every_benchmark_is_recognised() {
         let result = comm::fixtures::complete();
         let expected = Loaded::Comm(Box::new(result.clone()));
         let document = comm::document(&result, &crate::stats::comm::derive(&result)).unwrap();
         assert_eq!(load(&document).unwrap(), expected);
         let mut journal = Vec::new();
         for line in comm::fixtures::journal_lines(&result) {
+            serde_json::to_writer(&mut journal, &line).unwrap();
+            journal.push(b'\n');
+        }
+        assert_eq!(load(&journal).unwrap(), expected);
+        let result = imb::fixtures::complete();
+        let expected = Loaded::Imb(Box::new(result.clone()));
+        let document = imb::document(&result, &crate::stats::imb::derive(&result)).unwrap();
+        assert_eq!(load(&document).unwrap(), expected);
+        let mut journal = Vec::new();
+        for line in imb::fixtures::journal_lines(&result) {
             serde_json::to_writer(&mut journal, &line).unwrap();
             journal.push(b'\n');
         }
@@ -110,7 +127,7 @@ mod tests {
             br#"{"program":"beff-raw","schema_version":1,"benchmark":"b_new"}"#,
         ] {
             let message = load(bytes).unwrap_err().to_string();
-            assert!(message.contains("b_new") && message.contains("b_eff_io and b_eff"), "{message}");
+            assert!(message.contains("b_new") && message.contains("b_eff_io, b_eff and imb_io"), "{message}");
         }
     }
 }

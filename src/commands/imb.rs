@@ -1,0 +1,348 @@
+//! `beff-raw imb`: runs the benchmarks of IMB-IO.
+
+use std::time::Instant;
+
+use anyhow::{anyhow, Context};
+use beff_backends::driver;
+use beff_ffi::{Comm, Universe};
+
+use crate::cli::imb::ImbArgs;
+use crate::commands::observer::Collector;
+use crate::commands::{complain, directory, known_backends, publish, start};
+use crate::config::imb::ImbConfig;
+use crate::engine::imb::run::{data_bytes, Run};
+use crate::engine::imb::Standing;
+use crate::engine::interrupt::Interrupt;
+use crate::engine::run_dir::RunDir;
+use crate::engine::{agree, harness, NoObserver, Observer};
+use crate::error::{Exit, UsageError};
+use crate::plan::imb::space::space;
+use crate::plan::imb::{Benchmark, ImbPlan};
+use crate::report::imb as views;
+use crate::report::imb_plan;
+use crate::report::text::count;
+use crate::results::imb::{ImbAnnouncement, ImbEnding, ImbLine, ImbResult, ImbSetup};
+use crate::results::{Outcome, StorageRecord, Warning};
+use crate::stats::imb::derive;
+use crate::system::survey::{machine, storage_record, survey, Survey};
+use crate::units::{format_seconds, format_size};
+
+/// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
+///
+/// # Errors
+/// What ended the run before a result could be made.
+pub fn run(args: &ImbArgs) -> anyhow::Result<Exit> {
+    if args.output.list {
+        publish(imb_plan::list(able).as_bytes());
+        return Ok(Exit::Ok);
+    }
+    if let Some(ranks) = args.output.plan {
+        let config = args.config(&known_backends())?;
+        let plan = make_plan(&config, ranks)?;
+        publish(imb_plan::text(&plan, &config, ranks, runs_of(&plan, &config)).as_bytes());
+        return Ok(Exit::Ok);
+    }
+    start::under_mpi(|universe, world| {
+        // Rank 0 reads command line and files for all, so that every rank runs with the same configuration.
+        let config = start::from_root(world, || args.config(&known_backends()))?;
+        measure(universe, world, &config, args)
+    })
+}
+
+/// The backends that can run a benchmark.
+fn able(benchmark: &Benchmark) -> Vec<&'static str> {
+    known_backends().iter().filter(|backend| backend.runs(benchmark)).map(|backend| backend.name).collect()
+}
+
+/// Rows that run, with each backend that can.
+fn runs_of(plan: &ImbPlan, config: &ImbConfig) -> u64 {
+    let backends = known_backends();
+    let chosen: Vec<_> = backends.iter().filter(|b| config.backends.iter().any(|name| name == b.name)).collect();
+    plan.rows.iter().map(|row| chosen.iter().filter(|b| b.runs(row.benchmark)).count() as u64).sum()
+}
+
+fn make_plan(config: &ImbConfig, ranks: u64) -> Result<ImbPlan, UsageError> {
+    ImbPlan::new(config, ranks)
+        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw imb --plan N` shows what would run."))
+}
+
+fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> anyhow::Result<Exit> {
+    let survey = survey(world)?.map_err(|e| anyhow!(e))?;
+    let storage = start::from_root(world, || {
+        storage_record(&config.path).map_err(|e| UsageError::new(e.to_string(), "Nothing was measured."))
+    })?;
+    let plan = make_plan(config, world.size())?;
+    check_memory(&plan, config, &survey)?;
+    check_space(&plan, config, &storage, world.size())?;
+    let costs = harness::measure(world, false)?;
+    let interrupt = start::on_all(world, Interrupt::watch().context("signals cannot be watched"))?;
+    // What can fail on one rank alone comes before anything is made.
+    let machine = start::on_all(world, if world.is_root() { machine(universe, &survey).map(Some) } else { Ok(None) })?;
+    let outputs = start::open_outputs(world, config.out.as_deref(), &views::suffixes())?;
+    let (run_dir, outputs) =
+        directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+
+    let collector = machine.map(|machine| {
+        let setup = ImbSetup {
+            machine,
+            storage,
+            run_dir: run_dir.path().display().to_string(),
+            rank_counts: plan.counts.clone(),
+            sizes_bytes: plan.sizes_bytes.clone(),
+            rows: (plan.rows.len() * config.backends.len()) as u64,
+            clock_resolution_ns: costs.clock_resolution_ns,
+            lap_ns: harness::lap_ns(),
+            barrier_ns: costs.barrier_ns,
+        };
+        Collector::new(ImbResult::new(config.clone(), setup), outputs, args.output.quiet)
+    });
+    execute(world, args, (config, &plan), &run_dir, &interrupt, collector)
+}
+
+/// Everything from the first file to the exit code.
+fn execute(
+    world: &Comm,
+    args: &ImbArgs,
+    (config, plan): (&ImbConfig, &ImbPlan),
+    run_dir: &RunDir,
+    interrupt: &Interrupt,
+    mut collector: Option<Collector<ImbResult>>,
+) -> anyhow::Result<Exit> {
+    let mut nobody = NoObserver;
+    let observer: &mut dyn Observer<ImbLine, Standing> = match &mut collector {
+        Some(c) => c,
+        None => &mut nobody,
+    };
+    let run = Run::new(world, plan, config, run_dir, interrupt, observer);
+    let failed = agree::first_message(world, run.as_ref().err().cloned())?;
+    let ending = match (run, failed) {
+        (Ok(mut run), None) => {
+            let announcement = start::or_abort(run.announce());
+            if world.is_root() && !args.output.quiet {
+                complain(&announce(config, &announcement, world.size(), runs_of(plan, config)));
+            }
+            start::or_abort(run.execute())
+        }
+        (_, failed) => {
+            let _ = directory::clean_up(world, run_dir, false, Outcome::Failed);
+            if let Some(outputs) = collector.and_then(|c| c.finish().1) {
+                outputs.discard();
+            }
+            return Err(anyhow!(failed.map_or_else(String::new, |(_, message)| message)));
+        }
+    };
+    conclude(world, args, run_dir, ending, collector)
+}
+
+/// Refuses buffers that would not leave room for anything else. Equal on all ranks.
+fn check_memory(plan: &ImbPlan, config: &ImbConfig, survey: &Survey) -> Result<(), UsageError> {
+    let needed = data_bytes(plan, config).saturating_add(plan.whole_file_bytes());
+    if needed <= survey.memory_per_rank_bytes / 2 {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!(
+            "the data needs {} in each rank, more than half of the {} it has",
+            format_size(needed),
+            format_size(survey.memory_per_rank_bytes)
+        ),
+        "Give a smaller --msglog or --msglen, a smaller volume with --iter, or start fewer ranks on a node.",
+    ))
+}
+
+/// Refuses files that would fill the storage.
+fn check_space(plan: &ImbPlan, config: &ImbConfig, storage: &StorageRecord, ranks: u64) -> Result<(), UsageError> {
+    let writing = |name: &&'static str| {
+        config.backends.iter().any(|chosen| chosen == name) && driver(name).is_some_and(|row| row.uses_space)
+    };
+    let copies = |benchmark: &Benchmark| able(benchmark).iter().filter(|name| writing(name)).count() as u64;
+    let space = space(&plan.rows, &config.repetitions, (ranks, config.multi.is_some()), copies);
+    let kept_bytes = if config.keep_files { space.kept_bytes } else { 0 };
+    let needed = space.largest_bytes.saturating_add(kept_bytes);
+    if needed <= storage.free_bytes {
+        return Ok(());
+    }
+    let kept = if kept_bytes > 0 { format!(", and what is kept {}", format_size(kept_bytes)) } else { String::new() };
+    Err(UsageError::new(
+        format!(
+            "the files of a row take up to {}{kept}; only {} are free under {}",
+            format_size(space.largest_bytes),
+            format_size(storage.free_bytes),
+            storage.path
+        ),
+        "Give a smaller number or volume with --iter, a smaller --msglog or --msglen, or another --path.",
+    ))
+}
+
+/// What a user who waits wants to know.
+fn announce(config: &ImbConfig, a: &ImbAnnouncement, ranks: u64, rows: u64) -> String {
+    let expected = format_seconds(a.expected_seconds.ceil());
+    // What is over does not come again.
+    let left = (a.expected_seconds - a.pilot_seconds).max(0.0);
+    let end = jiff::Timestamp::now()
+        .checked_add(jiff::SignedDuration::try_from_secs_f64(left).unwrap_or_default())
+        .map_or_else(|_| "an unknown time".into(), |end| format!("{} UTC", end.strftime("%H:%M:%S")));
+    let limit = match a.limit_seconds {
+        Some(limit) => format!(
+            "repetitions are reduced where a row would take more than {}: at most about {}",
+            format_seconds(config.repetitions.limit_seconds),
+            format_seconds(limit)
+        ),
+        None => format!("no time limit (policy {})", config.repetitions.policy.name()),
+    };
+    let load = a.cpu_load.map_or_else(String::new, |load| {
+        format!("; the CPU load of the overlap takes its time within {:.1} %", load.calibration_error * 100.0)
+    });
+    let (ranks, rows) = (count(ranks, "rank"), count(rows, "row"));
+    format!("IMB-IO on {ranks}: {rows}, about {expected}, until about {end}; {limit}{load}")
+}
+
+/// Cleans up and reports; the exit code is rank 0's on all ranks.
+fn conclude(
+    world: &Comm,
+    args: &ImbArgs,
+    run_dir: &RunDir,
+    mut ending: ImbEnding,
+    collector: Option<Collector<ImbResult>>,
+) -> anyhow::Result<Exit> {
+    let keep = args.measure.keep_files;
+    let mut worst = [ending.rank_memory_high_water_bytes];
+    world.max_u64(&mut worst)?;
+    ending.rank_memory_high_water_bytes = worst[0];
+    // After a signal the launcher may kill soon: the result first, then the files.
+    let first = ending.outcome == Outcome::Interrupted;
+    let mut left = None;
+    if !first {
+        let begin = Instant::now();
+        left = directory::clean_up(world, run_dir, keep, ending.outcome);
+        ending.cleanup_seconds = begin.elapsed().as_secs_f64();
+    }
+    let mut exit = Exit::Ok;
+    if let Some(mut collector) = collector {
+        if let Some(warning) = left.take() {
+            collector.record(ImbLine::Warning(warning));
+        }
+        collector.record(ImbLine::End(ending));
+        exit = report(args, collector);
+    }
+    if first {
+        if let Some(Warning::FilesLeft { path, reason }) =
+            directory::clean_up(world, run_dir, keep, Outcome::Interrupted)
+        {
+            complain(&format!("{path} could not be removed: {reason}"));
+        }
+    }
+    Ok(start::exit_of_root(world, exit)?)
+}
+
+/// Writes the files and prints the rows. For rank 0.
+fn report(args: &ImbArgs, collector: Collector<ImbResult>) -> Exit {
+    let (result, outputs) = collector.finish();
+    let derived = derive(&result);
+    let exit = exit_of(&result);
+    let view = |suffix: &str| views::view(&result, &derived, suffix);
+    let imb_format = args.output.imb_format;
+    let page = || match imb_format {
+        true => views::imb_format(&result, &derived),
+        false => views::table(&result, &derived, args.output.details),
+    };
+    if !start::deliver(outputs, view, page) {
+        return Exit::Failure;
+    }
+    // The columns of the release have no place for this.
+    if imb_format && exit != Exit::Ok {
+        let wrong: u64 = result.rows.iter().map(|row| row.bytes_wrong).sum();
+        complain(&format!(
+            "not all rows are sound: {} errors, {wrong} wrong bytes; the table without --imb-format has the details",
+            result.errors.len()
+        ));
+    }
+    exit
+}
+
+fn exit_of(result: &ImbResult) -> Exit {
+    let wrong = result.rows.iter().any(|row| row.bytes_wrong > 0) || !result.corruptions.is_empty();
+    match result.ending.outcome {
+        _ if wrong => Exit::Corruption,
+        Outcome::Interrupted => Exit::Interrupted,
+        Outcome::Complete if result.errors.is_empty() => Exit::Ok,
+        _ => Exit::Failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::results::imb::CpuLoad;
+
+    fn config(options: &str) -> ImbConfig {
+        let words = ["beff-raw", "imb"].into_iter().chain(options.split_whitespace());
+        match Cli::try_parse_from(words).unwrap().into_command() {
+            Command::Imb(args) => args.config(&known_backends()).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_announcement_says_how_long_and_how_sure() {
+        let timed = ImbAnnouncement {
+            expected_seconds: 379.2,
+            limit_seconds: Some(10_840.0),
+            pilot_seconds: 2.0,
+            cpu_load: Some(CpuLoad { unit_seconds: 1e-6, calibration_error: 0.0234 }),
+        };
+        let text = announce(&config(""), &timed, 4, 1084);
+        assert!(text.starts_with("IMB-IO on 4 ranks: 1084 rows, about 6.3 min, until about "), "{text}");
+        for part in [" UTC; ", "where a row would take more than 10.0 s: at most about 3.0 h", "within 2.3 %"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let free = ImbAnnouncement { limit_seconds: None, cpu_load: None, expected_seconds: f64::MAX, ..timed };
+        let text = announce(&config("--iter-policy off"), &free, 1, 1);
+        assert!(
+            text.starts_with("IMB-IO on 1 rank: 1 row, ") && text.ends_with("no time limit (policy off)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn rows_count_once_for_each_backend_that_runs_them() {
+        let runs = |options: &str| {
+            let config = config(options);
+            runs_of(&make_plan(&config, 2).unwrap(), &config)
+        };
+        // Two sizes: S_Write has two modes on one rank, P_IRead one mode on 1 and 2 ranks.
+        assert_eq!(runs("S_Write_Indv,P_IRead_Expl,Open_Close --msglog 3:3"), 4 + 4 + 2);
+        assert_eq!(runs("S_Write_Indv,P_IRead_Expl,Open_Close --msglog 3:3 --backend mpiio,posix,uring"), 12 + 8 + 2);
+    }
+
+    #[test]
+    fn files_that_do_not_fit_are_refused() {
+        let check = |options: &str, free_bytes| {
+            let config = config(options);
+            let storage = StorageRecord {
+                path: "/scratch".into(),
+                mount_point: "/".into(),
+                source: "disk".into(),
+                fs_type: "ext4".into(),
+                mount_options: String::new(),
+                device: None,
+                total_bytes: u64::MAX,
+                free_bytes,
+                direct_offset_align_bytes: None,
+                direct_memory_align_bytes: None,
+            };
+            check_space(&make_plan(&config, 2).unwrap(), &config, &storage, 2)
+        };
+        let options = "S_Read_Indv,P_Read_Expl --msglog 20:20";
+        assert_eq!(check(options, 40 << 20), Ok(()));
+        let error = check(options, (40 << 20) - 1).unwrap_err().to_string();
+        assert!(error.contains("up to 40 MiB;") && error.contains("/scratch") && error.contains("--iter"), "{error}");
+        assert_eq!(check(&format!("{options} --keep-files"), 120 << 20), Ok(()));
+        let error = check(&format!("{options} --keep-files"), (120 << 20) - 1).unwrap_err().to_string();
+        assert!(error.contains("what is kept 80 MiB"), "{error}");
+        assert_eq!(check(&format!("{options} --backend null"), 0), Ok(()));
+    }
+}

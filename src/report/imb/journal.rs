@@ -1,0 +1,120 @@
+//! PREFIX.jsonl of IMB-IO.
+
+use crate::report::journal::{read_lines, JournalError, Lines};
+use crate::results::imb::{ImbLine, ImbResult, IMB_IO};
+use crate::results::Warning;
+
+impl Lines for ImbLine {
+    type Run = ImbResult;
+    const BENCHMARK: &'static str = IMB_IO;
+
+    fn begin(self) -> Option<ImbResult> {
+        let Self::Start { schema_version, benchmark, config, setup } = self else { return None };
+        Some(ImbResult { schema_version, benchmark, ..ImbResult::new(*config, *setup) })
+    }
+
+    fn is_start(&self) -> bool {
+        matches!(self, Self::Start { .. })
+    }
+
+    fn absorb(self, run: &mut ImbResult) {
+        run.absorb(self);
+    }
+
+    fn warn(run: &mut ImbResult, warning: Warning) {
+        run.warnings.push(warning);
+    }
+}
+
+/// Rebuilds a result from a journal, whole or cut off anywhere. Without an end line the outcome is
+/// [`crate::results::Outcome::Killed`]; a torn last line is left out and noted as [`Warning::JournalTorn`].
+///
+/// # Errors
+/// [`JournalError`].
+pub fn read_journal(bytes: &[u8]) -> Result<ImbResult, JournalError> {
+    read_lines::<ImbLine>(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::imb::catalogue::all;
+    use crate::plan::imb::Mode;
+    use crate::report::imb::{document, fixtures, parse};
+    use crate::results::imb::RowEnd;
+    use crate::results::Outcome;
+    use crate::stats::imb::derive;
+    use crate::stats::imb::fixture::{row, run};
+
+    fn written(lines: &[ImbLine]) -> Vec<u8> {
+        lines
+            .iter()
+            .flat_map(|line| serde_json::to_string(line).unwrap().into_bytes().into_iter().chain([b'\n']))
+            .collect()
+    }
+
+    #[test]
+    fn a_whole_journal_reads_back_as_the_result() {
+        for (name, result, _) in fixtures::all() {
+            assert_eq!(read_journal(&written(&fixtures::journal_lines(&result))).unwrap(), result, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_journal_cut_in_a_line_keeps_the_rest() {
+        let lines = fixtures::journal_lines(&fixtures::complete());
+        let before = written(&lines[..4]).len();
+        let whole = written(&lines[..5]);
+        let mut cut = read_journal(&whole[..before + 100]).unwrap();
+        assert_eq!(cut.warnings.pop(), Some(Warning::JournalTorn { line: 5, bytes: 100 }));
+        assert_eq!(cut.ending.outcome, Outcome::Killed);
+        assert_eq!(cut, read_journal(&whole[..before]).unwrap());
+    }
+
+    #[test]
+    fn journals_of_another_benchmark_are_refused_by_name() {
+        let own = written(&fixtures::journal_lines(&fixtures::complete()));
+        let message = crate::report::comm::read_journal(&own).unwrap_err().to_string();
+        assert!(message.contains("one of imb_io, not of b_eff;"), "{message}");
+        let other = serde_json::to_vec(&crate::report::fixtures::complete().start_line()).unwrap();
+        let message = read_journal(&other).unwrap_err().to_string();
+        assert!(message.contains("one of b_eff_io, not of imb_io;"), "{message}");
+    }
+
+    proptest! {
+        /// Journal, result, document, and read again: nothing is lost on the way, no digit of a time either.
+        #[test]
+        fn journal_and_document_are_the_same_result(
+            rows in prop::collection::vec((0..all().len(), 0_u64..1 << 31, 0.0..1e4_f64, 0_u8..4), 0..6),
+            seconds in prop::option::of(0.0..1e6_f64),
+            killed: bool,
+        ) {
+            let mut result = run();
+            for (index, bytes, time, end) in rows {
+                let benchmark = &all()[index];
+                let mut record = row(benchmark.name, 2, Mode::Aggregate, benchmark.transfer().map(|_| bytes));
+                record.real_seconds = time;
+                record.times[0].max_seconds = time / 3.0;
+                let ends = [RowEnd::Complete, RowEnd::Error("rank 1: \"short\"".into()), RowEnd::Interrupted, RowEnd::NotRun("no \"file\"\n".into())];
+                record.ended = ends[usize::from(end)].clone();
+                result.rows.push(record);
+            }
+            if let Some(told) = &mut result.announcement {
+                told.limit_seconds = seconds;
+            }
+            let mut lines = fixtures::journal_lines(&result);
+            if killed {
+                lines.pop();
+                result.ending = ImbResult::new(result.config.clone(), result.setup.clone()).ending;
+            }
+            let journal = written(&lines);
+            let read = read_journal(&journal).unwrap();
+            prop_assert_eq!(&read, &result);
+            let again = parse(&document(&read, &derive(&read)).unwrap()).unwrap();
+            prop_assert_eq!(&again, &result);
+            prop_assert_eq!(derive(&again), derive(&result));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! PREFIX.json of IMB-IO: one pretty JSON document with everything, described by docs/imb-schema.json.
+
+use serde::Serialize;
+
+use crate::report::json::{parse_as, JsonError, PROGRAM};
+use crate::results::imb::{ImbResult, IMB_IO};
+use crate::stats::imb::{ImbBareValue, ImbDerived, ImbVerdict, ImbWarning, RowValue};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    program: &'static str,
+    #[serde(flatten)]
+    result: &'a ImbResult,
+    derived: DerivedView<'a>,
+}
+
+#[derive(Serialize)]
+struct DerivedView<'a> {
+    rows: &'a [RowValue],
+    bare: &'a [ImbBareValue],
+    verdict: &'a ImbVerdict,
+    warnings: Vec<WarningView<'a>>,
+}
+
+#[derive(Serialize)]
+struct WarningView<'a> {
+    #[serde(flatten)]
+    warning: &'a ImbWarning,
+    cause: String,
+    next_step: String,
+}
+
+/// The document as UTF-8 bytes with a newline at the end.
+///
+/// # Errors
+/// A path of the configuration that is not UTF-8 has no JSON form.
+pub fn document(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, serde_json::Error> {
+    let warnings = derived.warnings.iter().map(|warning| {
+        let (cause, next_step) = super::text(warning);
+        WarningView { warning, cause, next_step }
+    });
+    let document = Document {
+        program: PROGRAM,
+        result,
+        derived: DerivedView {
+            rows: &derived.rows,
+            bare: &derived.bare,
+            verdict: &derived.verdict,
+            warnings: warnings.collect(),
+        },
+    };
+    let mut bytes = serde_json::to_vec_pretty(&document)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Reads a document back; the derived values are not read but to be derived again.
+///
+/// # Errors
+/// [`JsonError`]: not JSON, not a result of IMB-IO by this program, of a newer version, or with a field missing.
+pub fn parse(bytes: &[u8]) -> Result<ImbResult, JsonError> {
+    parse_as(bytes, IMB_IO, "docs/imb-schema.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::imb::fixtures;
+    use crate::report::schema::{assert_closed, assert_valid};
+    use crate::stats::imb::derive;
+
+    fn schema() -> serde_json::Value {
+        serde_json::from_str(include_str!("../../../docs/imb-schema.json")).unwrap()
+    }
+
+    #[test]
+    fn documents_fit_the_published_schema_and_read_back() {
+        for (name, result, derived) in fixtures::all() {
+            let bytes = document(&result, &derived).unwrap();
+            assert_valid(&schema(), &bytes);
+            assert_eq!(parse(&bytes).unwrap(), result, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_warning_fits_the_schema() {
+        let result = fixtures::complete();
+        let derived = ImbDerived { warnings: fixtures::every_warning(), ..derive(&result) };
+        assert_valid(&schema(), &document(&result, &derived).unwrap());
+    }
+
+    #[test]
+    fn golden_document() {
+        let mut result = fixtures::failed();
+        // One row of each end says it all.
+        let mut ends = Vec::new();
+        result.rows.retain(|r| {
+            let end = std::mem::discriminant(&r.ended);
+            let is_new = !ends.contains(&end);
+            ends.push(end);
+            is_new
+        });
+        let bytes = document(&result, &derive(&result)).unwrap();
+        insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
+    }
+
+    #[test]
+    fn the_schema_allows_nothing_beyond_what_it_names() {
+        assert_closed(&schema());
+    }
+
+    #[test]
+    fn an_unknown_field_does_not_fit_the_schema() {
+        let result = fixtures::complete();
+        let bytes = document(&result, &derive(&result)).unwrap();
+        let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        assert!(validator.is_valid(&document));
+        document["rows"][0]["speed"] = 1.into();
+        assert!(!validator.is_valid(&document));
+    }
+
+    #[test]
+    fn results_of_another_benchmark_are_refused_by_name() {
+        let result = crate::report::fixtures::complete();
+        let bytes = crate::report::json::document(&result, &crate::stats::derive(&result)).unwrap();
+        let message = parse(&bytes).unwrap_err().to_string();
+        assert!(message.contains("a result of b_eff_io, not of imb_io;"), "{message}");
+        let own = br#"{"program":"beff-raw","schema_version":1,"benchmark":"imb_io"}"#;
+        let message = parse(own).unwrap_err().to_string();
+        assert!(message.contains("missing field") && message.contains("docs/imb-schema.json"), "{message}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Announced against real time, and what measuring itself cost.
+
+use crate::report::machine;
+use crate::report::text::{count, nanoseconds, percent, Page};
+use crate::results::imb::{ImbResult, RowRecord};
+use crate::stats::imb::ImbDerived;
+use crate::units::format_seconds;
+
+use super::header;
+
+pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
+    let (setup, ending) = (&result.setup, &result.ending);
+    page.heading("Schedule and costs");
+    let ratio = derived.verdict.real_to_expected.map_or_else(String::new, |r| format!("; real / announced {r:.2}"));
+    page.field("time", &format!("{}{ratio}", header::time(result)));
+    let rows: f64 = result.rows.iter().map(|r| r.real_seconds).sum();
+    let pilot = result.announcement.as_ref().map_or(0.0, |a| a.pilot_seconds);
+    page.field(
+        "real time",
+        &format!(
+            "{} for {} with preparation, trial and comparing data; pilot {}; comparing data {}; removing files {}",
+            format_seconds(rows),
+            count(result.rows.len() as u64, "row"),
+            format_seconds(pilot),
+            format_seconds(ending.verify_seconds),
+            format_seconds(ending.cleanup_seconds)
+        ),
+    );
+    if let Some(load) = result.announcement.as_ref().and_then(|a| a.cpu_load) {
+        let unit = nanoseconds(load.unit_seconds * 1e9);
+        let error = percent(load.calibration_error);
+        page.field("CPU load", &format!("one unit takes {unit}; as calibrated up to {error} off"));
+    }
+    page.field(
+        "harness",
+        &format!(
+            "clock step {}, end of a repetition {}, barrier {}",
+            nanoseconds(setup.clock_resolution_ns),
+            nanoseconds(setup.lap_ns),
+            nanoseconds(setup.barrier_ns)
+        ),
+    );
+    page.field(
+        "rank memory",
+        &machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes),
+    );
+    page.field("allocations", &allocations(result));
+}
+
+fn allocations(result: &ImbResult) -> String {
+    let with: Vec<&RowRecord> = result.rows.iter().filter(|r| r.allocations_in_clock > 0).collect();
+    let Some(first) = with.first() else {
+        return "none inside the clock".to_owned();
+    };
+    format!(
+        "DEFECT: {} inside the clock in {}, first in {}; please report this",
+        count(with.iter().map(|r| r.allocations_in_clock).sum(), "allocation"),
+        count(with.len() as u64, "row"),
+        first.benchmark
+    )
+}
