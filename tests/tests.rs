@@ -19,6 +19,12 @@ mod evidence;
 mod faults;
 #[path = "suite/full_disk.rs"]
 mod full_disk;
+#[path = "suite/imb.rs"]
+mod imb;
+#[path = "suite/imb_faults.rs"]
+mod imb_faults;
+#[path = "suite/imb_format.rs"]
+mod imb_format;
 #[path = "suite/inject.rs"]
 mod inject;
 #[path = "suite/matrix.rs"]

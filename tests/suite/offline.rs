@@ -57,3 +57,35 @@ fn info_tells_the_cost_of_the_harness() {
         assert!(text.contains(part), "no '{part}' in {text}");
     }
 }
+
+fn imb(args: &[&str]) -> Output {
+    Command::new(PROGRAM).arg("imb").args(args).output().unwrap()
+}
+
+#[test]
+fn benchmarks_and_rows_of_imb_are_shown_without_mpi() {
+    for (args, parts) in [
+        (&["-list"][..], &["37 of the release", "C_IRead_All_Expl", "MPI_File_write_ordered_begin"][..]),
+        (&["--plan", "10000000", "-npmin", "64", "P_Read_Priv"], &["10000000", "4194304", "64 x 1, 128 x 1"]),
+        (&["-help"], &["--imb-format", "-npmin 4"]),
+    ] {
+        let done = imb(args);
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(parts.iter().all(|part| text.contains(part)), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn options_of_the_release_that_are_missing_are_named() {
+    for (args, parts) in [
+        (&["-map", "2x2"][..], ["-map:", "launcher"]),
+        (&["-npmin", "2", "-off_cache", "-1"], ["-off_cache:", "not supported"]),
+        (&["-exclude", "S_Read_Indv", "Open_Close"], ["'Open_Close'", "commas"]),
+    ] {
+        let done = imb(args);
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(2), "{text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{args:?}: {text}");
+    }
+}
