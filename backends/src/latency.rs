@@ -61,6 +61,14 @@ impl Latency {
     pub fn start_laps(&mut self) {
         if let Some(laps) = &mut self.laps {
             laps.ticks.clear();
+        }
+        self.resume_laps();
+    }
+
+    /// The next lap begins now, behind those there are: the time since the last one is nobody's.
+    #[inline]
+    pub fn resume_laps(&mut self) {
+        if let Some(laps) = &mut self.laps {
             laps.last = laps.clock.raw();
         }
     }
@@ -176,5 +184,15 @@ mod tests {
         assert!(laps.iter().all(|ns| *ns >= 1_900_000) && laps.iter().sum::<u64>() <= all, "{laps:?} of {all}");
         latency.start_laps();
         assert_eq!(latency.laps_ns().count(), 0);
+        latency.lap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        latency.resume_laps();
+        latency.lap();
+        assert_eq!(latency.laps_ns().count(), 2);
+        let begin = Instant::now();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        latency.lap();
+        let all: Vec<u64> = latency.laps_ns().collect();
+        assert!(all[2] >= begin.elapsed().as_nanos() as u64 / 2 && all[1] < all[2], "{all:?}");
     }
 }

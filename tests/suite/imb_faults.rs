@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::imb::{is_complete, launch, rows, FEW};
+use crate::imb::{self, is_complete, launch, rows, FEW};
 use crate::support::{
     document, items, journal, launcher, number, signal, skip, succeed, Launch, Mount, Run, Running, Scratch, PROGRAM,
 };
@@ -47,6 +47,31 @@ fn a_flipped_bit_is_found_and_named() {
     for part in ["*** WRONG DATA", "! data wrong", "one bit flipped", "IMB-IO = WRONG DATA"] {
         assert!(run.stdout.contains(part), "no '{part}'; {run}");
     }
+}
+
+/// More than memory holds at once: damage in what came first is not covered by what came later.
+#[test]
+fn reads_of_any_volume_are_compared() {
+    let names = "S_Read_Indv,P_Read_Shared,P_IRead_Expl,C_Read_Indv";
+    let words = format!("{names} --npmin 2 --iter 1000,70,2 --msglog 20:20");
+    let scratch = Scratch::new();
+    let (run, result) = imb::run(2, &scratch, &words);
+    assert_eq!(result["derived"]["verdict"]["verdict"], "verified", "{run}");
+    for row in rows(&result).iter().filter(|row| row["sample_bytes"] != 0) {
+        let files = if row["benchmark"] == "P_IRead_Expl" { 2 } else { 1 };
+        let found = ["repetitions", "moved_bytes", "bytes_checked"].map(|key| number(&row[key]));
+        assert_eq!(found, [70, 70 << 20, files * (70 << 20)], "{}; {run}", row["benchmark"]);
+        assert_eq!(number(&row["allocations_in_clock"]), 0, "{}", row["benchmark"]);
+    }
+    // In the middle of 70 MiB.
+    let scratch = Scratch::new();
+    let run = launch(2, &scratch, &(words + " --inject")).run();
+    run.expect(3);
+    let result = document(&scratch);
+    let wrong: Vec<_> = items(&result["corruptions"]).iter().map(|c| number(&c["bytes_wrong"])).collect();
+    assert_eq!(wrong, [1; 4], "{run}");
+    let places: Vec<_> = items(&result["corruptions"]).iter().filter_map(|c| c["offset_bytes"].as_u64()).collect();
+    assert_eq!(places, [35 << 20; 3], "all but P_Read_Shared, where no place can be named; {run}");
 }
 
 #[test]

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use beff_backends::Batch;
 use beff_ffi::{Comm, MpiError};
 
 use super::check::{cannot_read, Checked, Finding, LOOK_BYTES};
-use super::data::{Data, Expected, Histogram, Record, Wrong};
+use super::data::{tile, Data, Expected, Histogram, Record, Wrong};
 use super::shape::Shape;
 use crate::plan::imb::tiles::{part, UNIT_BYTES};
 
@@ -51,15 +52,22 @@ fn take_apart(checked: &mut Checked, shape: &Shape, data: &Data, path: &Path) {
     });
 }
 
-/// Looks where in the file the windows of all ranks are from: each byte once, by whoever. Collective over the group.
+/// Looks where in the file the windows of all ranks are from: each byte of `calls` once, by whoever. Collective over the group.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub(super) fn received(group: &Comm, shape: &Shape, data: &Data, windows: &[u8]) -> Result<Checked, MpiError> {
+pub(super) fn received(
+    group: &Comm,
+    shape: &Shape,
+    data: &Data,
+    windows: &[u8],
+    calls: Batch,
+) -> Result<Checked, MpiError> {
     let mut checked = Checked { bytes_checked: windows.len() as u64, ..Checked::default() };
-    let whole = shape.steps == shape.laps;
+    let first_byte = calls.first_call * shape.sample_bytes;
+    let range = first_byte..first_byte + calls.calls * shape.sample_bytes;
     if shortest_part(shape) < data.findable_bytes() {
-        by_value(group, shape, data, windows, &mut checked)?;
+        by_value(group, &data.histogram(range), windows, &mut checked)?;
         return Ok(checked);
     }
     let mut records = Vec::new();
@@ -69,10 +77,6 @@ pub(super) fn received(group: &Comm, shape: &Shape, data: &Data, windows: &[u8])
             None => wrong_window(&mut checked, data, window),
         }
     }
-    // Where windows are used again, the calls that came first have left nothing.
-    if !whole {
-        return Ok(checked);
-    }
     let packed: Vec<u8> =
         records.iter().flat_map(|r| [r.position.to_le_bytes(), r.length.to_le_bytes()].concat()).collect();
     let gathered = group.gather_bytes(&packed)?;
@@ -81,7 +85,7 @@ pub(super) fn received(group: &Comm, shape: &Shape, data: &Data, windows: &[u8])
     // Windows of unknown data leave gaps; they are wrong already.
     if group.is_root() && all_wrong[0] == 0 {
         let mut records: Vec<Record> = gathered.iter().flat_map(|bytes| bytes.chunks_exact(16)).map(unpack).collect();
-        if let Err(why) = data.tile(&mut records, shape.file_bytes) {
+        if let Err(why) = tile(&mut records, range) {
             checked.missing(1, None, format!("of what all ranks have read together, {why}"));
         }
     }
@@ -113,15 +117,12 @@ fn wrong_window(checked: &mut Checked, data: &Data, window: &[u8]) {
 }
 
 /// Records too short to be recognised: how often each value of a byte was read by all ranks together.
-fn by_value(group: &Comm, shape: &Shape, data: &Data, windows: &[u8], checked: &mut Checked) -> Result<(), MpiError> {
+fn by_value(group: &Comm, expected: &Histogram, windows: &[u8], checked: &mut Checked) -> Result<(), MpiError> {
     let mut all = Histogram::default();
     all.add(windows);
     group.sum_u64(all.as_mut_slice())?;
-    // Values can be counted where nothing was overwritten, else nothing was compared.
-    if shape.steps != shape.laps {
-        checked.bytes_checked = 0;
-    } else if group.is_root() {
-        let wrong = all.bytes_wrong(&data.histogram(shape.file_bytes));
+    if group.is_root() {
+        let wrong = all.bytes_wrong(expected);
         if wrong > 0 {
             checked.bytes_wrong += wrong;
             let looks_like = "the values of the bytes that all ranks have read are not those of the file".into();

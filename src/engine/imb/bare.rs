@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use beff_backends::{Direction, OpenFile, OpenMode, OpenRequest, Pattern};
+use beff_backends::{Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern};
 use beff_ffi::bare_file::{BareCall, BareFile, BareLoop};
 use beff_ffi::{Comm, Info, MpiError};
 
@@ -246,7 +246,8 @@ impl Sides<'_> {
             kind: self.pattern.kind,
             direction,
             syncs: Syncs::None,
-            steps,
+            calls: Batch { first_call: 0, calls: steps },
+            all_calls: steps,
             pending: 1,
             one_by_one: false,
             way: Way::Blocking,
@@ -302,7 +303,8 @@ impl Sides<'_> {
                 self.comm.barrier().map_err(text)?;
                 checked
             } else {
-                received(self.comm, &self.shape, &self.data, &bench.ring).map_err(text)?
+                let calls = Batch { first_call: 0, calls: self.shape.steps };
+                received(self.comm, &self.shape, &self.data, &bench.ring, calls).map_err(text)?
             };
             wrong[0] += checked.bytes_wrong;
         }

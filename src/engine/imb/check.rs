@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use beff_backends::Ring;
+use beff_backends::{Batch, Ring};
 use beff_ffi::{Comm, MpiError};
 
 use super::arrived;
@@ -37,6 +37,13 @@ pub(super) struct Finding {
 }
 
 impl Checked {
+    /// Takes in what was found behind it.
+    pub(super) fn add(&mut self, next: Self) {
+        self.bytes_checked += next.bytes_checked;
+        self.bytes_wrong += next.bytes_wrong;
+        self.finding = self.finding.take().or(next.finding);
+    }
+
     /// Takes in what was compared at `offset_bytes` of the file.
     fn take(&mut self, shape: &Shape, data: &Data, bytes: &[u8], offset_bytes: u64) {
         let Wrong { bytes_wrong, first } = data.compare(bytes, offset_bytes);
@@ -120,20 +127,26 @@ pub(super) fn cannot_read(file: &File, error: &io::Error) -> String {
     }
 }
 
-/// Compares what reads have left in the windows. Collective over the group.
+/// Compares what the reads of `calls`, one lap, have left in the windows. Collective over the group.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub(super) fn received(group: &Comm, shape: &Shape, data: &Data, ring: &Ring) -> Result<Checked, MpiError> {
+pub(super) fn received(
+    group: &Comm,
+    shape: &Shape,
+    data: &Data,
+    ring: &Ring,
+    calls: Batch,
+) -> Result<Checked, MpiError> {
     let len = shape.part.length_bytes as usize;
-    let windows = &ring.bytes()[..shape.windows_bytes() as usize];
+    let windows = &ring.bytes()[..calls.calls as usize * len];
     if shape.by_arrival() {
-        return arrived::received(group, shape, data, windows);
+        return arrived::received(group, shape, data, windows, calls);
     }
     let mut checked = Checked::default();
     if len > 0 {
-        for (window, bytes) in (0..).zip(windows.chunks_exact(len)) {
-            checked.take(shape, data, bytes, shape.offset_bytes(shape.last_step(window)));
+        for (step, bytes) in (calls.first_call..).zip(windows.chunks_exact(len)) {
+            checked.take(shape, data, bytes, shape.offset_bytes(step));
         }
     }
     Ok(checked)

@@ -65,13 +65,18 @@ pub(super) fn lay_out(ring: &mut Ring, shape: &Shape, data: &Data) {
     ring.set_period_bytes(windows_bytes);
     let windows = &mut ring.bytes_mut()[..windows_bytes as usize];
     match shape.transfer.direction {
-        Direction::Read => windows.fill(POISON_BYTE),
+        Direction::Read => poison(windows),
         Direction::Write => {
             for (window, bytes) in (0..).zip(windows.chunks_exact_mut(len)) {
                 data.fill(shape.offset_bytes(window), bytes);
             }
         }
     }
+}
+
+/// What is not delivered will be seen.
+pub(super) fn poison(windows: &mut [u8]) {
+    windows.fill(POISON_BYTE);
 }
 
 /// Writes zeros over a range.

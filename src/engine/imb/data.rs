@@ -10,6 +10,8 @@ mod histogram;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 pub use arrival::{tile, Arrival, Expected, FirstFinding, Record};
 pub use histogram::Histogram;
 
@@ -194,20 +196,21 @@ impl Data {
         self.find(window).filter(|position| self.compare(window, *position).bytes_wrong == 0)
     }
 
-    /// How often each value of a byte occurs in the first `end_bytes` of the file.
+    /// How often each value of a byte occurs in these bytes of the file.
     #[must_use]
-    pub fn histogram(&self, end_bytes: u64) -> Histogram {
-        let laps = end_bytes.checked_div(self.lap_bytes).unwrap_or(0);
+    pub fn histogram(&self, range: Range<u64>) -> Histogram {
+        let laps = (range.end - range.start).checked_div(self.lap_bytes).unwrap_or(0);
         let mut all = Histogram::default();
         if laps > 0 {
             self.count(0..self.lap_bytes, &mut all);
             all.as_mut_slice().iter_mut().for_each(|count| *count *= laps);
         }
-        self.count(0..self.position(end_bytes), &mut all);
+        // Any lap has all of them, wherever it begins.
+        self.count(range.start + laps * self.lap_bytes..range.end, &mut all);
         all
     }
 
-    fn count(&self, positions: std::ops::Range<u64>, into: &mut Histogram) {
+    fn count(&self, positions: Range<u64>, into: &mut Histogram) {
         let mut bytes = [0; 4096];
         for begin in positions.clone().step_by(bytes.len()) {
             let len = (positions.end - begin).min(bytes.len() as u64) as usize;

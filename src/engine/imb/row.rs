@@ -287,15 +287,14 @@ fn all_files(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64) -> Result<Resu
     };
     let mut stages = alone(last);
     (stages.pure_seconds, stages.cpu_seconds) = (times[0], times[1]);
-    stages.checked.bytes_checked += pure.checked.bytes_checked;
-    stages.checked.bytes_wrong += pure.checked.bytes_wrong;
     stages.verify_seconds += pure.verify_seconds;
     // Of the two runs, the one that found more in the cache.
     let cached = |done: &Done| done.evidence.as_ref().and_then(|e| e.resident_before_bytes);
     if cached(&pure) > cached(&stages.last) {
         (stages.last.evidence, stages.last.storage_read_bytes) = (pure.evidence.clone(), pure.storage_read_bytes);
     }
-    stages.checked.finding = pure.checked.finding.or(stages.checked.finding);
+    let last = std::mem::replace(&mut stages.checked, pure.checked);
+    stages.checked.add(last);
     Ok(Ok(stages))
 }
 

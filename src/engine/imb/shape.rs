@@ -1,6 +1,6 @@
 //! One rank's part of a row as an access pattern, and where its bytes lie in memory and in the data of the file.
 
-use beff_backends::{AccessKind, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
+use beff_backends::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 
 use super::data::Data;
 use crate::plan::imb::run::lap_steps;
@@ -71,14 +71,14 @@ impl Shape {
     /// every group.
     pub(super) fn data(&self, seed: u64, row: u64, group: u64) -> Data {
         let owner = if self.is_private() { group * self.ranks + self.rank } else { group };
-        // What is written repeats with the windows; what is read need not, so that a window says which step came last.
+        // What is written repeats with the windows; what is read need not.
         let lap_steps = if self.transfer.direction == Direction::Read { self.steps } else { self.laps };
         Data::new(seed, row, Some(owner), self.step_bytes(), lap_steps)
     }
 
-    /// The last step that used window `window`, below `laps`.
-    pub(super) fn last_step(&self, window: u64) -> u64 {
-        window + (self.steps - 1 - window) / self.laps * self.laps
+    /// The steps from `first_call` on whose data is in memory at the same time.
+    pub(super) fn lap(&self, first_call: u64) -> Batch {
+        Batch { first_call, calls: self.laps.min(self.steps - first_call) }
     }
 
     /// Where this rank's bytes of step `step` lie in the file, and stand in the stream of [`Shape::data`].
@@ -182,11 +182,10 @@ mod tests {
     }
 
     #[test]
-    fn windows_hold_their_last_step() {
+    fn laps_are_all_steps() {
         let transfer = all()[0].transfer().unwrap();
         let shape = Shape { steps: 10, laps: 4, ..Shape::new(*transfer, 8, 10, (0, 1)).unwrap() };
-        assert_eq!([0, 1, 2, 3].map(|window| shape.last_step(window)), [8, 9, 6, 7]);
-        let whole = Shape { steps: 4, ..shape };
-        assert_eq!([0, 3].map(|window| whole.last_step(window)), [0, 3]);
+        let all = [(0, 4), (4, 4), (8, 2)];
+        assert_eq!([0, 4, 8].map(|first| shape.lap(first)), all.map(|(first_call, calls)| Batch { first_call, calls }));
     }
 }

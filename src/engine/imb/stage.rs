@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use beff_backends::{
-    BackendError, Direction, Driver, InForce, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
+    BackendError, Batch, Direction, Driver, InForce, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
 };
 use beff_ffi::MpiError;
 
 use super::check::{self, Checked};
 use super::contents;
+use super::data::Data;
 use super::shape::Shape;
 use super::team::Team;
 use super::timed::{self, Syncs, Task, Timed, Way};
@@ -171,7 +173,7 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Staged, 
         listed.retain(|(key, _)| bench.config.hints.iter().any(|(asked, _)| asked == key));
         done.hints_granted = listed;
     }
-    repeat(bench, job, (path, &pattern), file.as_mut(), &mut done)?;
+    repeat(bench, job, (path, &pattern, &data), file.as_mut(), &mut done)?;
     let closed = file.close();
     let error = done.timed.error.take().or(closed.err());
     if let Some(error) = job.agree(error.as_ref())? {
@@ -182,23 +184,21 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Staged, 
             return Ok(Staged::Failed(error));
         }
     }
-    if job.backend.moves_data {
-        let begin = std::time::Instant::now();
+    if !reads && job.backend.moves_data {
+        let begin = Instant::now();
         let names = |rank| bench.run_dir.path().join(job.name(rank));
-        done.checked = match job.direction() {
-            Direction::Write => check::written(job.team, job.shape, (bench.config.seed, job.data_number()), names)?,
-            Direction::Read => check::received(&job.team.group, job.shape, &data, &bench.ring)?,
-        };
+        done.checked = check::written(job.team, job.shape, (bench.config.seed, job.data_number()), names)?;
         done.verify_seconds = begin.elapsed().as_secs_f64();
     }
     Ok(Staged::Done(Box::new(done)))
 }
 
-/// The clock, and what is looked at around it.
+/// The clock, and what is looked at around it. Reads that memory does not hold at once go lap after lap: while the clock stands
+/// still, what came is compared.
 fn repeat(
     bench: &mut Bench<'_>,
     job: &Job<'_>,
-    (path, pattern): (&Path, &Pattern),
+    (path, pattern, data): (&Path, &Pattern, &Data),
     file: &mut dyn OpenFile,
     done: &mut Done,
 ) -> Result<(), MpiError> {
@@ -214,14 +214,13 @@ fn repeat(
     // Counters of devices are no group's own.
     let watched = cacheable && job.counts && job.team.groups.groups == 1;
     let mut watch = watched.then(|| Watch::begin(site, group, &target));
-    if let Some(watch) = &mut watch {
-        watch.resume(site);
-    }
-    let task = Task {
+    let steps = job.shape.steps;
+    let mut task = Task {
         kind: pattern.kind,
         direction: job.direction(),
         syncs: Syncs::of(job.direction(), job.mode),
-        steps: job.shape.steps,
+        calls: if reads { job.shape.lap(0) } else { Batch { first_call: 0, calls: steps } },
+        all_calls: steps,
         pending: job.shape.laps,
         one_by_one: done.in_force.timed != CallsTimed::Call,
         way: job.way,
@@ -229,11 +228,26 @@ fn repeat(
     // Groups begin together, whatever each had to do before.
     job.team.active.barrier()?;
     let before = process_io();
-    done.timed = timed::run(file, &job.team.group, &mut bench.ring, &task, &mut bench.laps)?;
+    loop {
+        if let Some(watch) = &mut watch {
+            watch.resume(site);
+        }
+        done.timed.add(timed::run(file, group, &mut bench.ring, &task, &mut bench.laps)?);
+        if let Some(watch) = &mut watch {
+            group.barrier()?;
+            watch.pause(site);
+        }
+        if reads && !compare(bench, job, data, task.calls, done)? {
+            break;
+        }
+        let next = task.calls.first_call + task.calls.calls;
+        if next == steps {
+            break;
+        }
+        task.calls = job.shape.lap(next);
+    }
     let after = process_io();
-    if let Some(mut watch) = watch {
-        group.barrier()?;
-        watch.pause(site);
+    if let Some(watch) = watch {
         done.evidence = Some(watch.end(site, group, job.shape.steps)?);
         let mine = before.zip(after).map(|(before, after)| after.read_bytes.saturating_sub(before.read_bytes));
         let mut sums = [mine.unwrap_or(0), u64::from(mine.is_none())];
@@ -241,6 +255,23 @@ fn repeat(
         done.storage_read_bytes = (sums[1] == 0).then_some(sums[0]);
     }
     Ok(())
+}
+
+/// Compares a lap and makes its memory ready for the next one; false where a call failed, on any rank. Collective over the
+/// group.
+fn compare(bench: &mut Bench<'_>, job: &Job<'_>, data: &Data, calls: Batch, done: &mut Done) -> Result<bool, MpiError> {
+    let mut failed = [u64::from(done.timed.error.is_some())];
+    job.team.group.max_u64(&mut failed)?;
+    if failed[0] > 0 {
+        return Ok(false);
+    }
+    let begin = Instant::now();
+    done.checked.add(check::received(&job.team.group, job.shape, data, &bench.ring, calls)?);
+    if calls.first_call + calls.calls < job.shape.steps {
+        contents::poison(&mut bench.ring.bytes_mut()[..job.shape.windows_bytes() as usize]);
+    }
+    done.verify_seconds += begin.elapsed().as_secs_f64();
+    Ok(true)
 }
 
 fn close(job: &Job<'_>, file: Box<dyn OpenFile>) -> Result<(), MpiError> {

@@ -17,13 +17,23 @@ pub(super) struct Task<'a> {
     pub(super) kind: AccessKind,
     pub(super) direction: Direction,
     pub(super) syncs: Syncs,
-    pub(super) steps: u64,
+    /// The repetitions.
+    pub(super) calls: Batch,
+    /// Of so many in all: the clock may stop between several batches of them.
+    pub(super) all_calls: u64,
     /// Calls that may be pending at the same time: each has a window of its own.
     pub(super) pending: u64,
     /// The driver would overlap the calls of a batch: each is one of its own.
     pub(super) one_by_one: bool,
     /// How it is done.
     pub(super) way: Way<'a>,
+}
+
+impl Task<'_> {
+    /// The call behind the last one.
+    fn end(&self) -> u64 {
+        self.calls.first_call + self.calls.calls
+    }
 }
 
 /// Where the sync of a write belongs.
@@ -78,6 +88,16 @@ pub(super) struct Timed {
 }
 
 impl Timed {
+    /// Takes in what came behind it.
+    pub(super) fn add(&mut self, next: Self) {
+        self.seconds += next.seconds;
+        self.sync_seconds += next.sync_seconds;
+        self.cpu_seconds += next.cpu_seconds;
+        self.moved_bytes += next.moved_bytes;
+        self.allocations += next.allocations;
+        self.error = self.error.take().or(next.error);
+    }
+
     #[inline]
     fn take(&mut self, moved: Result<u64, BackendError>) {
         match moved {
@@ -89,8 +109,8 @@ impl Timed {
     }
 }
 
-/// Runs the task. `laps` takes the time of each repetition, as many as it has room for; nothing with requests, whose calls
-/// overlap each other. Collective over `group`.
+/// Runs the task. `laps` takes the time of each repetition behind those it has, none before the first one, as many as it has
+/// room for; nothing with requests, whose calls overlap each other. Collective over `group`.
 ///
 /// # Errors
 /// MPI between the ranks.
@@ -106,7 +126,11 @@ pub(super) fn run(
     group.barrier()?;
     let allocations = alloc::allocations();
     let begin = Instant::now();
-    laps.start_laps();
+    if task.calls.first_call == 0 {
+        laps.start_laps();
+    } else {
+        laps.resume_laps();
+    }
     match task.way {
         Way::Blocking => blocking(file, group, ring, task, laps, &mut timed)?,
         Way::Pure | Way::Overlapped { .. } => overlapped(file, ring, task, &mut timed),
@@ -140,12 +164,12 @@ fn blocking(
     let each = task.syncs == Syncs::Each;
     if !each && !task.one_by_one {
         // The driver's own loop: nothing but its calls and the end of each lap.
-        timed.take(move_calls(file, ring, task.direction, Batch { first_call: 0, calls: task.steps }, laps));
+        timed.take(move_calls(file, ring, task.direction, task.calls, laps));
         return Ok(());
     }
     let alone = !each && matches!(task.kind, AccessKind::Independent | AccessKind::SharedArrival);
     let mut off = Latency::off();
-    for first_call in 0..task.steps {
+    for first_call in task.calls.first_call..task.end() {
         timed.take(move_calls(file, ring, task.direction, Batch { first_call, calls: 1 }, &mut off));
         if each {
             sync_all(file, group, &mut timed.error)?;
@@ -174,14 +198,14 @@ fn move_calls(
 
 fn overlapped(file: &mut dyn OpenFile, ring: &mut Ring, task: &Task<'_>, timed: &mut Timed) {
     let pending = task.pending.clamp(1, MOST_PENDING);
-    let mut first_call = 0;
-    while first_call < task.steps {
-        let calls = pending.min(task.steps - first_call);
+    let mut first_call = task.calls.first_call;
+    while first_call < task.end() {
+        let calls = pending.min(task.end() - first_call);
         let batch = Batch { first_call, calls };
         let mut cpu_seconds = 0.0;
         let mut during = || {
             if let Way::Overlapped { load, seconds, split } = task.way {
-                let share = if split { 1.0 } else { calls as f64 } / task.steps as f64;
+                let share = if split { 1.0 } else { calls as f64 } / task.all_calls as f64;
                 cpu_seconds += load.run(seconds * share);
             }
         };

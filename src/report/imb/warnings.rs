@@ -67,8 +67,7 @@ fn cause(warning: &ImbWarning) -> String {
 fn next_step(warning: &ImbWarning) -> &'static str {
     match warning {
         ImbWarning::AllocationsInClock { .. } => "Please report this; the times of these rows hold work of the program.",
-        ImbWarning::NotVerified { .. } => "Reads of more than 64 MiB in a row use their memory again, and what came first is not seen: give a smaller volume \
-             with --iter. If it was small, please report this.",
+        ImbWarning::NotVerified { .. } => "Please report this, with the file of --out: every byte of a complete row should have been.",
         ImbWarning::NotRun { .. } => "Choose a backend that can do it, or leave these benchmarks out.",
         ImbWarning::ReadFromCache { .. } => {
             "Take the rows marked c as speed of memory. Larger sizes and more repetitions, or direct I/O where the backend \

@@ -10,9 +10,9 @@ use crate::stats::NULL_BACKEND;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every row that can run is complete, and of each that moved bytes some were compared and right.
+    /// Every row that can run is complete, and every byte that it moved was compared and right.
     Verified,
-    /// Every row that can run is complete; nothing was compared, or of some rows nothing.
+    /// Every row that can run is complete; of some not every byte was compared.
     NotVerified,
     /// Rows are missing or failed.
     NotComplete,

@@ -31,7 +31,7 @@ pub enum ImbWarning {
         /// Benchmark of the first of them.
         benchmark: String,
     },
-    /// Complete rows of which no byte was compared.
+    /// Complete rows of which not every byte was compared.
     NotVerified {
         /// How many.
         rows: u64,

@@ -1,6 +1,8 @@
 //! Data in order of arrival: with a shared pointer nobody knows where the record of a rank goes, but each goes somewhere,
 //! exactly once.
 
+use std::ops::Range;
+
 use super::{Data, Histogram};
 use crate::plan::imb::tiles::{part, Part};
 use crate::plan::PlanError;
@@ -14,36 +16,31 @@ pub struct Record {
     pub length: u64,
 }
 
-/// Whether these records tile the bytes from 0 to `end`, each byte once. Sorts them.
+/// Whether these records tile the bytes of `range`, each byte once. Sorts them.
 ///
 /// # Errors
-/// The first bytes that are missing or double, in words.
-pub fn tile(records: &mut [Record], end: u64) -> Result<(), String> {
-    cover(records, &[(end, 1)])
-}
-
-/// Whether the records cover every byte as often as it should be: `(end, times)` of ranges that follow each other from 0 on.
-fn cover(records: &mut [Record], ranges: &[(u64, u64)]) -> Result<(), String> {
+/// The first bytes that are missing, double or not of the range, in words.
+pub fn tile(records: &mut [Record], range: Range<u64>) -> Result<(), String> {
     records.sort_unstable();
     let mut ends: Vec<u64> = records.iter().map(|record| record.position.saturating_add(record.length)).collect();
     ends.sort_unstable();
     let mut edges: Vec<u64> = records.iter().map(|record| record.position).chain(ends.iter().copied()).collect();
-    edges.extend(ranges.iter().map(|range| range.0).chain([0]));
+    edges.extend([range.start, range.end]);
     edges.sort_unstable();
     edges.dedup();
     let (mut begun, mut ended) = (0, 0);
     for (begin, end) in edges.iter().zip(edges.iter().skip(1)) {
         begun += records[begun..].partition_point(|record| record.position <= *begin);
         ended += ends[ended..].partition_point(|end| end <= begin);
-        let times = (begun - ended) as u64;
-        let expected = ranges.iter().find(|range| begin < &range.0).map_or(0, |range| range.1);
-        if times != expected {
-            return Err(match (times, expected) {
-                (0, _) => format!("the bytes from {begin} to {end} are missing"),
-                (_, 0) => format!("the bytes from {begin} to {end} are behind the end"),
-                _ => format!("the bytes from {begin} to {end} are there {times} times, not {expected}"),
-            });
-        }
+        let times = begun - ended;
+        let what = match (times, range.contains(begin)) {
+            (0, false) | (1, true) => continue,
+            (0, true) => "are missing".into(),
+            (_, false) if *begin < range.start => "were read before".into(),
+            (_, false) => "are behind the end".into(),
+            (_, true) => format!("are there {times} times"),
+        };
+        return Err(format!("the bytes from {begin} to {end} {what}"));
     }
     Ok(())
 }
@@ -59,30 +56,6 @@ fn parts(sample_bytes: u64, ranks: u64) -> Result<Vec<Part>, PlanError> {
 }
 
 impl Data {
-    /// Whether records of the stream, as [`Data::identify`] finds them, are together the first `end_bytes` of the file, each
-    /// byte once: in the stream as often as there are laps.
-    ///
-    /// # Errors
-    /// The first bytes that are missing or too often, in words.
-    pub fn tile(&self, records: &mut [Record], end_bytes: u64) -> Result<(), String> {
-        if end_bytes <= self.lap_bytes() || self.lap_bytes() == 0 {
-            return tile(records, end_bytes);
-        }
-        let lap = self.lap_bytes();
-        // A record that goes on behind the end of the lap is one at its beginning too; one that is longer, several.
-        let mut parts = Vec::with_capacity(records.len() + 1);
-        for record in records.iter() {
-            let (mut position, mut rest) = (record.position, record.length);
-            while rest > 0 {
-                let length = rest.min(lap.saturating_sub(position).max(1));
-                parts.push(Record { position, length });
-                (position, rest) = (0, rest - length);
-            }
-        }
-        let laps = end_bytes / lap;
-        cover(&mut parts, &[(end_bytes % lap, laps + 1), (lap, laps)])
-    }
-
     /// Takes a whole file apart, into which the records of `expected` were written in any order, and counts each one found
     /// off there. Bytes that are of no record, or of one that was there before, are wrong; so are those that the file lacks.
     #[must_use]
@@ -91,7 +64,7 @@ impl Data {
         if expected.unordered {
             let mut found = Histogram::default();
             found.add(file);
-            arrival.bytes_wrong = found.bytes_wrong(&self.histogram(expected.file_bytes));
+            arrival.bytes_wrong = found.bytes_wrong(&self.histogram(0..expected.file_bytes));
             if arrival.bytes_wrong > 0 {
                 let looks_like = "the values of the bytes are not those of the records written".into();
                 arrival.first = Some(FirstFinding { offset_bytes: None, expected: None, found: None, looks_like });

@@ -167,32 +167,27 @@ fn short_parts_are_counted_by_value() {
 #[test]
 fn tiles_are_complete_or_named() {
     let record = |position, length| Record { position, length };
-    let tiled =
-        |records: &[(u64, u64)], end| tile(&mut records.iter().map(|(p, l)| record(*p, *l)).collect::<Vec<_>>(), end);
-    assert_eq!(tiled(&[(10, 5), (0, 10), (15, 1), (3, 0)], 16), Ok(()));
-    assert_eq!(tiled(&[], 0), Ok(()));
-    for (records, end, words) in [
-        (&[][..], 4, "from 0 to 4 are missing"),
-        (&[(10, 5), (0, 8)], 15, "from 8 to 10 are missing"),
-        (&[(0, 8)], 15, "from 8 to 15 are missing"),
-        (&[(0, 8), (6, 4)], 10, "from 6 to 8 are there 2 times, not 1"),
-        (&[(0, 8), (0, 8)], 8, "from 0 to 8 are there 2 times, not 1"),
-        (&[(0, 8), (8, 4)], 8, "from 8 to 12 are behind the end"),
+    let tiled = |records: &[(u64, u64)], range| {
+        tile(&mut records.iter().map(|(p, l)| record(*p, *l)).collect::<Vec<_>>(), range)
+    };
+    assert_eq!(tiled(&[(10, 5), (0, 10), (15, 1), (3, 0)], 0..16), Ok(()));
+    assert_eq!(tiled(&[(10, 5), (15, 1)], 10..16), Ok(()));
+    assert_eq!(tiled(&[], 0..0), Ok(()));
+    assert_eq!(tiled(&[], 7..7), Ok(()));
+    for (records, range, words) in [
+        (&[][..], 0..4, "from 0 to 4 are missing"),
+        (&[], 2..4, "from 2 to 4 are missing"),
+        (&[(10, 5), (0, 8)], 0..15, "from 8 to 10 are missing"),
+        (&[(0, 8)], 0..15, "from 8 to 15 are missing"),
+        (&[(0, 8), (6, 4)], 0..10, "from 6 to 8 are there 2 times"),
+        (&[(0, 8), (0, 8)], 0..8, "from 0 to 8 are there 2 times"),
+        (&[(0, 8), (8, 4)], 0..8, "from 8 to 12 are behind the end"),
+        (&[(0, 8)], 4..8, "from 0 to 4 were read before"),
+        (&[(0, 4)], 4..8, "from 0 to 4 were read before"),
     ] {
-        let error = tiled(records, end).unwrap_err();
+        let error = tiled(records, range).unwrap_err();
         assert!(error.contains(words), "{error}");
     }
-    // 25 samples in laps of 10: positions below 5 samples come three times, the others twice.
-    let data = Data::new(1, 1, None, 7, 10);
-    let mut all: Vec<Record> = (0..175 / 5).map(|n| record(n * 5 % 70, 5)).collect();
-    assert_eq!(data.tile(&mut all, 175), Ok(()));
-    // Across the end of the lap.
-    let mut all: Vec<Record> = (0..25).map(|n| record((n * 7) % 70, 7)).collect();
-    all[9] = record(63, 14);
-    all.remove(10);
-    assert_eq!(data.tile(&mut all, 175), Ok(()));
-    all[0] = record(7, 7);
-    assert!(data.tile(&mut all, 175).unwrap_err().contains("from 0 to 7 are there 2 times, not 3"));
 }
 
 proptest! {
@@ -262,11 +257,13 @@ proptest! {
         prop_assert_eq!(check(&data, ranks, steps, &flipped).bytes_wrong, 1);
     }
 
-    /// Reads of parts of different lengths in any order, so that records begin anywhere.
+    /// Reads of parts of different lengths in any order, so that records begin anywhere; from a later step on too.
     #[test]
-    fn windows_read_in_any_order_tile_the_file(x in 88_u64..400, ranks in 1_u64..5, lap in 1_u64..6, steps in 1_u64..12, seed: u64) {
-        let data = Data::new(seed, 4, None, x, lap);
-        let mut offset = 0;
+    fn windows_read_in_any_order_tile_the_file(
+        x in 88_u64..400, ranks in 1_u64..5, first in 0_u64..6, steps in 1_u64..12, seed: u64,
+    ) {
+        let data = Data::new(seed, 4, None, x, first + steps);
+        let mut offset = first * x;
         let mut found = Vec::new();
         for (_, bytes) in permuted(records(&data, ranks, steps), seed) {
             let window = stream(&data, offset, bytes.len());
@@ -278,18 +275,19 @@ proptest! {
             }
         }
         if found.len() as u64 == ranks * steps {
-            prop_assert_eq!(data.tile(&mut found, x * steps), Ok(()));
+            let range = first * x..(first + steps) * x;
+            prop_assert_eq!(tile(&mut found, range.clone()), Ok(()));
             let again = found[0];
             found.push(again);
-            prop_assert!(data.tile(&mut found, x * steps).is_err());
+            prop_assert!(tile(&mut found, range).is_err());
         }
     }
 
     #[test]
-    fn histograms_are_those_of_the_bytes(x in 1_u64..3000, lap in 1_u64..6, steps in 0_u64..12) {
+    fn histograms_are_those_of_the_bytes(x in 1_u64..3000, lap in 1_u64..6, first in 0_u64..9, steps in 0_u64..12) {
         let data = Data::new(3, 4, None, x, lap);
         let mut expected = Histogram::default();
-        expected.add(&stream(&data, 0, (x * steps) as usize));
-        prop_assert_eq!(data.histogram(x * steps), expected);
+        expected.add(&stream(&data, first * x, (x * steps) as usize));
+        prop_assert_eq!(data.histogram(first * x..(first + steps) * x), expected);
     }
 }
