@@ -1,6 +1,6 @@
 //! The machine in words: in a few lines for the head of a report, and in full for its set-up.
 
-use crate::results::{HostRecord, Machine};
+use crate::results::{HostRecord, Machine, StorageRecord};
 use crate::stats::memory_of_hosts;
 use crate::units::format_size;
 
@@ -38,6 +38,19 @@ pub(super) fn mpi(machine: &Machine) -> String {
 pub(super) fn environment(machine: &Machine) -> Option<String> {
     let set: Vec<String> = machine.environment.iter().map(|(k, v)| format!("{k}={v}")).collect();
     (!set.is_empty()).then(|| set.join(" "))
+}
+
+/// The file system of the files in one line, for the head of a report.
+pub(super) fn storage(storage: &StorageRecord) -> String {
+    let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
+    format!(
+        "{} on {}, {} of {} free, under {}{device}",
+        storage.fs_type,
+        storage.source,
+        format_size(storage.free_bytes),
+        format_size(storage.total_bytes),
+        storage.path
+    )
 }
 
 /// The part of the set-up that is about the machine, in full.

@@ -33,7 +33,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     if let Some(set) = machine::environment(&manifest.machine) {
         page.short_field("environment", &set);
     }
-    page.short_field("storage", &storage(result));
+    page.short_field("storage", &machine::storage(&manifest.storage));
     for backend in measuring(result).take(BACKENDS) {
         page.short_field(backend, &evidence(result, derived, backend));
     }
@@ -135,19 +135,6 @@ pub(super) fn damage_name(damage: Inject) -> &'static str {
         Inject::Stale => "a chunk holds the data of the first write",
         Inject::Hole => "a chunk is zero",
     }
-}
-
-fn storage(result: &RunResult) -> String {
-    let storage = &result.manifest.storage;
-    let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
-    format!(
-        "{} on {}, {} of {} free, under {}{device}",
-        storage.fs_type,
-        storage.source,
-        format_size(storage.free_bytes),
-        format_size(storage.total_bytes),
-        storage.path
-    )
 }
 
 /// How much was written, where reads came from, and whether the page cache was in between.

@@ -8,7 +8,7 @@ use crate::report::machine;
 use crate::report::text::{count, list, Page};
 use crate::results::imb::ImbResult;
 use crate::results::Outcome;
-use crate::units::{format_seconds, format_size};
+use crate::units::format_seconds;
 
 pub(super) fn write(page: &mut Page, result: &ImbResult) {
     let (config, setup) = (&result.config, &result.setup);
@@ -31,7 +31,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
     if let Some(set) = machine::environment(&setup.machine) {
         page.short_field("environment", &set);
     }
-    page.short_field("storage", &storage(result));
+    page.short_field("storage", &machine::storage(&setup.storage));
     page.short_field("time", &time(result));
 }
 
@@ -98,19 +98,6 @@ pub(super) fn direct(policy: DirectPolicy) -> &'static str {
         DirectPolicy::Auto => "auto",
         DirectPolicy::Off => "off",
     }
-}
-
-fn storage(result: &ImbResult) -> String {
-    let storage = &result.setup.storage;
-    let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
-    format!(
-        "{} on {}, {} of {} free, under {}{device}",
-        storage.fs_type,
-        storage.source,
-        format_size(storage.free_bytes),
-        format_size(storage.total_bytes),
-        storage.path
-    )
 }
 
 pub(super) fn time(result: &ImbResult) -> String {
