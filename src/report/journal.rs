@@ -4,12 +4,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::results::comm::B_EFF;
 use crate::results::imb::IMB_IO;
-use crate::results::{JournalLine, RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
+use crate::results::{Record, RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
 
 /// A journal being written.
 #[derive(Debug)]
@@ -93,57 +92,13 @@ struct Head {
     benchmark: Option<String>,
 }
 
-/// The lines of the journal of one benchmark.
-pub(super) trait Lines: DeserializeOwned {
-    /// What they add up to.
-    type Run;
-    /// The benchmark its start line names; [`B_EFF_IO`] where it names none.
-    const BENCHMARK: &'static str;
-
-    /// The run as the start line begins it; None: it is another line.
-    fn begin(self) -> Option<Self::Run>;
-
-    /// True for the start line.
-    fn is_start(&self) -> bool;
-
-    /// Takes a line in that is no start line.
-    fn absorb(self, run: &mut Self::Run);
-
-    /// Notes what was seen while reading.
-    fn warn(run: &mut Self::Run, warning: Warning);
-}
-
-impl Lines for JournalLine {
-    type Run = RunResult;
-    const BENCHMARK: &'static str = B_EFF_IO;
-
-    fn begin(self) -> Option<RunResult> {
-        let Self::Start { schema_version, config, manifest, harness, partitions } = self else { return None };
-        let mut result = RunResult::new(*config, *manifest, harness, partitions);
-        result.schema_version = schema_version;
-        Some(result)
-    }
-
-    fn is_start(&self) -> bool {
-        matches!(self, Self::Start { .. })
-    }
-
-    fn absorb(self, run: &mut RunResult) {
-        run.absorb(self);
-    }
-
-    fn warn(run: &mut RunResult, warning: Warning) {
-        run.warnings.push(warning);
-    }
-}
-
 /// Rebuilds a result of b_eff_io from a journal, whole or cut off anywhere. Without an end line the outcome is
 /// [`crate::results::Outcome::Killed`]; a torn last line is left out and noted as [`Warning::JournalTorn`].
 ///
 /// # Errors
 /// [`JournalError`].
 pub fn read(bytes: &[u8]) -> Result<RunResult, JournalError> {
-    read_lines::<JournalLine>(bytes)
+    read_as(bytes)
 }
 
 /// The benchmark that the first line of a journal names.
@@ -165,25 +120,25 @@ pub(super) fn benchmark(bytes: &[u8]) -> Result<String, JournalError> {
 }
 
 /// As [`read`], for any benchmark.
-pub(super) fn read_lines<L: Lines>(bytes: &[u8]) -> Result<L::Run, JournalError> {
+pub(super) fn read_as<R: Record>(bytes: &[u8]) -> Result<R, JournalError> {
     let found = benchmark(bytes)?;
-    if found != L::BENCHMARK {
-        return Err(JournalError::Benchmark { found, expected: L::BENCHMARK });
+    if found != R::BENCHMARK {
+        return Err(JournalError::Benchmark { found, expected: R::BENCHMARK });
     }
     let mut lines = bytes.split_inclusive(|b| *b == b'\n').zip(1_u64..);
     let (first, _) = lines.next().ok_or(JournalError::Empty)?;
     let no_start = |cause: String| JournalError::NoStart { cause };
-    let start: L = serde_json::from_slice(first).map_err(|e| no_start(e.to_string()))?;
-    let mut run = start.begin().ok_or_else(|| no_start("its record is not \"start\"".to_owned()))?;
+    let start: R::Line = serde_json::from_slice(first).map_err(|e| no_start(e.to_string()))?;
+    let mut run = R::begin(start).map_err(|_| no_start("its record is not \"start\"".to_owned()))?;
     for (line, number) in lines {
-        match serde_json::from_slice::<L>(line) {
-            Ok(record) if record.is_start() => {
+        match serde_json::from_slice(line).map(R::begin) {
+            Ok(Ok(_)) => {
                 let cause = "a second start line: two journals in one file".to_owned();
                 return Err(JournalError::BadLine { line: number, cause });
             }
-            Ok(record) => record.absorb(&mut run),
+            Ok(Err(record)) => run.absorb(record),
             Err(_) if !line.ends_with(b"\n") => {
-                L::warn(&mut run, Warning::JournalTorn { line: number, bytes: line.len() as u64 });
+                run.warn(Warning::JournalTorn { line: number, bytes: line.len() as u64 });
             }
             Err(error) => {
                 return Err(JournalError::BadLine { line: number, cause: error.to_string() });
@@ -197,7 +152,7 @@ pub(super) fn read_lines<L: Lines>(bytes: &[u8]) -> Result<L::Run, JournalError>
 mod tests {
     use super::*;
     use crate::report::fixtures;
-    use crate::results::Outcome;
+    use crate::results::{JournalLine, Outcome};
 
     fn written(lines: &[JournalLine]) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();

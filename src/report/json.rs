@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::comm::B_EFF;
 use crate::results::imb::IMB_IO;
-use crate::results::{RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
+use crate::results::{Record, RunResult, Warning, B_EFF_IO, SCHEMA_VERSION};
 use crate::stats::ladder::{PatternRung, TypeRung, Verdict};
 use crate::stats::{AccessTime, Derived, PartitionValue, ReadSource, SystemValue, TypeValue, Validity};
 
@@ -52,11 +52,21 @@ pub enum JsonError {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Document<'a, R, D> {
     program: &'static str,
     #[serde(flatten)]
-    result: &'a RunResult,
-    derived: DerivedView<'a>,
+    result: &'a R,
+    derived: D,
+}
+
+/// A result of any benchmark with what follows from it, as UTF-8 bytes with a newline at the end.
+///
+/// # Errors
+/// A path of the configuration that is not UTF-8 has no JSON form.
+pub(super) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = serde_json::to_vec_pretty(&Document { program: PROGRAM, result, derived })?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 #[derive(Serialize)]
@@ -67,7 +77,7 @@ struct DerivedView<'a> {
     times: &'a [AccessTime],
     reads: &'a [ReadSource],
     validity: &'a [Validity],
-    warnings: Vec<WarningView<'a>>,
+    warnings: Vec<WarningView<'a, Warning>>,
     ladder: LadderView<'a>,
 }
 
@@ -85,12 +95,22 @@ struct VerdictView<'a> {
     sentence: String,
 }
 
+/// A warning with its words.
 #[derive(Serialize)]
-struct WarningView<'a> {
+pub(super) struct WarningView<'a, W> {
     #[serde(flatten)]
-    warning: &'a Warning,
+    warning: &'a W,
     cause: String,
     next_step: String,
+}
+
+/// `text` tells cause and next step.
+pub(super) fn warning_views<W>(warnings: &[W], text: impl Fn(&W) -> (String, String)) -> Vec<WarningView<'_, W>> {
+    let view = |warning| {
+        let (cause, next_step) = text(warning);
+        WarningView { warning, cause, next_step }
+    };
+    warnings.iter().map(view).collect()
 }
 
 /// The document as UTF-8 bytes with a newline at the end.
@@ -98,14 +118,6 @@ struct WarningView<'a> {
 /// # Errors
 /// A path of the configuration that is not UTF-8 has no JSON form.
 pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {
-    let warnings = derived
-        .warnings
-        .iter()
-        .map(|warning| {
-            let (cause, next_step) = warnings::text(warning, &result.config);
-            WarningView { warning, cause, next_step }
-        })
-        .collect();
     let verdicts = derived
         .ladder
         .verdicts
@@ -115,23 +127,17 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
             VerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) }
         })
         .collect();
-    let document = Document {
-        program: PROGRAM,
-        result,
-        derived: DerivedView {
-            types: &derived.types,
-            partitions: &derived.partitions,
-            systems: &derived.systems,
-            times: &derived.times,
-            reads: &derived.reads,
-            validity: &derived.validity,
-            warnings,
-            ladder: LadderView { patterns: &derived.ladder.patterns, types: &derived.ladder.types, verdicts },
-        },
+    let derived = DerivedView {
+        types: &derived.types,
+        partitions: &derived.partitions,
+        systems: &derived.systems,
+        times: &derived.times,
+        reads: &derived.reads,
+        validity: &derived.validity,
+        warnings: warning_views(&derived.warnings, |warning| warnings::text(warning, &result.config)),
+        ladder: LadderView { patterns: &derived.ladder.patterns, types: &derived.ladder.types, verdicts },
     };
-    let mut bytes = serde_json::to_vec_pretty(&document)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    write(result, derived)
 }
 
 #[derive(Deserialize)]
@@ -146,18 +152,14 @@ struct Head {
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of this program, of a newer version, or with a field missing.
 pub fn parse(bytes: &[u8]) -> Result<RunResult, JsonError> {
-    parse_as(bytes, B_EFF_IO, "docs/results-schema.json")
+    parse_as(bytes, "docs/results-schema.json")
 }
 
 /// As [`parse`], for any benchmark, whose fields `schema` describes.
-pub(super) fn parse_as<T: DeserializeOwned>(
-    bytes: &[u8],
-    expected: &'static str,
-    schema: &'static str,
-) -> Result<T, JsonError> {
+pub(super) fn parse_as<R: Record + DeserializeOwned>(bytes: &[u8], schema: &'static str) -> Result<R, JsonError> {
     let found = benchmark(bytes)?;
-    if found != expected {
-        return Err(JsonError::Benchmark { found, expected });
+    if found != R::BENCHMARK {
+        return Err(JsonError::Benchmark { found, expected: R::BENCHMARK });
     }
     // From the bytes again: errors then name line and column.
     serde_json::from_slice(bytes).map_err(|source| JsonError::Content { schema, source })

@@ -1,45 +1,23 @@
 //! PREFIX.jsonl of b_eff.
 
-use crate::report::journal::{read_lines, JournalError, Lines};
-use crate::results::comm::{CommLine, CommResult, B_EFF};
-use crate::results::Warning;
-
-impl Lines for CommLine {
-    type Run = CommResult;
-    const BENCHMARK: &'static str = B_EFF;
-
-    fn begin(self) -> Option<CommResult> {
-        let Self::Start { schema_version, benchmark, config, setup } = self else { return None };
-        Some(CommResult { schema_version, benchmark, ..CommResult::new(*config, *setup) })
-    }
-
-    fn is_start(&self) -> bool {
-        matches!(self, Self::Start { .. })
-    }
-
-    fn absorb(self, run: &mut CommResult) {
-        run.absorb(self);
-    }
-
-    fn warn(run: &mut CommResult, warning: Warning) {
-        run.warnings.push(warning);
-    }
-}
+use crate::report::journal::{read_as, JournalError};
+use crate::results::comm::CommResult;
 
 /// Rebuilds a result from a journal, whole or cut off anywhere. Without an end line the outcome is
-/// [`crate::results::Outcome::Killed`]; a torn last line is left out and noted as [`Warning::JournalTorn`].
+/// [`crate::results::Outcome::Killed`]; a torn last line is left out and noted as [`crate::results::Warning::JournalTorn`].
 ///
 /// # Errors
 /// [`JournalError`].
 pub fn read_journal(bytes: &[u8]) -> Result<CommResult, JournalError> {
-    read_lines::<CommLine>(bytes)
+    read_as(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::comm::fixtures;
-    use crate::results::Outcome;
+    use crate::results::comm::CommLine;
+    use crate::results::{Outcome, Warning};
 
     fn written(lines: &[CommLine]) -> Vec<u8> {
         lines

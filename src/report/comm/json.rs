@@ -2,18 +2,10 @@
 
 use serde::Serialize;
 
-use crate::report::json::{parse_as, JsonError, PROGRAM};
-use crate::results::comm::{CommResult, B_EFF};
+use crate::report::json::{parse_as, warning_views, write, JsonError, WarningView};
+use crate::results::comm::CommResult;
 use crate::stats::comm::{BareValue, CommDerived, CommValue, CommWarning, Curve, MethodValue, SizeAverage};
 use crate::stats::Criterion;
-
-#[derive(Serialize)]
-struct Document<'a> {
-    program: &'static str,
-    #[serde(flatten)]
-    result: &'a CommResult,
-    derived: DerivedView<'a>,
-}
 
 #[derive(Serialize)]
 struct DerivedView<'a> {
@@ -24,15 +16,7 @@ struct DerivedView<'a> {
     bare: &'a [BareValue],
     valid: bool,
     criteria: &'a [Criterion],
-    warnings: Vec<WarningView<'a>>,
-}
-
-#[derive(Serialize)]
-struct WarningView<'a> {
-    #[serde(flatten)]
-    warning: &'a CommWarning,
-    cause: String,
-    next_step: String,
+    warnings: Vec<WarningView<'a, CommWarning>>,
 }
 
 /// The document as UTF-8 bytes with a newline at the end.
@@ -40,27 +24,17 @@ struct WarningView<'a> {
 /// # Errors
 /// A path of the configuration that is not UTF-8 has no JSON form.
 pub fn document(result: &CommResult, derived: &CommDerived) -> Result<Vec<u8>, serde_json::Error> {
-    let warnings = derived.warnings.iter().map(|warning| {
-        let (cause, next_step) = super::text(warning, &result.config);
-        WarningView { warning, cause, next_step }
-    });
-    let document = Document {
-        program: PROGRAM,
-        result,
-        derived: DerivedView {
-            value: &derived.value,
-            methods: &derived.methods,
-            sizes: &derived.sizes,
-            curves: &derived.curves,
-            bare: &derived.bare,
-            valid: derived.valid,
-            criteria: &derived.criteria,
-            warnings: warnings.collect(),
-        },
+    let derived = DerivedView {
+        value: &derived.value,
+        methods: &derived.methods,
+        sizes: &derived.sizes,
+        curves: &derived.curves,
+        bare: &derived.bare,
+        valid: derived.valid,
+        criteria: &derived.criteria,
+        warnings: warning_views(&derived.warnings, |warning| super::text(warning, &result.config)),
     };
-    let mut bytes = serde_json::to_vec_pretty(&document)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    write(result, derived)
 }
 
 /// Reads a document back; the derived values are not read but to be derived again.
@@ -68,7 +42,7 @@ pub fn document(result: &CommResult, derived: &CommDerived) -> Result<Vec<u8>, s
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of b_eff by this program, of a newer version, or with a field missing.
 pub fn parse(bytes: &[u8]) -> Result<CommResult, JsonError> {
-    parse_as(bytes, B_EFF, "docs/comm-schema.json")
+    parse_as(bytes, "docs/comm-schema.json")
 }
 
 #[cfg(test)]

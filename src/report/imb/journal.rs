@@ -1,38 +1,15 @@
 //! PREFIX.jsonl of IMB-IO.
 
-use crate::report::journal::{read_lines, JournalError, Lines};
-use crate::results::imb::{ImbLine, ImbResult, IMB_IO};
-use crate::results::Warning;
-
-impl Lines for ImbLine {
-    type Run = ImbResult;
-    const BENCHMARK: &'static str = IMB_IO;
-
-    fn begin(self) -> Option<ImbResult> {
-        let Self::Start { schema_version, benchmark, config, setup } = self else { return None };
-        Some(ImbResult { schema_version, benchmark, ..ImbResult::new(*config, *setup) })
-    }
-
-    fn is_start(&self) -> bool {
-        matches!(self, Self::Start { .. })
-    }
-
-    fn absorb(self, run: &mut ImbResult) {
-        run.absorb(self);
-    }
-
-    fn warn(run: &mut ImbResult, warning: Warning) {
-        run.warnings.push(warning);
-    }
-}
+use crate::report::journal::{read_as, JournalError};
+use crate::results::imb::ImbResult;
 
 /// Rebuilds a result from a journal, whole or cut off anywhere. Without an end line the outcome is
-/// [`crate::results::Outcome::Killed`]; a torn last line is left out and noted as [`Warning::JournalTorn`].
+/// [`crate::results::Outcome::Killed`]; a torn last line is left out and noted as [`crate::results::Warning::JournalTorn`].
 ///
 /// # Errors
 /// [`JournalError`].
 pub fn read_journal(bytes: &[u8]) -> Result<ImbResult, JournalError> {
-    read_lines::<ImbLine>(bytes)
+    read_as(bytes)
 }
 
 #[cfg(test)]
@@ -43,8 +20,8 @@ mod tests {
     use crate::plan::imb::catalogue::all;
     use crate::plan::imb::Mode;
     use crate::report::imb::{document, fixtures, parse};
-    use crate::results::imb::RowEnd;
-    use crate::results::Outcome;
+    use crate::results::imb::{ImbLine, RowEnd};
+    use crate::results::{Outcome, Warning};
     use crate::stats::imb::derive;
     use crate::stats::imb::fixture::{row, run};
 

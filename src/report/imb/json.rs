@@ -2,32 +2,16 @@
 
 use serde::Serialize;
 
-use crate::report::json::{parse_as, JsonError, PROGRAM};
-use crate::results::imb::{ImbResult, IMB_IO};
+use crate::report::json::{parse_as, warning_views, write, JsonError, WarningView};
+use crate::results::imb::ImbResult;
 use crate::stats::imb::{ImbBareValue, ImbDerived, ImbVerdict, ImbWarning, RowValue};
-
-#[derive(Serialize)]
-struct Document<'a> {
-    program: &'static str,
-    #[serde(flatten)]
-    result: &'a ImbResult,
-    derived: DerivedView<'a>,
-}
 
 #[derive(Serialize)]
 struct DerivedView<'a> {
     rows: &'a [RowValue],
     bare: &'a [ImbBareValue],
     verdict: &'a ImbVerdict,
-    warnings: Vec<WarningView<'a>>,
-}
-
-#[derive(Serialize)]
-struct WarningView<'a> {
-    #[serde(flatten)]
-    warning: &'a ImbWarning,
-    cause: String,
-    next_step: String,
+    warnings: Vec<WarningView<'a, ImbWarning>>,
 }
 
 /// The document as UTF-8 bytes with a newline at the end.
@@ -35,23 +19,13 @@ struct WarningView<'a> {
 /// # Errors
 /// A path of the configuration that is not UTF-8 has no JSON form.
 pub fn document(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, serde_json::Error> {
-    let warnings = derived.warnings.iter().map(|warning| {
-        let (cause, next_step) = super::text(warning);
-        WarningView { warning, cause, next_step }
-    });
-    let document = Document {
-        program: PROGRAM,
-        result,
-        derived: DerivedView {
-            rows: &derived.rows,
-            bare: &derived.bare,
-            verdict: &derived.verdict,
-            warnings: warnings.collect(),
-        },
+    let derived = DerivedView {
+        rows: &derived.rows,
+        bare: &derived.bare,
+        verdict: &derived.verdict,
+        warnings: warning_views(&derived.warnings, super::text),
     };
-    let mut bytes = serde_json::to_vec_pretty(&document)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    write(result, derived)
 }
 
 /// Reads a document back; the derived values are not read but to be derived again.
@@ -59,7 +33,7 @@ pub fn document(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, ser
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of IMB-IO by this program, of a newer version, or with a field missing.
 pub fn parse(bytes: &[u8]) -> Result<ImbResult, JsonError> {
-    parse_as(bytes, IMB_IO, "docs/imb-schema.json")
+    parse_as(bytes, "docs/imb-schema.json")
 }
 
 #[cfg(test)]
