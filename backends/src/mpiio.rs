@@ -261,8 +261,9 @@ impl OpenFile for MpiIoFile {
         // Offsets need no pointer that begins again, and a new file no view that it has.
         let is_set = *untouched && view.is_as_opened(pattern, call) && hints.is_empty();
         if !is_set {
-            file.set_view(view.displacement_bytes, &view.tile, &info).map_err(|e| fail(&e))?;
+            // Also where it fails on this rank alone: the next one is made by all or by none.
             *untouched = false;
+            file.set_view(view.displacement_bytes, &view.tile, &info).map_err(|e| fail(&e))?;
         }
         // What one rank alone may be refused comes behind the collective call.
         check_fits(pattern, ring, path)?;

@@ -66,7 +66,7 @@ impl Walk {
     /// If a call of the pattern is longer than the ring allows: its windows would end outside of the memory.
     pub(crate) fn new(pattern: &Pattern, batch: Batch, ring: &Ring, path: &Path) -> Result<Self> {
         check_fits(pattern, ring, path)?;
-        debug_assert!(batch.first_call + batch.calls <= pattern.max_calls, "batch goes beyond the pattern");
+        check_within(pattern, batch);
         let period = ring.period_bytes();
         let call_index = ring.index(pattern.stream_position(batch.first_call));
         Ok(Self {
@@ -140,6 +140,12 @@ impl Iterator for Walk {
 /// Bytes a batch moves on this rank.
 pub(crate) fn batch_bytes(pattern: &Pattern, batch: Batch) -> u64 {
     batch.calls * pattern.call_bytes()
+}
+
+/// Windows end inside of the ring for the calls of the pattern, no others: the transfers rely on it.
+pub(crate) fn check_within(pattern: &Pattern, batch: Batch) {
+    let end = batch.first_call.checked_add(batch.calls);
+    assert!(end.is_some_and(|end| end <= pattern.max_calls), "{batch:?} goes beyond the pattern");
 }
 
 /// Refuses a pattern with a window that ends outside of the ring.

@@ -8,9 +8,7 @@ mod ranks;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::Path;
 
-use beff_ffi::{
-    Access, Cause, Comm, Element, FileType, Info, MpiFile, Open, Transfer, TransferType, Transfers, Universe,
-};
+use beff_ffi::{Access, Cause, Comm, Element, FileType, Info, MpiFile, Open, Transfer, TransferType, Transfers};
 
 const ALL: [Access; 6] =
     [Access::Pointer, Access::PointerAll, Access::Offset, Access::OffsetAll, Access::Shared, Access::Ordered];
@@ -216,11 +214,9 @@ fn a_panic_waits(comm: &Comm, directory: &Path) {
 #[test]
 fn every_call_moves_what_it_says() {
     let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    ranks::on_1_2_and_3("every_call_moves_what_it_says", parent, |directory| {
-        let universe = Universe::init().unwrap();
-        let comm = universe.world();
-        there_and_back(&comm, directory);
-        a_panic_waits(&comm, directory);
+    ranks::on_1_2_and_3("every_call_moves_what_it_says", parent, |comm, directory| {
+        there_and_back(comm, directory);
+        a_panic_waits(comm, directory);
         if comm.is_root() {
             bytes_of_any_number(directory);
             several_at_once(directory);

@@ -63,6 +63,7 @@ impl TwoPhase {
         if batch.calls == 0 {
             return flushed.map(|()| 0);
         }
+        crate::walk::check_within(&active.pattern, batch);
         let alone = active.layout == Layout::Segmented;
         let my_part = if alone { 0 } else { active.pattern.rank };
         active.bases[my_part as usize] = base;
@@ -97,7 +98,7 @@ impl TwoPhase {
         };
         // SAFETY: `base` is the memory of the ring that the caller has borrowed for the whole batch, on this rank and, by
         // what keeps the ranks together, on the others: none leaves the batch before all are done with its memory. The
-        // windows end inside of the rings, which `check_fits` has made sure of; the rings of all ranks are equally long.
+        // windows end inside of the rings, which `check_fits` and `check_within` have made sure of; the rings of all ranks are equally long.
         let failed = unsafe { go(&mut pass, together, direction, batch, &cut, &mut memory.pending) };
         let error = pass.error.take();
         drop(pass);

@@ -221,7 +221,7 @@ impl UringFile {
             route: &prepared.route,
         };
         // SAFETY: `base` is the start of the mapping of the ring, which the caller has borrowed for the whole batch, for
-        // reads exclusively (`write`, `read` and the overlapped ones below); `Walk::new` has checked that every window of the pattern ends
+        // reads exclusively (`write`, `read` and the overlapped ones below); `Walk::new` has checked that every window of the batch ends
         // inside of its bytes, whole sectors end in its slack at most (`MAX_SECTOR_BYTES` is less than that); and if
         // the queue has registered memory, `check` has seen by `ring_id` that it is this ring's.
         let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency, during) };

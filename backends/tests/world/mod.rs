@@ -11,7 +11,7 @@ use beff_backends::{
     driver, AccessKind, Batch, CallForm, CallPlace, CallStyle, Direct, DriverOptions, OpenFile, OpenMode, OpenRequest,
     Parts, Pattern, Ring, Unit,
 };
-use beff_ffi::{Comm, Universe};
+use beff_ffi::Comm;
 
 pub const CALLS: u64 = 5;
 pub const ALL: Batch = Batch { first_call: 0, calls: CALLS };
@@ -166,9 +166,7 @@ pub type Form = (AccessKind, CallPlace, CallStyle);
 
 /// MPI starts once in a process, so each test starts programs of its own.
 pub fn on_all_ranks(name: &str, body: impl FnOnce(&World<'_>)) {
-    ranks::on_1_2_and_3(name, Path::new(env!("CARGO_TARGET_TMPDIR")), |directory| {
-        let universe = Universe::init().unwrap();
-        let comm = universe.world();
-        body(&World { comm: &comm, directory });
+    ranks::on_1_2_and_3(name, Path::new(env!("CARGO_TARGET_TMPDIR")), |comm, directory| {
+        body(&World { comm, directory });
     });
 }
