@@ -1,4 +1,5 @@
-//! Open_Close: opening the common file, one byte at offset 0, closing it, again and again.
+//! Open_Close: opening the common file, one byte at offset 0, closing it, again and again. Through MPI-IO alone, as its row
+//! says of other backends.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -30,7 +31,7 @@ const BYTE: Transfer = Transfer {
 /// # Errors
 /// MPI between the ranks.
 pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: bool) -> Result<Staged, MpiError> {
-    let (team, moves_data) = (job.team, job.backend.moves_data);
+    let team = job.team;
     let shape = match Shape::new(BYTE, 1, 1, (0, 1)) {
         Ok(shape) => shape,
         Err(e) => return Ok(Staged::NotRun(e.to_string())),
@@ -41,7 +42,7 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     };
     let name = Path::new(&job.backend.name).join(format!("row{:05}-group{:05}.dat", job.number, team.member.group));
     let path = bench.run_dir.path().join(&name);
-    let made = if team.group.is_root() && moves_data { File::create_new(&path).map(|_| ()) } else { Ok(()) };
+    let made = if team.group.is_root() { File::create_new(&path).map(|_| ()) } else { Ok(()) };
     let made = made.map_err(|e| BackendError::from_io("open", &path, None, &e));
     if let Some(error) = trouble::agree(&team.active, made.as_ref().err(), job.during)? {
         return Ok(Staged::Failed(error));
@@ -49,9 +50,11 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     let data = shape.data(bench.config.seed, job.number, team.member.group);
     contents::lay_out(&mut bench.ring, &shape, &data);
     let mut done = Done { file: name, ..Done::default() };
-    done.timed = timed(bench, job, steps, (&path, &pattern), &mut done.in_force.strategy)?;
+    let mut strategy = None;
+    done.timed = timed(bench, job, steps, (&path, &pattern), &mut strategy)?;
+    done.in_force.strategy = strategy.unwrap_or_default();
     let error = trouble::agree(&team.active, done.timed.error.as_ref(), job.during)?;
-    if team.group.is_root() && moves_data {
+    if team.group.is_root() {
         let mut checked = Checked::default();
         reread(&mut checked, &shape, &data, &path, 0, 1);
         done.checked = checked;
@@ -68,33 +71,35 @@ fn timed(
     job: &RowJob<'_>,
     steps: u64,
     (path, pattern): (&Path, &Pattern),
-    strategy: &mut String,
+    strategy: &mut Option<String>,
 ) -> Result<Timed, MpiError> {
-    let mode = if job.backend.moves_data { OpenMode::Update } else { OpenMode::CreateNew };
-    let hints: &[(String, String)] = if job.backend.is_mpi { &bench.config.hints } else { &[] };
-    let request = OpenRequest { path, mode, comm: &job.team.group, hints };
+    let request = OpenRequest { path, mode: OpenMode::Update, comm: &job.team.group, hints: &bench.config.hints };
     let Bench { ring, laps, .. } = bench;
-    let mut timed = Timed::default();
+    let (mut timed, mut off) = (Timed::default(), Latency::off());
     job.team.group.barrier()?;
     job.team.group.barrier()?;
     let begin = Instant::now();
     laps.start_laps();
     for _ in 0..steps {
-        let mut once = || -> Result<u64, BackendError> {
-            let mut file = job.backend.driver.open(&request)?;
-            let prepared = file.prepare(pattern, beff_backends::Direction::Write, ring, &[]);
-            let moved = file.write(Batch { first_call: 0, calls: 1 }, ring, &mut Latency::off());
-            // Closing is collective: also after an error.
-            let closed = file.close();
-            *strategy = prepared?.strategy;
-            closed.and(moved)
-        };
-        match once() {
-            Ok(bytes) => timed.moved_bytes += bytes,
+        // Opening fails on all ranks or on none, so all of them end here.
+        let mut file = match job.backend.driver.open(&request) {
+            Ok(file) => file,
             Err(e) => {
-                // MPI_File_open and MPI_File_close fail on all ranks, or on none.
-                timed.error = Some(e);
+                timed.error.get_or_insert(e);
                 break;
+            }
+        };
+        let prepared = file.prepare(pattern, beff_backends::Direction::Write, ring, &[]);
+        let moved = file.write(Batch { first_call: 0, calls: 1 }, ring, &mut off);
+        // Closing is collective, and so is the next opening: also after an error of this rank alone.
+        let closed = file.close();
+        match prepared.and_then(|in_force| moved.and_then(|bytes| closed.map(|()| (in_force, bytes)))) {
+            Ok((in_force, bytes)) => {
+                timed.moved_bytes += bytes;
+                strategy.get_or_insert(in_force.strategy);
+            }
+            Err(e) => {
+                timed.error.get_or_insert(e);
             }
         }
         laps.lap();
