@@ -159,8 +159,8 @@ fn probes(
         let Ok(one_seconds) = trial(bench, &job, steps)? else { return Ok(None) };
         let mut all = [begin.elapsed().as_secs_f64()];
         team.active.max_f64(&mut all)?;
-        // A trial of what overlaps is one run of the three times that a repetition counts.
-        let share = if row.benchmark.has_overlap() { 1.0 / 3.0 } else { 1.0 };
+        // A trial of what overlaps is one run of the four times that a repetition counts.
+        let share = if row.benchmark.has_overlap() { 1.0 / 4.0 } else { 1.0 };
         let steps = steps.min(job.wanted) as f64;
         let file_seconds = (all[0] - steps * one_seconds * share).max(0.0);
         probes[n] = Probe { sample_bytes: bytes as f64, one_seconds, file_seconds, steps };

@@ -25,7 +25,7 @@ use crate::results::Outcome;
 use crate::system::memory::high_water_bytes;
 
 /// Times of single repetitions that are kept; later ones of a longer row are in its total alone.
-const LAPS: u64 = 1 << 20;
+pub(super) const LAPS: u64 = 1 << 20;
 /// Periods and windows need at least this.
 const LEAST_BYTES: u64 = 4096;
 

@@ -208,7 +208,8 @@ fn repeat(
     let (site, group) = (&job.team.site, &job.team.group);
     // Equal on all ranks, also where private files of some are empty.
     let cacheable = reads && job.shape.sample_bytes > 0;
-    if cacheable && bench.config.cache == CachePolicy::Drop {
+    let drops = cacheable && bench.config.cache == CachePolicy::Drop;
+    if drops {
         bench.warnings.extend(drop_pages(site, group, &target, &job.backend.name)?);
     }
     // Counters of devices are no group's own.
@@ -225,10 +226,10 @@ fn repeat(
         one_by_one: done.in_force.timed != CallsTimed::Call,
         way: job.way,
     };
-    // Groups begin together, whatever each had to do before.
-    job.team.active.barrier()?;
     let before = process_io();
     loop {
+        // Groups begin together, whatever each had to do before.
+        job.team.active.barrier()?;
         if let Some(watch) = &mut watch {
             watch.resume(site);
         }
@@ -245,6 +246,10 @@ fn repeat(
             break;
         }
         task.calls = job.shape.lap(next);
+        if drops {
+            // What was read ahead while the clock stood still would be a gift.
+            bench.warnings.extend(drop_pages(site, group, &target, &job.backend.name)?);
+        }
     }
     let after = process_io();
     if let Some(watch) = watch {
@@ -258,10 +263,10 @@ fn repeat(
 }
 
 /// Compares a lap and makes its memory ready for the next one; false where a call failed, on any rank. Collective over the
-/// group.
+/// active ranks.
 fn compare(bench: &mut Bench<'_>, job: &Job<'_>, data: &Data, calls: Batch, done: &mut Done) -> Result<bool, MpiError> {
     let mut failed = [u64::from(done.timed.error.is_some())];
-    job.team.group.max_u64(&mut failed)?;
+    job.team.active.max_u64(&mut failed)?;
     if failed[0] > 0 {
         return Ok(false);
     }

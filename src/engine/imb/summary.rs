@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
+use beff_backends::InForce;
 use beff_ffi::MpiError;
 
 use super::row::{RowJob, RowOutcome, Stages};
+use super::run::LAPS;
 use super::team::Team;
 use super::Bench;
 use crate::engine::agree::first_message;
@@ -26,7 +28,7 @@ pub(super) fn summarize(
 ) -> Result<RowOutcome, MpiError> {
     let (steps, last) = (record.repetitions as f64, &stages.last);
     let own = last.timed.seconds / steps;
-    let in_laps = last.timed.seconds - last.timed.sync_seconds;
+    let in_laps = last.timed.seconds - last.timed.sync_seconds - last.timed.wait_seconds;
     let mine = repetition_times(bench.laps.laps_ns().collect(), (record.repetitions, in_laps));
     let times = mine.unwrap_or(RepetitionTimes { median_seconds: 0.0, p99_seconds: 0.0, max_seconds: 0.0 });
     let mut worst = [
@@ -62,8 +64,7 @@ pub(super) fn summarize(
         [sums[0], sums[1], sums[2], sums[3]];
     let corruption = if record.bytes_wrong > 0 { corruption(job, &record, &stages)? } else { None };
     let Stages { last, .. } = stages;
-    record.strategy = last.in_force.strategy;
-    record.direct = last.in_force.direct;
+    (record.strategy, record.direct) = in_force(job, last.in_force)?;
     record.hints_granted = last.hints_granted;
     record.evidence = last.evidence;
     record.storage_read_bytes = last.storage_read_bytes;
@@ -71,11 +72,27 @@ pub(super) fn summarize(
     Ok(RowOutcome { record, error: None, corruption, verify_seconds })
 }
 
-/// Of this rank; None if the calls were not timed one by one, or the cycle counter does not agree with the clock.
+/// How the calls were made and whether they were direct, of all ranks: private files can have parts of different lengths.
+fn in_force(job: &RowJob<'_>, mine: InForce) -> Result<(String, Option<bool>), MpiError> {
+    let mut kinds = [mine.direct == Some(true), mine.direct == Some(false)].map(u64::from);
+    job.team.active.sum_u64(&mut kinds)?;
+    let [direct, buffered] = kinds;
+    if direct == 0 || buffered == 0 {
+        return Ok((mine.strategy, mine.direct));
+    }
+    let strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
+    Ok((strategy, Some(false)))
+}
+
+/// Of this rank, of as many repetitions as are kept; None if the calls were not timed one by one, or the cycle counter does
+/// not agree with the clock.
 fn repetition_times(mut laps_ns: Vec<u64>, (repetitions, seconds): (u64, f64)) -> Option<RepetitionTimes> {
     let sum_seconds = laps_ns.iter().sum::<u64>() as f64 * 1e-9;
-    let all = laps_ns.len() as u64 == repetitions;
-    if all && (sum_seconds - seconds).abs() > CLOCKS_DIFFER * seconds + CLOCKS_DIFFER_SECONDS {
+    let tolerated = CLOCKS_DIFFER * seconds + CLOCKS_DIFFER_SECONDS;
+    let kept = laps_ns.len() as u64;
+    let too_long = sum_seconds > seconds + tolerated;
+    let too_short = kept == repetitions && sum_seconds < seconds - tolerated;
+    if kept != repetitions.min(LAPS) || too_long || too_short {
         return None;
     }
     laps_ns.sort_unstable();
@@ -132,7 +149,10 @@ mod tests {
         let times = repetition_times((1..=200).rev().collect(), (200, 20.1e-6)).unwrap();
         let ns = [times.median_seconds, times.p99_seconds, times.max_seconds].map(|s| (s * 1e9).round());
         assert_eq!(ns, [100.0, 198.0, 200.0]);
-        assert_eq!(repetition_times(vec![7], (9, 1.0)).map(|t| (t.p99_seconds * 1e9).round()), Some(7.0));
+        let first = vec![7; LAPS as usize];
+        assert_eq!(repetition_times(first, (LAPS + 1, 1.0)).map(|t| (t.p99_seconds * 1e9).round()), Some(7.0));
+        assert!(repetition_times(vec![7], (9, 1.0)).is_none(), "fewer than are kept");
+        assert!(repetition_times(vec![3_000; LAPS as usize], (LAPS + 1, 1.0)).is_none(), "longer than all of them");
         assert!(repetition_times(Vec::new(), (9, 1.0)).is_none(), "not timed one by one");
         assert!(repetition_times(vec![1_000_000_000], (1, 1.5)).is_none(), "clocks that differ");
     }

@@ -76,10 +76,12 @@ pub(super) enum Way<'a> {
 /// What came out, of this rank.
 #[derive(Debug, Default)]
 pub(super) struct Timed {
-    /// From the barriers to the end of the last sync.
+    /// From the barriers to the end of the last sync, or to the slowest rank's end of a lap that is not the last.
     pub(super) seconds: f64,
     /// Of that, the sync behind all repetitions.
     pub(super) sync_seconds: f64,
+    /// Of that, waiting for slower ranks at the end of a lap that is not the last.
+    pub(super) wait_seconds: f64,
     /// Of that, the load.
     pub(super) cpu_seconds: f64,
     pub(super) moved_bytes: u64,
@@ -92,6 +94,7 @@ impl Timed {
     pub(super) fn add(&mut self, next: Self) {
         self.seconds += next.seconds;
         self.sync_seconds += next.sync_seconds;
+        self.wait_seconds += next.wait_seconds;
         self.cpu_seconds += next.cpu_seconds;
         self.moved_bytes += next.moved_bytes;
         self.allocations += next.allocations;
@@ -139,6 +142,12 @@ pub(super) fn run(
         let sync = Instant::now();
         sync_all(file, group, &mut timed.error)?;
         timed.sync_seconds = sync.elapsed().as_secs_f64();
+    }
+    if task.end() < task.all_calls {
+        // Without a pause a rank that is early would go on, and slow others down: its clock must not stand still meanwhile.
+        let wait = Instant::now();
+        group.barrier()?;
+        timed.wait_seconds = wait.elapsed().as_secs_f64();
     }
     timed.seconds = begin.elapsed().as_secs_f64();
     timed.allocations = alloc::allocations() - allocations;

@@ -10,8 +10,8 @@ use crate::plan::PlanError;
 use crate::units::MIB;
 use beff_backends::Direction;
 
-/// Samples of a row that have data of their own, in bytes of all ranks; later ones repeat them. A little more than the
-/// volume of a row by default, so that every byte of a row is its own.
+/// Samples of a row that are in memory at the same time, in bytes of all ranks. Later writes repeat their data, later reads
+/// come when these have been compared. A little more than the volume of a row by default.
 pub const LAP_BYTES: u64 = 64 * MIB;
 
 /// What will run, the same on every rank.
@@ -55,12 +55,12 @@ impl ImbPlan {
         })
     }
 
-    /// The groups of a row: one for benchmarks of a single rank, whatever is asked for.
+    /// The groups of a row.
     ///
     /// # Errors
     /// As [`Groups::new`].
     pub fn groups(&self, row: &Row) -> Result<Groups, PlanError> {
-        Groups::new(row.ranks, self.world_ranks, self.multi && !row.benchmark.is_single())
+        row.groups(self.world_ranks, self.multi)
     }
 
     /// Repetitions of a row before its time is looked at.
