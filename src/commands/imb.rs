@@ -184,7 +184,7 @@ fn announce(config: &ImbConfig, a: &ImbAnnouncement, ranks: u64, rows: u64) -> S
         .map_or_else(|_| "an unknown time".into(), |end| format!("{} UTC", end.strftime("%H:%M:%S")));
     let limit = match a.limit_seconds {
         Some(limit) => format!(
-            "repetitions are reduced where a row would take more than {}: at most about {}",
+            "repetitions are reduced where a row would take more than {}: at most about {}, if calls go on as in the trials",
             format_seconds(config.repetitions.limit_seconds),
             format_seconds(limit)
         ),

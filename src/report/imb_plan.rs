@@ -2,7 +2,6 @@
 
 use crate::config::imb::ImbConfig;
 use crate::plan::imb::catalogue::all;
-use crate::plan::imb::processes::{counts_of, Groups};
 use crate::plan::imb::space::row_bytes;
 use crate::plan::imb::{Benchmark, ImbPlan, Mode, Row};
 use crate::units::{format_seconds, format_size};
@@ -39,7 +38,7 @@ pub fn text(plan: &ImbPlan, config: &ImbConfig, ranks: u64, runs: u64) -> String
     page.field("policy", config.repetitions.policy.name());
     page.field("time", &time(config, runs));
     page.field("memory", &format!("{} for data in each rank", format_size(plan.memory_bytes())));
-    benchmarks(&mut page, plan, config, ranks);
+    benchmarks(&mut page, plan, config);
     sizes(&mut page, plan, config);
     page.finish()
 }
@@ -55,7 +54,7 @@ fn time(config: &ImbConfig, runs: u64) -> String {
     }
 }
 
-fn benchmarks(page: &mut Page, plan: &ImbPlan, config: &ImbConfig, ranks: u64) {
+fn benchmarks(page: &mut Page, plan: &ImbPlan, config: &ImbConfig) {
     page.heading("Benchmarks; files are those of the largest row, all ranks and groups");
     page.line(format!("{:<18}{:>14}{:>10}{:>14}  {}", "name", "modes", "rows", "files", "ranks x groups"));
     let mut rest = plan.rows.as_slice();
@@ -64,19 +63,15 @@ fn benchmarks(page: &mut Page, plan: &ImbPlan, config: &ImbConfig, ranks: u64) {
         let alike = rest.iter().take_while(|row| row.benchmark == benchmark).count();
         let (rows, others) = rest.split_at(alike);
         rest = others;
-        let groups = |ranks_of_row| groups_of(config, ranks_of_row, ranks);
-        let largest = rows.iter().map(|row| row_bytes(row, &config.repetitions, groups(row.ranks))).max();
-        let shapes: Vec<String> =
-            counts_of(benchmark, &plan.counts).iter().map(|n| format!("{n} x {}", groups(*n))).collect();
+        let groups = |row: &Row| plan.groups(row).map_or(1, |groups| groups.groups);
+        let largest = rows.iter().map(|row| row_bytes(row, &config.repetitions, groups(row))).max();
+        let mut shapes: Vec<String> = rows.iter().map(|row| format!("{} x {}", row.ranks, groups(row))).collect();
+        shapes.dedup();
         let modes = benchmark.modes(config.modes).len();
         let files = format_size(largest.unwrap_or(0));
         let head = format!("{:<18}{modes:>14}{:>10}{files:>14}  ", benchmark.name, rows.len());
         page.hanging(&head, &shapes.join(", "));
     }
-}
-
-fn groups_of(config: &ImbConfig, ranks: u64, world_ranks: u64) -> u64 {
-    Groups::new(ranks, world_ranks, config.multi.is_some()).map_or(1, |groups| groups.groups)
 }
 
 fn sizes(page: &mut Page, plan: &ImbPlan, config: &ImbConfig) {
@@ -132,7 +127,7 @@ mod tests {
     fn a_plan_shows_benchmarks_and_repetitions() {
         let text = plan("S_Write_Indv,C_Read_Expl,Open_Close --npmin 2 --multi 0 --msglog 16:16 --time 3", 5);
         for line in [
-            "S_Write_Indv                   2         4       200 MiB  1 x 5",
+            "S_Write_Indv                   2         4        40 MiB  1 x 1",
             "C_Read_Expl                    1         6        80 MiB  2 x 2, 4 x 1, 5 x 1",
             "Open_Close                     1         3           2 B  2 x 2, 4 x 1, 5 x 1",
             "2 sizes; repetitions at most",

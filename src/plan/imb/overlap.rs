@@ -14,11 +14,11 @@ pub fn percent(pure_seconds: f64, cpu_seconds: f64, overlapped_seconds: f64) -> 
     (shorter_seconds > 0.0).then(|| 100.0 * (saved_seconds / shorter_seconds).clamp(0.0, 1.0))
 }
 
-/// Seconds that a repetition with an overlap takes at most: once alone, once together with the load, as if nothing
-/// overlapped.
+/// Seconds that a repetition with an overlap takes at most: the transfer alone, the load alone, and both together as if
+/// nothing overlapped.
 #[must_use]
 pub fn repetition_seconds(pure_seconds: f64, cpu_seconds: f64) -> f64 {
-    2.0 * pure_seconds + cpu_seconds
+    2.0 * (pure_seconds + cpu_seconds)
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
         fn a_known_part_is_found(pure in 1e-6..10.0_f64, cpu in 1e-6..10.0_f64, share in 0.0..=1.0_f64) {
             let found = percent(pure, cpu, pure + cpu - share * pure.min(cpu)).unwrap();
             prop_assert!((found - 100.0 * share).abs() < 1e-4, "{found} {share}");
-            prop_assert!(repetition_seconds(pure, cpu) >= pure + (pure + cpu - share * pure.min(cpu)));
+            prop_assert!(repetition_seconds(pure, cpu) >= pure + cpu + (pure + cpu - share * pure.min(cpu)));
         }
 
         #[test]

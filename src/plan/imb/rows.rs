@@ -1,7 +1,8 @@
 //! All rows of a run in their order.
 
 use super::catalogue::{Benchmark, Mode, ModeChoice};
-use super::processes::counts_of;
+use super::processes::{counts_of, Groups};
+use crate::plan::PlanError;
 
 /// One line of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,17 @@ pub struct Row {
     pub mode: Mode,
     /// X in bytes; `None` for Open_Close, which has repetitions only.
     pub sample_bytes: Option<u64>,
+}
+
+impl Row {
+    /// The groups that run at the same time on `world_ranks` ranks, if there are to be several: one for benchmarks of a
+    /// single rank, whatever is asked for.
+    ///
+    /// # Errors
+    /// As [`Groups::new`].
+    pub fn groups(&self, world_ranks: u64, multi: bool) -> Result<Groups, PlanError> {
+        Groups::new(self.ranks, world_ranks, multi && !self.benchmark.is_single())
+    }
 }
 
 /// The rows of `benchmarks`: for each of them the numbers of ranks, in these the modes, in these the sizes. Groups that run

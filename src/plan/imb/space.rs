@@ -1,7 +1,6 @@
 //! How much storage the files of a run take at most.
 
 use super::catalogue::Benchmark;
-use super::processes::Groups;
 use super::repetitions::Repetitions;
 use super::rows::Row;
 
@@ -35,7 +34,7 @@ pub fn space(
         if copies == 0 {
             continue;
         }
-        let groups = Groups::new(row.ranks, world_ranks, multi).map_or(1, |groups| groups.groups);
+        let groups = row.groups(world_ranks, multi).map_or(1, |groups| groups.groups);
         let bytes = row_bytes(row, repetitions, groups);
         space.largest_bytes = space.largest_bytes.max(bytes);
         if rows.get(index + 1).is_none_or(|next| next.benchmark != row.benchmark) {
@@ -69,6 +68,8 @@ mod tests {
         assert_eq!(of("P_Read_Expl", &[1 << 30, 5], &rule, true), space(5 << 30, 2 * 5000));
         assert_eq!(of("Open_Close,C_Read_Expl", &[8], &rule, false), space(8000, 8001));
         assert_eq!(of("Open_Close", &[8], &rule, true), space(5, 1));
+        // One rank, whatever is asked for.
+        assert_eq!(of("S_Write_Indv", &[65536], &rule, true), of("S_Write_Indv", &[65536], &rule, false));
         let most = Repetitions { aggregate: u64::MAX, policy: Policy::Set, ..rule };
         assert_eq!(of("S_Read_Indv", &[8], &most, false), space(u64::MAX, u64::MAX));
         assert_eq!(super::space(&[], &rule, (1, false), |_| 1), Space::default());
