@@ -164,6 +164,23 @@ fn short_parts_are_counted_by_value() {
     assert_eq!(check(&data, 3, 6, &[&file[..], &[1, 1]].concat()).bytes_wrong, 2);
 }
 
+/// Parts of 20, 16 and 16 bytes: one that begins between two words has one whole word only.
+#[test]
+fn a_record_that_has_lost_its_only_word_is_unknown_as_a_whole() {
+    let data = Data::new(7, 4, None, 52, 2);
+    let mut all = records(&data, 3, 2);
+    // The second one, from 20 to 36 of the stream, as the last: behind it nothing goes on that would tell.
+    let moved = all.remove(1);
+    all.push(moved);
+    let file = joined(&all);
+    // Its whole word is from 24 to 32; beside it, and in others, a byte is a byte.
+    for (at, wrong) in [(88 + 6, 16), (88 + 2, 1), (88 + 13, 1), (2, 1)] {
+        let mut flipped = file.clone();
+        flipped[at] ^= 4;
+        assert_eq!(check(&data, 3, 2, &flipped).bytes_wrong, wrong, "{at}");
+    }
+}
+
 #[test]
 fn tiles_are_complete_or_named() {
     let record = |position, length| Record { position, length };
@@ -254,7 +271,11 @@ proptest! {
 
         let mut flipped = file.clone();
         flipped[(pick * file.len() as f64) as usize] ^= 1 << (seed % 8);
-        prop_assert_eq!(check(&data, ranks, steps, &flipped).bytes_wrong, 1);
+        let wrong = check(&data, ranks, steps, &flipped).bytes_wrong;
+        let lengths = || all.iter().map(|(_, bytes)| bytes.len() as u64);
+        // A record of 23 bytes has two whole words however it lies. A shorter one may have lost the only one: then it is unknown.
+        let most = if lengths().all(|length| length >= 23) { 1 } else { lengths().max().unwrap_or(1) };
+        prop_assert!((1..=most).contains(&wrong), "{} of {}", wrong, most);
     }
 
     /// Reads of parts of different lengths in any order, so that records begin anywhere; from a later step on too.
