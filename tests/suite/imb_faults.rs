@@ -210,6 +210,39 @@ fn a_full_disk_through_uring() {
     becomes_full("uring", WITHOUT_MPI_FILES);
 }
 
+/// The process that is this rank, by what the launcher told it.
+fn process_of_rank(running: &Running, rank: u64) -> i32 {
+    let told = ["PMI_RANK", "OMPI_COMM_WORLD_RANK"].map(|name| format!("{name}={rank}"));
+    let is_it = |pid: &i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|b| *b == 0).any(|line| told.iter().any(|told| told.as_bytes() == line))
+    };
+    running.ranks().into_iter().find(is_it).expect("a launcher that numbers its ranks")
+}
+
+/// OMPIO makes a file of its own when it opens one. If that fails on one rank, its MPI_File_open never returns on the others.
+const OTHER_THAN_OMPIO: &str = "OMPI_MCA_io=^ompio";
+
+/// One rank alone may not write any more: the others must not wait for it in the next opening.
+#[test]
+fn an_error_of_one_rank_ends_opening_and_closing_on_all() {
+    let scratch = Scratch::new();
+    let row = "imb Open_Close --npmin 2 --iter-policy set --iter 10000";
+    let mut running = Launch::through(&["env", "--ignore-signal=XFSZ", OTHER_THAN_OMPIO], 2)
+        .args(row.split_whitespace())
+        .into(&scratch)
+        .start();
+    let out = scratch.join("out.jsonl");
+    running.until("the row", || fs::read_to_string(&out).is_ok_and(|text| text.contains("\"announcement\"")));
+    let pid = process_of_rank(&running, 1).to_string();
+    succeed(Command::new("prlimit").args(["--fsize=0:0", "--pid", &pid])).unwrap();
+    let run = running.wait();
+    run.expect(1);
+    let errors = document(&scratch)["errors"].clone();
+    assert_eq!(items(&errors).len(), 1, "{errors}; {run}");
+    assert_eq!((number(&errors[0]["rank"]), number(&errors[0]["ranks_affected"])), (1, 1), "{errors}");
+}
+
 /// A run of many seconds with some rows done.
 fn long(launch: Launch, scratch: &Scratch) -> Running {
     let words = "P_Write_Expl,C_Write_Expl,P_Read_Priv --npmin 2 --time 0.5 --iter 1000000,1000,100000";

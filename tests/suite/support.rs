@@ -162,6 +162,14 @@ impl Launch {
         Self::with(command)
     }
 
+    /// Under the launcher, each rank through these words.
+    pub fn through(words: &[&str], ranks: u64) -> Self {
+        let mut launcher = launcher().words.iter();
+        let mut command = Command::new(launcher.next().expect("a launcher"));
+        command.args(launcher).arg("-n").arg(ranks.to_string()).args(words).arg(PROGRAM);
+        Self::with(command)
+    }
+
     /// Without a launcher.
     pub fn alone() -> Self {
         Self::with(Command::new(PROGRAM))
