@@ -53,7 +53,7 @@ pub struct ImbMeasureArgs {
     #[arg(long, short = 'T', value_name = "TIME", value_parser = values::seconds, help_heading = MEASURED)]
     pub time: Option<f64>,
     /// Where the sync of blocking writes belongs; what has one mode only keeps it
-    #[arg(long, alias = "aggregate_mode", value_enum, value_name = "MODE", default_value = "multiple", ignore_case = true,
+    #[arg(long, alias = "aggregate_mode", value_enum, value_name = "MODE", default_value = "multi", ignore_case = true,
         help_heading = MEASURED)]
     pub aggregate_mode: ModeChoice,
     /// Sizes of the samples from a file: bytes, or with K, M, G; between blanks, commas or lines

@@ -22,6 +22,7 @@ fn command_lines_of_the_release() {
             "beff-raw imb P_Write_Indv -include a,b -exclude c -input f -msglen g -aggregate_mode aggregate -list -help",
             "beff-raw imb P_Write_Indv --include a,b --exclude c --input f --msglen g --aggregate-mode aggregate --list --help",
         ),
+        ("beff-raw imb -aggregate_mode multi", "beff-raw imb --aggregate-mode multi"),
         ("beff-raw imb -iter_policy=off -iter=100,1", "beff-raw imb --iter-policy=off --iter=100,1"),
         ("beff-raw imb -include=a,b -time 3", "beff-raw imb --include=a,b --time 3"),
         ("x imb -q -T 3 -msglog 3", "x imb -q -T 3 --msglog 3"),

@@ -144,7 +144,7 @@ fn imb_has_the_options_of_the_release() {
         ("beff-raw imb --multi 2", ["--multi", "0, 1"]),
         ("beff-raw imb --time 0", ["--time", "larger than 0"]),
         ("beff-raw imb --iter-policy on", ["--iter-policy", "dynamic, multiple_np, auto, off, set"]),
-        ("beff-raw imb --aggregate-mode both", ["--aggregate-mode", "multiple, aggregate, non_aggregate"]),
+        ("beff-raw imb --aggregate-mode both", ["--aggregate-mode", "multi, aggregate, non_aggregate"]),
         ("beff-raw imb --msglen f --msglog 3", ["--msglen", "cannot be used with"]),
         ("beff-raw imb --imb-format --details", ["--imb-format", "cannot be used with"]),
         ("beff-raw imb --cache rank-shift", ["--cache", "drop, keep"]),

@@ -122,7 +122,7 @@ words! { Policy:
     Set = "set", "nothing, and the volume does not count: exactly the number given";
 }
 words! { ModeChoice:
-    Both = "multiple", "both, one after the other";
+    Both = "multi" or "multiple", "both, one after the other";
     Aggregate = "aggregate", "one sync behind all repetitions";
     NonAggregate = "non_aggregate" or "non-aggregate", "a sync behind each repetition";
 }

@@ -72,6 +72,9 @@ fn an_old_command_line_means_what_it_meant() {
     for mode in ["non_aggregate", "non-aggregate", "NON_AGGREGATE"] {
         assert_eq!(config(&format!("--aggregate-mode {mode}")).unwrap().modes, ModeChoice::NonAggregate);
     }
+    for mode in ["multi", "multiple", "Multi"] {
+        assert_eq!(config(&format!("-aggregate_mode {mode}")).unwrap().modes, ModeChoice::Both);
+    }
 }
 
 #[test]
