@@ -7,6 +7,7 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::Cli;
 use crate::error::UsageError;
+use crate::plan::imb::names::nearest_of;
 
 /// The command that understands them.
 const COMMAND: &str = "imb";
@@ -29,7 +30,7 @@ const OPTIONS: [(&str, &str); 13] = [
 ];
 
 /// Options of the release that we do not have, and what to do instead.
-const MISSING: [(&str, &str); 16] = [
+const MISSING: [(&str, &str); 17] = [
     ("off_cache", "Leave it out: the data of each transfer lies in memory that was not used just before."),
     (
         "mem",
@@ -44,6 +45,7 @@ const MISSING: [(&str, &str); 16] = [
     ("data_type", "Leave it out: data are bytes, as by default in the release."),
     ("red_data_type", "Leave it out: no benchmark of IMB-IO reduces data."),
     ("contig_type", "Leave it out: the data of a transfer is contiguous in memory."),
+    ("msg_pause", "Leave it out: the repetitions of a row follow each other without a pause."),
     ("window_size", "Leave it out: no benchmark of IMB-IO has a window of messages."),
     ("thread_level", "Leave it out: each process does its I/O with one thread; start more processes."),
     ("output", "Give --out PREFIX, which writes a journal, a JSON document and a table."),
@@ -56,12 +58,14 @@ const MISSING: [(&str, &str); 16] = [
 /// behind `--`.
 ///
 /// # Errors
-/// An option of the release that we do not have; words behind the list of `-include` and `-exclude`.
+/// An option of the release that we do not have; a word with one dash that is no option at all; words behind the list of
+/// `-include` and `-exclude`.
 pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
     if args.get(1).is_none_or(|command| command != COMMAND) {
         return Ok(args);
     }
-    let with_value = with_value();
+    let options = options();
+    let with_value = with_value(&options);
     let mut translated = Vec::with_capacity(args.len());
     let mut rest = args.into_iter();
     translated.extend(rest.by_ref().take(2));
@@ -77,6 +81,9 @@ pub fn translate(args: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
         };
         refuse_missing(text)?;
         let ours = ours(text);
+        if ours.is_none() {
+            refuse_unknown(text, &options)?;
+        }
         let is_option_with_value = with_value.iter().any(|o| o == ours.as_deref().unwrap_or(text));
         let is_list = ours.as_ref().is_some_and(|o| o.starts_with("--include") || o.starts_with("--exclude"));
         translated.push(ours.map_or(arg, OsString::from));
@@ -113,11 +120,60 @@ fn refuse_missing(text: &str) -> Result<(), UsageError> {
     Err(UsageError::new(format!("-{name}: this option of the release is not supported"), *next_step))
 }
 
-/// Our options that are followed by a value, as they are typed.
-fn with_value() -> Vec<String> {
+/// A word with one dash that is neither of the release nor short options of ours. clap would take it apart: in `-hint` it
+/// sees `-h` and shows the help.
+fn refuse_unknown(text: &str, options: &[Arg]) -> Result<(), UsageError> {
+    let Some(word) = text.strip_prefix('-') else { return Ok(()) };
+    let name = split(word).0;
+    let is_name = name.chars().nth(1).is_some() && name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    if !is_name || is_short(word, options) {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!("-{name}: there is no such option, neither of the release nor of ours"),
+        hint(name, options),
+    ))
+}
+
+/// Letters of options without a value; the last one may have one, which begins like a number.
+fn is_short(word: &str, options: &[Arg]) -> bool {
+    let rest = word.trim_start_matches(|letter| {
+        let option = options.iter().find(|arg| arg.get_short() == Some(letter));
+        // clap adds the help later.
+        letter == 'h' || option.is_some_and(|arg| !arg.get_action().takes_values())
+    });
+    let mut letters = rest.chars();
+    let Some(letter) = letters.next() else { return true };
+    let takes_value = options.iter().any(|arg| arg.get_short() == Some(letter));
+    takes_value && letters.next().is_none_or(|value| value.is_ascii_digit() || matches!(value, '=' | '.'))
+}
+
+/// What to write instead of `-name`.
+fn hint(name: &str, options: &[Arg]) -> String {
+    let long: Vec<String> =
+        options.iter().filter(|arg| !arg.is_hide_set()).filter_map(Arg::get_long).map(|l| format!("--{l}")).collect();
+    let with_dashes = format!("--{}", name.replace('_', "-"));
+    if long.contains(&with_dashes) {
+        return format!("Write {with_dashes}.");
+    }
+    let theirs = OPTIONS.iter().map(|(name, _)| name).chain(MISSING.iter().map(|(name, _)| name));
+    let known: Vec<String> = theirs.map(|name| format!("-{name}")).chain(long).collect();
+    match nearest_of(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("Did you mean {near}? `beff-raw {COMMAND} --help` shows all options."),
+        None => format!("`beff-raw {COMMAND} --help` shows all options."),
+    }
+}
+
+/// Our options.
+fn options() -> Vec<Arg> {
     let cli = Cli::command();
     let options = cli.find_subcommand(COMMAND).map(Command::get_arguments).into_iter().flatten();
-    options.filter(|arg| !arg.is_positional() && arg.get_action().takes_values()).flat_map(spellings).collect()
+    options.filter(|arg| !arg.is_positional()).cloned().collect()
+}
+
+/// Those that are followed by a value, as they are typed.
+fn with_value(options: &[Arg]) -> Vec<String> {
+    options.iter().filter(|arg| arg.get_action().takes_values()).flat_map(spellings).collect()
 }
 
 fn spellings(arg: &Arg) -> Vec<String> {

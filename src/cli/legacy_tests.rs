@@ -40,9 +40,11 @@ fn everything_else_stays() {
         "beff-raw io -npmin 2 -map 2x2",
         "beff-raw --path imb -list",
         "beff-raw -npmin 2 imb",
-        "beff-raw imb --npmin 2 --iter_policy off -5 - -npmi -npmins -NPMIN -iter-policy",
+        "beff-raw imb --npmin 2 --iter_policy off -5 -12 - -x -x=1 --npmi --msg",
+        // Short options of ours, alone and together, with their values.
+        "beff-raw imb -q -h -V -T 3 -T3 -T=3 -T.5m -qT3 -qT -T -3 -qh",
         // Values, whatever they look like.
-        "beff-raw imb --out -list --run-dir -map -T -time --hint -mem=1 --iter_policy -off_cache --cache -include",
+        "beff-raw imb --out -list --run-dir -map -T -time --hint -mem=1 --iter_policy -off_cache --cache -include --seed -12",
         "beff-raw imb -- -list -map 2x2",
     ] {
         assert_eq!(translated(line), line);
@@ -60,6 +62,36 @@ fn options_that_are_missing_say_what_to_do() {
         }
     }
     assert!(translate(words("x imb --off-cache -1")).unwrap_err().cause.contains("-off_cache"));
+}
+
+#[test]
+fn unknown_words_with_one_dash_are_named_whole() {
+    for (word, cause, next_step) in [
+        ("-path", "-path", "Write --path."),
+        ("-hint", "-hint", "Write --hint."),
+        ("-hint=a=b", "-hint", "Write --hint."),
+        ("-run_dir", "-run_dir", "Write --run-dir."),
+        ("-iter-policy", "-iter-policy", "Write --iter-policy."),
+        ("-quiet", "-quiet", "Write --quiet."),
+        ("-hlep", "-hlep", "Did you mean -help?"),
+        ("-npmins", "-npmins", "Did you mean -npmin?"),
+        ("-NPMIN", "-NPMIN", "Did you mean -npmin?"),
+        ("-Time", "-Time", "Did you mean -time?"),
+        ("-uniqe_open", "-uniqe_open", "Did you mean --unique-open?"),
+        ("-of_cache", "-of_cache", "Did you mean -off_cache?"),
+        ("-xyz", "-xyz", "`beff-raw imb --help`"),
+        ("-inject", "-inject", "Did you mean -input?"),
+        ("-qx", "-qx", "`beff-raw imb --help`"),
+        ("-Tsoon", "-Tsoon", "`beff-raw imb --help`"),
+    ] {
+        for line in [format!("x imb {word} a"), format!("x imb -npmin 2 S_Read_Indv {word}")] {
+            let error = translate(words(&line)).unwrap_err();
+            assert!(error.cause.starts_with(&format!("{cause}: ")), "{error}");
+            assert!(error.next_step.starts_with(next_step) && error.next_step.ends_with('.'), "{error}");
+        }
+        // Of another command they are none of ours.
+        assert!(translate(words(&format!("x io {word} a"))).is_ok());
+    }
 }
 
 #[test]
@@ -85,7 +117,7 @@ fn the_tables_fit_the_command() {
         assert!(!known.contains(&format!("--{}", missing.replace('_', "-"))), "{missing}");
         assert!(OPTIONS.iter().all(|(name, _)| *name != missing), "{missing}");
     }
-    let with_value = with_value();
+    let with_value = with_value(&options());
     for (option, takes) in [("--path", true), ("-T", true), ("--iter_policy", true), ("--list", false), ("-q", false)] {
         assert_eq!(with_value.iter().any(|o| o == option), takes, "{option}");
     }
@@ -93,7 +125,7 @@ fn the_tables_fit_the_command() {
 
 fn word() -> impl Strategy<Value = String> {
     let theirs = proptest::sample::select(OPTIONS.iter().map(|(name, _)| format!("-{name}")).collect::<Vec<_>>());
-    let ours = proptest::sample::select(with_value());
+    let ours = proptest::sample::select(with_value(&options()));
     prop_oneof![
         3 => theirs.clone(),
         1 => theirs.prop_map(|name| format!("{name}=1,2")),

@@ -18,16 +18,28 @@ pub fn find(name: &str) -> Result<&'static Benchmark, PlanError> {
     })
 }
 
-/// The benchmark a user may have meant: its name is the one that has most in common with what was typed at the beginning
-/// and at the end, and all that differs lies in one place and is short. Signs between the words do not count.
+/// The benchmark a user may have meant.
 #[must_use]
 pub fn nearest(typed: &str) -> Option<&'static Benchmark> {
+    let name = nearest_of(typed, all().iter().map(|benchmark| benchmark.name))?;
+    all().iter().find(|benchmark| benchmark.name == name)
+}
+
+/// The name a user may have meant: the one that has most in common with what was typed at the beginning and at the end,
+/// and all that differs lies in one place and is short. Signs between the words do not count.
+#[must_use]
+pub fn nearest_of<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = |text: &str| -> Vec<char> {
         text.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
     };
     let typed = letters(typed);
-    let near = all().iter().map(|benchmark| (differing(&letters(benchmark.name), &typed), benchmark));
-    near.filter(|(letters, _)| *letters <= SLIP_LETTERS).min_by_key(|(letters, _)| *letters).map(|(_, found)| found)
+    // Half of a short name must be there.
+    let differing = names.into_iter().filter_map(|name| {
+        let name_letters = letters(name);
+        let differing = differing(&name_letters, &typed);
+        (differing <= SLIP_LETTERS && 2 * differing <= name_letters.len().max(typed.len())).then_some((differing, name))
+    });
+    differing.min_by_key(|(letters, _)| *letters).map(|(_, name)| name)
 }
 
 /// Letters between the common beginning and the common end of two words, of the word that has more of them.
