@@ -52,12 +52,22 @@ impl Cli {
     }
 }
 
-/// The command of these arguments; ends the program where they ask for help or are no command line.
+/// The command of these arguments.
 ///
 /// # Errors
-/// What [`legacy::translate`] refuses.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
-    Ok(Cli::parse_from(legacy::translate(args.into_iter().collect())?).into_command())
+/// What there is to say where they ask for help or are no command line.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, NoCommand> {
+    let args = legacy::translate(args.into_iter().collect()).map_err(NoCommand::Refused)?;
+    Cli::try_parse_from(args).map(Cli::into_command).map_err(NoCommand::Said)
+}
+
+/// What there is instead of a command.
+#[derive(Debug)]
+pub enum NoCommand {
+    /// What [`legacy::translate`] refuses.
+    Refused(UsageError),
+    /// Help, version or an error, with their own streams and exit codes.
+    Said(clap::Error),
 }
 
 /// The commands.

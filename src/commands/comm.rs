@@ -5,7 +5,7 @@ use beff_ffi::{Comm, Universe};
 
 use crate::cli::comm::CommArgs;
 use crate::commands::observer::Collector;
-use crate::commands::{complain, publish, start};
+use crate::commands::{complain, publish_once, start};
 use crate::config::comm::CommConfig;
 use crate::engine::comm::{Run, Standing};
 use crate::engine::interrupt::Interrupt;
@@ -61,9 +61,9 @@ fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
     if args.json {
         let mut bytes = serde_json::to_vec_pretty(&plan)?;
         bytes.push(b'\n');
-        publish(&bytes);
+        publish_once(&bytes);
     } else {
-        publish(comm_plan::text(&plan).as_bytes());
+        publish_once(comm_plan::text(&plan).as_bytes());
     }
     Ok(Exit::Ok)
 }

@@ -8,7 +8,7 @@ use beff_ffi::{Comm, Universe};
 
 use crate::cli::imb::ImbArgs;
 use crate::commands::observer::Collector;
-use crate::commands::{complain, directory, known_backends, publish, start};
+use crate::commands::{complain, directory, known_backends, publish_once, start};
 use crate::config::imb::ImbConfig;
 use crate::engine::imb::run::{data_bytes, Run};
 use crate::engine::imb::Standing;
@@ -33,13 +33,13 @@ use crate::units::{format_seconds, format_size};
 /// What ended the run before a result could be made.
 pub fn run(args: &ImbArgs) -> anyhow::Result<Exit> {
     if args.output.list {
-        publish(imb_plan::list(able).as_bytes());
+        publish_once(imb_plan::list(able).as_bytes());
         return Ok(Exit::Ok);
     }
     if let Some(ranks) = args.output.plan {
         let config = args.config(&known_backends())?;
         let plan = make_plan(&config, ranks)?;
-        publish(imb_plan::text(&plan, &config, ranks, runs_of(&plan, &config)).as_bytes());
+        publish_once(imb_plan::text(&plan, &config, ranks, runs_of(&plan, &config)).as_bytes());
         return Ok(Exit::Ok);
     }
     start::under_mpi(|universe, world| {

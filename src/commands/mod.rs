@@ -13,6 +13,8 @@ pub mod report;
 mod start;
 
 use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
 
 use beff_backends::drivers;
 
@@ -25,13 +27,42 @@ pub fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "beff-raw: {message}");
 }
 
-/// Ends before anything has begun, with one message of a launch: copies of rank 0 of 1 cannot agree on who speaks, so the
-/// launcher's own numbering decides.
+/// How long a process that leaves the last words to another waits for them.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Ends before anything has begun, with one message of a launch.
 pub fn refuse(message: &str) -> Exit {
-    if speaks_for_all(|name| std::env::var(name).ok()) {
+    if speaks(Exit::Usage.code()) {
         complain(message);
     }
     Exit::Usage
+}
+
+/// Ends with what the command line has to say for itself, once for a launch. A closed pipe is no reason to fail.
+pub fn end_with(said: &clap::Error) -> ExitCode {
+    let code = u8::try_from(said.exit_code()).unwrap_or(Exit::Usage.code());
+    if speaks(code) {
+        let _ = said.print();
+    }
+    code.into()
+}
+
+/// A result that every process of a launch has, without MPI: on stdout, once.
+pub fn publish_once(text: &[u8]) {
+    if speaks(Exit::Ok.code()) {
+        publish(text);
+    }
+}
+
+/// True in one process of a launch, which will end with `code`. Without MPI, and in copies of rank 0 of 1, nobody can
+/// agree on who that is, so the launcher's own numbering decides.
+fn speaks(code: u8) -> bool {
+    let speaks = speaks_for_all(|name| std::env::var(name).ok());
+    // The mpirun of Open MPI kills all processes as soon as one has failed, also the one that is about to speak.
+    if !speaks && code != Exit::Ok.code() {
+        std::thread::sleep(LAST_WORDS);
+    }
+    speaks
 }
 
 /// A result on stdout; false if nobody reads it (a closed pipe is the reader's choice, not an error).

@@ -3,7 +3,7 @@
 use beff_backends::driver;
 
 use crate::cli::PlanArgs;
-use crate::commands::{known_backends, publish};
+use crate::commands::{known_backends, publish_once};
 use crate::error::{Exit, UsageError};
 use crate::plan::preview::{preview, PreviewInput};
 use crate::report::plan_table;
@@ -48,9 +48,9 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     if args.json {
         let mut bytes = serde_json::to_vec_pretty(&plan)?;
         bytes.push(b'\n');
-        publish(&bytes);
+        publish_once(&bytes);
     } else {
-        publish(plan_table::text(&plan).as_bytes());
+        publish_once(plan_table::text(&plan).as_bytes());
     }
     Ok(Exit::Ok)
 }

@@ -41,6 +41,41 @@ fn a_message_comes_once() {
 }
 
 #[test]
+fn what_needs_no_mpi_comes_once() {
+    for (words, code, part) in [
+        ("imb --no-such-option", 2, "--no-such-option"),
+        ("imb -npmins 2", 2, "-npmins"),
+        ("comm --quiet --no-such-option", 2, "--no-such-option"),
+        ("imb --plan 2 -msglog 5:4", 2, "--msglog 5:4"),
+        ("imb --list", 0, "Benchmarks of IMB-IO"),
+        ("imb --plan 2 Open_Close", 0, "Plan of an IMB-IO run"),
+        ("imb --help", 0, "Usage: beff-raw imb"),
+        ("plan --ranks 2 --types 2", 0, "M_PART"),
+    ] {
+        let run = Launch::new(2).args(words.split(' ')).run();
+        run.expect(code);
+        let (said, silent) = if code == 0 { (&run.stdout, &run.stderr) } else { (&run.stderr, &run.stdout) };
+        let lines = |text: &str| text.lines().filter(|line| line.contains(part)).count();
+        let alone = Launch::alone().args(words.split(' ')).run();
+        alone.expect(code);
+        let expected = lines(if code == 0 { &alone.stdout } else { &alone.stderr });
+        assert!(expected > 0 && lines(said) == expected && lines(silent) == 0, "{words}: {expected}; {run}");
+        if code == 0 {
+            assert_eq!(run.stdout, alone.stdout, "{words}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    for words in ["imb --list", "imb --help", "imb --plan 2"] {
+        let closed = format!("{{ sleep 0.2; {} {words}; echo $? >&2; }} | true", crate::support::PROGRAM);
+        let run = Command::new("sh").arg("-c").arg(closed).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&run.stderr), "0\n", "{words}");
+    }
+}
+
+#[test]
 fn a_bad_line_of_hints_is_named() {
     let scratch = Scratch::new();
     let file = scratch.join("hints.txt");
