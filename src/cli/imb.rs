@@ -35,7 +35,7 @@ pub struct ImbMeasureArgs {
     /// by commas, run each row one after the other; what a backend cannot do is marked as not run. --list tells who can
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED)]
     pub backend: Vec<String>,
-    /// Ranks of the first row of P and C; then twice as many, and so on, and all
+    /// Ranks of the first row of P and C; then twice as many, and so on, and all. More than there are: all ranks only
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..),
         help_heading = MEASURED)]
     pub npmin: u64,
@@ -49,7 +49,8 @@ pub struct ImbMeasureArgs {
     /// What reduces the repetitions further [default: dynamic]
     #[arg(long, alias = "iter_policy", value_enum, value_name = "POLICY", ignore_case = true, help_heading = MEASURED)]
     pub iter_policy: Option<Policy>,
-    /// Time limit of a row, its preparation included. A row has one repetition at least [default: 10s]
+    /// Time limit of a row, its preparation included: repetitions are reduced by an estimate, from a trial of each row that
+    /// may come near the limit. A row has one repetition at least [default: 10s]
     #[arg(long, short = 'T', value_name = "TIME", value_parser = values::seconds, help_heading = MEASURED)]
     pub time: Option<f64>,
     /// Where the sync of blocking writes belongs; what has one mode only keeps it
@@ -130,7 +131,8 @@ pub struct ImbOutputArgs {
     /// Print the columns of the release instead of our table, for scripts that read them
     #[arg(long, conflicts_with = "details", help_heading = OUTPUT)]
     pub imb_format: bool,
-    /// Print more about each row: median, 99 % and slowest repetition, sync, calls used
+    /// Print more about each size: sync, bytes moved, compared and wrong, share of reads that came from storage, real time;
+    /// and the calls used
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json, PREFIX.csv and PREFIX.imb (the

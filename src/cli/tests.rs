@@ -164,6 +164,10 @@ fn help_of_imb_shows_old_command_lines_and_differences() {
     for part in ["-npmin 4 -msglog 16:22", "--imb-format", "short transfer", "--keep-files", "  130  interrupted"] {
         assert!(text.contains(part), "{part}");
     }
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["More than there are: all ranks only", "a trial of each row", "moved, compared and wrong, share"] {
+        assert!(flat.contains(part), "{part}");
+    }
     assert!(!text.contains("--inject"), "{text}");
     // As they stand there, they are command lines.
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("mpirun -n "));
