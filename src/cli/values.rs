@@ -72,7 +72,7 @@ words! { Verify:
 }
 words! { DirectPolicy:
     ByBackend = "by-backend", "auto for uring, off for posix";
-    Required = "required", "a pattern that cannot be direct is not run";
+    Required = "required", "what cannot be direct is not run";
     Auto = "auto", "direct where the alignment allows it";
     Off = "off", "always through the page cache";
 }

@@ -162,6 +162,12 @@ fn check_space(plan: &ImbPlan, config: &ImbConfig, storage: &StorageRecord, rank
     if needed <= storage.free_bytes {
         return Ok(());
     }
+    // No row is small enough where there is no room at all, as on /proc.
+    let next_step = if storage.free_bytes == 0 {
+        "Give another --path, where there is room for files."
+    } else {
+        "Give a smaller number or volume with --iter, a smaller --msglog or --msglen, or another --path."
+    };
     let kept = if kept_bytes > 0 { format!(", and what is kept {}", format_size(kept_bytes)) } else { String::new() };
     Err(UsageError::new(
         format!(
@@ -170,7 +176,7 @@ fn check_space(plan: &ImbPlan, config: &ImbConfig, storage: &StorageRecord, rank
             format_size(storage.free_bytes),
             storage.path
         ),
-        "Give a smaller number or volume with --iter, a smaller --msglog or --msglen, or another --path.",
+        next_step,
     ))
 }
 
@@ -305,6 +311,20 @@ mod tests {
             text.starts_with("IMB-IO on 1 rank: 1 row, ") && text.ends_with("no time limit (policy off)"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn files_that_do_not_fit_are_refused_with_what_helps() {
+        let refused = |free_bytes: u64| {
+            let config = config("S_Write_Indv --msglog 16:16");
+            let storage = StorageRecord { free_bytes, ..storage_record(std::path::Path::new("/proc")).unwrap() };
+            check_space(&make_plan(&config, 1).unwrap(), &config, &storage, 1).unwrap_err()
+        };
+        let none = refused(0);
+        assert!(none.cause.contains("only 0 B are free under /proc"), "{none}");
+        assert!(none.next_step.starts_with("Give another --path"), "{none}");
+        let some = refused(1 << 20);
+        assert!(some.cause.contains("only 1 MiB") && some.next_step.starts_with("Give a smaller"), "{some}");
     }
 
     #[test]

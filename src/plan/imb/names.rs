@@ -9,9 +9,12 @@ const SLIP_LETTERS: usize = 3;
 /// The benchmark of that name, in any case of letters.
 ///
 /// # Errors
-/// [`PlanError::Argument`] with the nearest name, if one is near.
+/// [`PlanError::Argument`] with the nearest name, if one is near; for no name at all.
 pub fn find(name: &str) -> Result<&'static Benchmark, PlanError> {
     let name = name.trim();
+    if name.is_empty() {
+        return Err(PlanError::argument("the name of a benchmark is empty"));
+    }
     all().iter().find(|benchmark| benchmark.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
         let guess = nearest(name).map_or_else(String::new, |nearest| format!("; did you mean {}?", nearest.name));
         PlanError::argument(format!("there is no benchmark '{name}'{guess}"))
@@ -139,7 +142,10 @@ mod tests {
         let more = names("", "c_iread_all_indv", "s_write_indv,s_read_indv");
         assert_eq!((more.len(), more[0], more[35]), (36, "S_Write_Expl", "C_IRead_All_Indv"));
         assert!(select(&words("Open_Close"), &[], &words("open_close")).is_err());
-        assert!(select(&words("Open_Close,"), &[], &[]).is_err());
+        for empty in ["", " ", ",", "Open_Close,", "Open_Close,,S_Read_Indv"] {
+            let error = select(&[empty.to_owned()], &[], &[]).unwrap_err().to_string();
+            assert!(error.contains("name of a benchmark is empty"), "'{empty}': {error}");
+        }
         assert!(select(&[], &[], &words("Opn_Close")).unwrap_err().to_string().contains("mean Open_Close"));
     }
 
