@@ -11,7 +11,6 @@ use crate::support::{Scratch, PROGRAM};
 struct Section {
     benchmark: String,
     processes: String,
-    group: Option<String>,
     mode: String,
     columns: Vec<String>,
     lines: Vec<Vec<f64>>,
@@ -33,11 +32,9 @@ fn sections(text: &str) -> Vec<Section> {
         };
         if line.starts_with("# #processes") || line.starts_with("# ( ") && line.contains("groups of") {
             section.processes = line.trim_start_matches("# ").to_owned();
-        } else if let Some(group) = line.strip_prefix("# Group") {
-            section.group = Some(group.trim().to_owned());
         } else if let Some(mode) = line.split("MODE: ").nth(1) {
             section.mode = mode.to_owned();
-        } else if line.starts_with(' ') && words[0].starts_with('#') {
+        } else if line.starts_with(' ') && words.contains(&"#repetitions") {
             section.columns = words.iter().map(ToString::to_string).collect();
         } else if !line.starts_with('#') {
             section.lines.push(words.iter().map(|w| w.parse().unwrap_or_else(|_| panic!("'{w}' in {line}"))).collect());
@@ -71,7 +68,7 @@ fn the_columns_of_the_release() {
         ("C_Write_Expl", "AGGREGATE", several),
         ("C_Write_Expl", "NON-AGGREGATE", several),
         ("C_IWrite_Indv", "AGGREGATE", overlap),
-        ("Open_Close", "AGGREGATE", open_close),
+        ("Open_Close", "", open_close),
     ];
     let seen: Vec<_> = all.iter().map(|s| (s.benchmark.as_str(), s.mode.as_str())).collect();
     assert_eq!(seen, expected.map(|(name, mode, _)| (name, mode)));
@@ -79,7 +76,7 @@ fn the_columns_of_the_release() {
         assert_eq!(section.columns, columns, "{name}");
         let processes = if name.starts_with("S_") { "#processes = 1" } else { "#processes = 2" };
         assert_eq!(section.processes, processes, "{name}");
-        let repetitions = if mode == "AGGREGATE" { 3.0 } else { 2.0 };
+        let repetitions = if mode == "NON-AGGREGATE" { 2.0 } else { 3.0 };
         if name == "Open_Close" {
             assert_eq!(section.lines.iter().map(|l| l[0]).collect::<Vec<_>>(), [repetitions]);
             continue;
@@ -104,16 +101,25 @@ fn the_columns_of_the_release() {
 
 #[test]
 fn groups_have_values_each() {
-    for (multi, groups) in [("0", vec![None, None]), ("1", vec![Some("0".to_owned()), Some("1".to_owned()), None])] {
+    let times = ["#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]", "Mbytes/sec"];
+    for (multi, skip) in [("0", 0), ("1", 1)] {
         let scratch = Scratch::new();
         let words = format!("P_Read_Expl --npmin 2 --multi {multi} {FEW} --msglog 16:16 --imb-format");
         let (run, _) = run(4, &scratch, &words);
         let all = sections(&run.stdout);
-        assert_eq!(all.iter().map(|s| s.group.clone()).collect::<Vec<_>>(), groups, "{run}");
-        for section in &all[..all.len() - 1] {
-            assert_eq!(section.processes, "( 2 groups of 2 processes each running simultaneous )");
+        let heads: Vec<_> = all.iter().map(|s| (s.benchmark.as_str(), s.processes.as_str())).collect();
+        let groups = "( 2 groups of 2 processes each running simultaneous )";
+        assert_eq!(heads, [("Multi-P_Read_Expl", groups), ("P_Read_Expl", "#processes = 4")], "{run}");
+        let one = [vec![0.0, 0.0], vec![0.0, 64.0]];
+        let each = [vec![0.0, 0.0], vec![1.0, 0.0], vec![0.0, 64.0], vec![1.0, 64.0]];
+        for (section, each) in all.iter().zip([each.as_slice(), &one]) {
+            let columns: Vec<_> = ["Group"].into_iter().take(skip).chain(times).collect();
+            assert_eq!(section.columns, columns, "{run}");
+            let begin: Vec<_> = section.lines.iter().map(|l| l[..=skip].to_vec()).collect();
+            let expected = if skip == 0 { one.each_ref().map(|l| vec![l[1]]).to_vec() } else { each.to_vec() };
+            assert_eq!(begin, expected, "{run}");
+            assert!(section.lines.iter().all(|l| (l[skip + 5] > 0.0) == (l[skip] > 0.0)), "{section:?}");
         }
-        assert!(all.iter().all(|s| s.lines.len() == 2 && s.lines[1][5] > 0.0), "{all:?}");
     }
 }
 

@@ -33,8 +33,14 @@ pub(super) struct Block<'a> {
     pub group: Option<u64>,
 }
 
-/// All blocks, in the order of their first rows; with `-multi 1` one for each group.
+/// All blocks; with `-multi 1` one for each group.
 pub(super) fn blocks<'a>(result: &'a ImbResult, derived: &'a ImbDerived) -> Vec<Block<'a>> {
+    let each = result.config.multi == Some(Multi::Each);
+    with_all_groups(result, derived).into_iter().flat_map(|block| by_group(block, each)).collect()
+}
+
+/// All blocks, in the order of their first rows, whatever the groups.
+pub(super) fn with_all_groups<'a>(result: &'a ImbResult, derived: &'a ImbDerived) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     for (record, value) in result.rows.iter().zip(&derived.rows) {
         match blocks.iter_mut().find(|b| is_same(b.first, record)) {
@@ -42,8 +48,7 @@ pub(super) fn blocks<'a>(result: &'a ImbResult, derived: &'a ImbDerived) -> Vec<
             None => blocks.push(block(record, value)),
         }
     }
-    let each = result.config.multi == Some(Multi::Each);
-    blocks.into_iter().flat_map(|block| by_group(block, each)).collect()
+    blocks
 }
 
 fn block<'a>(record: &'a RowRecord, value: &'a RowValue) -> Block<'a> {
@@ -93,12 +98,17 @@ impl Block<'_> {
 
     /// The columns of the release; None: the row has no such numbers.
     pub(super) fn numbers(&self, record: &RowRecord, value: &RowValue) -> Option<Vec<String>> {
-        let times = self.group_of(value)?.times;
+        self.numbers_of(record, value, self.group_of(value)?)
+    }
+
+    /// As [`Self::numbers`], of this group.
+    pub(super) fn numbers_of(&self, record: &RowRecord, value: &RowValue, group: &GroupValue) -> Option<Vec<String>> {
+        let times = group.times;
         let [min, max, mean] = [times.min_seconds, times.max_seconds, times.mean_seconds].map(usec);
         let mut cells = self.begin(record);
         match self.kind {
-            Kind::Single => cells.extend([max, decimals(self.group_of(value)?.mb_per_second?)]),
-            Kind::Several => cells.extend([min, max, mean, decimals(self.group_of(value)?.mb_per_second?)]),
+            Kind::Single => cells.extend([max, decimals(group.mb_per_second?)]),
+            Kind::Several => cells.extend([min, max, mean, decimals(group.mb_per_second?)]),
             Kind::OpenClose => cells.extend([min, max, mean]),
             Kind::Overlap => {
                 let o = record.overlap?;

@@ -5,10 +5,10 @@ use crate::config::imb::Multi;
 use crate::plan::imb::Mode;
 use crate::report::library::short_name;
 use crate::report::text::{count, Page};
-use crate::results::imb::{ImbResult, RowEnd};
-use crate::stats::imb::ImbDerived;
+use crate::results::imb::{ImbResult, RowEnd, RowRecord};
+use crate::stats::imb::{GroupValue, ImbDerived, RowValue};
 
-use super::blocks::{blocks, cause, is_wrong, not_run, Block};
+use super::blocks::{cause, is_wrong, not_run, with_all_groups, Block, Kind};
 use super::grid::Grid;
 use super::table;
 
@@ -17,13 +17,16 @@ const COLUMN: usize = 13;
 
 const RULE: &str = "#-----------------------------------------------------------------------------";
 
-/// The rows in sections of one benchmark, number of ranks and mode.
+/// The rows in sections of one benchmark, number of ranks and mode. The groups of `-multi 1` are lines of one section.
 #[must_use]
 pub fn imb_format(result: &ImbResult, derived: &ImbDerived) -> String {
     let mut page = Page::default();
     head(&mut page, result, derived);
-    for block in blocks(result, derived) {
-        section(&mut page, result, &block);
+    for block in with_all_groups(result, derived) {
+        // With `-multi 0` the release has times over the ranks of single transfers too, however many groups there are.
+        let over_ranks = result.config.multi == Some(Multi::Slowest) && block.kind == Kind::Single;
+        let kind = if over_ranks { Kind::Several } else { block.kind };
+        section(&mut page, result, &Block { kind, ..block });
     }
     page.finish()
 }
@@ -49,11 +52,15 @@ fn head(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
     }
 }
 
+fn has_each_group(result: &ImbResult) -> bool {
+    result.config.multi == Some(Multi::Each)
+}
+
 fn section(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
     let first = block.first;
     page.blank();
     page.line(RULE);
-    page.line(format!("# Benchmarking {}", first.benchmark));
+    page.line(format!("# Benchmarking {}{}", if first.groups > 1 { "Multi-" } else { "" }, first.benchmark));
     if result.config.backends.len() > 1 || first.backend != "mpiio" {
         page.line(format!("# backend {}", first.backend));
     }
@@ -62,12 +69,8 @@ fn section(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
     } else {
         page.line(format!("# #processes = {}", first.ranks));
     }
-    match block.group {
-        Some(group) => page.line(format!("# Group {group:>2}")),
-        None if first.groups > 1 && block.has_times() && result.config.multi == Some(Multi::Each) => {
-            page.line("# slowest process of all groups");
-        }
-        None => {}
+    if first.groups > 1 && has_each_group(result) && block.kind == Kind::Overlap && block.has_times() {
+        page.line("# slowest process of all groups; Group is the one with the largest t_ovrl");
     }
     let active = first.ranks.saturating_mul(first.groups);
     match result.setup.machine.ranks.saturating_sub(active) {
@@ -76,15 +79,19 @@ fn section(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
         waiting => page.line(format!("# ( {waiting} additional processes waiting in MPI_Barrier)")),
     }
     page.line(RULE);
-    page.blank();
-    page.line(format!("#    MODE: {}", if first.mode == Mode::Aggregate { "AGGREGATE" } else { "NON-AGGREGATE" }));
-    page.blank();
+    if block.kind != Kind::OpenClose {
+        page.line("#");
+        page.line(format!("#    MODE: {}", if first.mode == Mode::Aggregate { "AGGREGATE" } else { "NON-AGGREGATE" }));
+        page.line("#");
+    }
     rows(page, result, block);
 }
 
 /// Numbers first, then what there is to say about sizes without any.
 fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
-    let mut grid = Grid::new(block.header().iter().map(ToString::to_string).collect(), COLUMN);
+    let each = has_each_group(result);
+    let header = each.then_some("Group").into_iter().chain(block.header().iter().copied());
+    let mut grid = Grid::new(header.map(str::to_owned).collect(), COLUMN);
     let mut comments: Vec<String> = Vec::new();
     let (mut cached, mut unknown): (Vec<String>, Vec<String>) = Default::default();
     for (record, value) in &block.rows {
@@ -97,8 +104,14 @@ fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
         } else if is_wrong(result, record) {
             let wrong = count(record.bytes_wrong, "byte");
             comments.push(format!("# {begin} WRONG DATA: {wrong} of {} compared", record.bytes_checked));
-        } else if let Some(cells) = block.numbers(record, value) {
-            grid.line(cells, "");
+        } else if let Some(lines) = lines(block, record, value, each) {
+            if each {
+                // A blank line before the groups of a size, as in the release.
+                grid.line(Vec::new(), "");
+            }
+            for cells in lines {
+                grid.line(cells, "");
+            }
             if value.cached {
                 cached.extend(record.sample_bytes.map(|bytes| bytes.to_string()));
             } else if value.has_source && value.storage_bytes.is_none() {
@@ -125,9 +138,25 @@ fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
     }
 }
 
+/// The lines of a row, one for each group if `each`; None: a number is missing. Both runs of an overlap are recorded for
+/// the slowest rank of all groups, which is one line.
+fn lines(block: &Block<'_>, record: &RowRecord, value: &RowValue, each: bool) -> Option<Vec<Vec<String>>> {
+    let line = |group: &GroupValue| {
+        let cells = block.numbers_of(record, value, group)?;
+        let number = each.then(|| group.group.to_string());
+        Some(number.into_iter().chain(cells).collect())
+    };
+    if each && block.kind != Kind::Overlap {
+        return value.groups.iter().map(line).collect::<Option<Vec<_>>>().filter(|lines| !lines.is_empty());
+    }
+    let slowest = value.groups.iter().max_by(|a, b| a.times.max_seconds.total_cmp(&b.times.max_seconds))?;
+    Some(vec![line(slowest)?])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::imb::blocks::blocks;
     use crate::report::imb::fixtures;
     use crate::stats::imb::derive;
 
@@ -146,7 +175,7 @@ mod tests {
             let (mut columns, mut lines) = (0, 0);
             for line in text.lines().filter(|l| !l.trim().is_empty()) {
                 let words: Vec<&str> = line.split_whitespace().collect();
-                if line.starts_with(' ') && words[0].starts_with('#') {
+                if line.starts_with(' ') && line.contains("#repetitions") {
                     columns = words.len();
                 } else if !line.starts_with('#') {
                     lines += 1;
@@ -159,6 +188,34 @@ mod tests {
                 good.count()
             };
             assert_eq!(lines, blocks(&result, &derived).iter().map(shown).sum::<usize>(), "{name}");
+        }
+    }
+
+    /// Column names of the sections of a benchmark, each once.
+    fn columns(text: &str, benchmark: &str) -> Vec<String> {
+        let sections = text.split("# Benchmarking ").filter(|s| s.split_whitespace().next() == Some(benchmark));
+        let headers = sections.flat_map(|s| s.lines().filter(|l| !l.starts_with('#') && l.contains("#repetitions")));
+        let mut all: Vec<String> = headers.map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn groups_change_the_columns_of_a_single_group_too() {
+        let times = "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec";
+        let single = "#bytes #repetitions t[usec] Mbytes/sec";
+        let open = "#repetitions t_min[usec] t_max[usec] t_avg[usec]";
+        for (multi, expected) in [
+            (None, [single, times, open].map(str::to_owned)),
+            (Some(Multi::Slowest), [times, times, open].map(str::to_owned)),
+            (Some(Multi::Each), [single, times, open].map(|names| format!("Group {names}"))),
+        ] {
+            let mut result = fixtures::complete();
+            result.config.multi = multi;
+            let text = imb_format(&result, &derive(&result));
+            for (benchmark, names) in ["S_Write_Indv", "P_Read_Priv", "Open_Close"].into_iter().zip(expected) {
+                assert_eq!(columns(&text, benchmark), [names], "{multi:?} {benchmark}: {text}");
+            }
         }
     }
 
