@@ -53,6 +53,20 @@ pub(super) fn storage(storage: &StorageRecord) -> String {
     )
 }
 
+/// The part of the set-up that is about the file system of the files, in full.
+pub(super) fn write_storage(page: &mut Page, storage: &StorageRecord) {
+    page.field(
+        "file system",
+        &format!(
+            "{} on {}, mounted at {} ({})",
+            storage.fs_type, storage.source, storage.mount_point, storage.mount_options
+        ),
+    );
+    if let Some(device) = &storage.device {
+        page.field("device", device);
+    }
+}
+
 /// The part of the set-up that is about the machine, in full.
 pub(super) fn write(page: &mut Page, machine: &Machine) {
     for (number, text) in host_groups(&machine.hosts).iter().enumerate() {

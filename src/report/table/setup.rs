@@ -176,16 +176,7 @@ fn chosen(tunings: &[TuningRecord]) -> String {
 
 fn file_system(page: &mut Page, result: &RunResult) {
     let storage = &result.manifest.storage;
-    page.field(
-        "file system",
-        &format!(
-            "{} on {}, mounted at {} ({})",
-            storage.fs_type, storage.source, storage.mount_point, storage.mount_options
-        ),
-    );
-    if let Some(device) = &storage.device {
-        page.field("device", device);
-    }
+    machine::write_storage(page, storage);
     let kept = if result.config.keep_files { " (files kept)" } else { "" };
     page.field("run directory", &format!("{}{kept}, under {}", result.manifest.run_dir, storage.path));
 }

@@ -21,7 +21,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
     page.short_field("measured", &measured(result));
     page.short_field(
         "timed",
-        "per repetition, over the ranks; writes with their syncs, reads without any; opening not, but in Open_Close",
+        "per repetition, over the ranks; writes with syncs, reads without; opening only in Open_Close",
     );
     if let Some(text) = settings(config) {
         page.short_field("settings", &text);

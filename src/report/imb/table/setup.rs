@@ -27,14 +27,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
         page.field("hints", &hints.join(" "));
     }
     machine::write(page, &setup.machine);
-    let storage = &setup.storage;
-    page.field(
-        "file system",
-        &format!(
-            "{} on {}, mounted at {} ({})",
-            storage.fs_type, storage.source, storage.mount_point, storage.mount_options
-        ),
-    );
+    machine::write_storage(page, &setup.storage);
     let kept = if config.keep_files { ", files of the last rows left there" } else { "" };
     page.field("files", &format!("{}{kept}", setup.run_dir));
     page.field("output", &output(result));

@@ -27,6 +27,14 @@ fn no_line_of_text_is_wider_than_promised_and_none_is_padded() {
     }
 }
 
+#[test]
+fn the_head_says_in_full_what_is_timed() {
+    let (_, result, derived) = fixtures::all().swap_remove(0);
+    let text = table(&result, &derived, false);
+    let timed = text.lines().find(|l| l.starts_with("  timed ")).unwrap();
+    assert!(timed.ends_with("Open_Close"), "{timed}");
+}
+
 /// The promise: what is not complete has no number but its size and repetitions.
 #[test]
 fn a_broken_row_shows_no_number() {
