@@ -182,6 +182,7 @@ pub fn every_warning() -> Vec<ImbWarning> {
         ImbWarning::NotVerified { rows: 3, benchmark: "P_Write_Shared".into() },
         ImbWarning::NotRun { backend: "posix".into(), rows: 24, reason: "no shared file pointer".into() },
         ImbWarning::ReadFromCache { backend: backend(), rows: 2, of: 9, asked_bytes: 40 << 20, storage_bytes: 1 << 20 },
+        ImbWarning::ReadFromCache { backend: backend(), rows: 1, of: 1, asked_bytes: 4096, storage_bytes: 0 },
         ImbWarning::SourceUnknown { backend: backend(), rows: 1 },
         ImbWarning::LoadNotCalibrated { calibration_error: 0.25 },
         ImbWarning::ClockCost {
@@ -201,6 +202,7 @@ pub fn every_warning() -> Vec<ImbWarning> {
             lap_ns: 5000.0,
         },
         ImbWarning::Overrun { limit_seconds: 240.0, expected_seconds: 200.0, real_seconds: 300.0 },
+        ImbWarning::Overrun { limit_seconds: 2.11, expected_seconds: 2.1, real_seconds: 3.0 },
         ImbWarning::Shared(Warning::Oversubscribed { hosts: 1, host: "node01".into(), ranks: 4, cores: 2 }),
         ImbWarning::Shared(Warning::MemoryFileSystem { fs_type: "tmpfs".into() }),
         ImbWarning::Shared(Warning::AllCachesDropped { backend: backend() }),

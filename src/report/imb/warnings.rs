@@ -28,8 +28,9 @@ fn cause(warning: &ImbWarning) -> String {
             format!("{backend}: {} not run: {}.", count(*rows, "row"), reason.trim_end_matches('.'))
         }
         ImbWarning::ReadFromCache { backend, rows, of, asked_bytes, storage_bytes } => format!(
-            "{backend}: {rows} of {} of reads are cache figures: of {} they read only {} came from storage.",
+            "{backend}: of {} of reads {rows} {}: of {} read there only {} came from storage.",
             count(*of, "row"),
+            if *rows == 1 { "is a cache figure" } else { "are cache figures" },
             format_size(*asked_bytes),
             format_size(*storage_bytes)
         ),
@@ -54,12 +55,11 @@ fn cause(warning: &ImbWarning) -> String {
                 format_seconds(*seconds)
             )
         }
-        ImbWarning::Overrun { limit_seconds, expected_seconds, real_seconds } => format!(
-            "The rows took {}; {} were announced and {} at most.",
-            format_seconds(*real_seconds),
-            format_seconds(*expected_seconds),
-            format_seconds(*limit_seconds)
-        ),
+        ImbWarning::Overrun { limit_seconds, expected_seconds, real_seconds } => {
+            let [limit, expected] = [limit_seconds, expected_seconds].map(|seconds| format_seconds(*seconds));
+            let at_most = if limit == expected { String::new() } else { format!(" and {limit} at most") };
+            format!("The rows took {}; {expected} were announced{at_most}.", format_seconds(*real_seconds))
+        }
         ImbWarning::Shared(shared) => common(shared).0,
     }
 }
@@ -82,7 +82,8 @@ fn next_step(warning: &ImbWarning) -> &'static str {
              never stops, or the kernel a slow clock source (available_clocksource)."
         }
         ImbWarning::Overrun { .. } => {
-            "The storage became slower than the pilot saw it, or others use it; repeat on an idle machine."
+            "The trial of a row may be faster than its repetitions: one sync behind all of them has more to write, and memory \
+             is used for the first time. Or the storage became slower, or others use it: repeat on an idle machine."
         }
         ImbWarning::Shared(_) => "",
     }

@@ -1,10 +1,8 @@
 //! The rows: one block of sizes for each benchmark, backend, number of ranks, mode and group that is shown.
 
-use std::collections::BTreeSet;
-
 use beff_backends::Direction;
 
-use crate::plan::imb::Benchmark;
+use crate::plan::imb::{Benchmark, Mode};
 use crate::report::imb::blocks::{blocks, cause, decimals, is_wrong, mode, not_run, ranks, usec, Block, Kind};
 use crate::report::imb::grid::Grid;
 use crate::report::marks::{letters, Legend, Mark};
@@ -18,8 +16,33 @@ const REDUCED: char = 'r';
 /// Stands for a number that there is not.
 const NONE: &str = "-";
 
+/// What is shown and has to be explained below.
+#[derive(Default)]
+struct Shown {
+    legend: Legend,
+    reduced: bool,
+    read_ahead: bool,
+    /// Times over the repetitions.
+    repetitions: bool,
+    /// Of these some without the sync behind all repetitions.
+    without_sync: bool,
+    overlap: bool,
+}
+
+impl Shown {
+    fn note(&mut self, block: &Block<'_>, record: &RowRecord, value: &RowValue, marks: &[Mark]) {
+        let is_overlap = block.kind == Kind::Overlap;
+        self.legend.note_marks(marks);
+        self.reduced |= is_reduced(record);
+        self.read_ahead |= value.has_source && record.direct != Some(true) && record.repetition_times.is_some();
+        self.repetitions |= !is_overlap;
+        self.without_sync |= !is_overlap && has_sync(block) && record.mode == Mode::Aggregate;
+        self.overlap |= is_overlap;
+    }
+}
+
 pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived, details: bool) {
-    let (mut legend, mut reduced, mut read_ahead, mut kinds) = (Legend::default(), false, false, BTreeSet::new());
+    let mut shown = Shown::default();
     for block in blocks(result, derived) {
         page.heading(&heading(result, &block));
         let mut grid = Grid::new(header(&block), 11).named("marks");
@@ -32,10 +55,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived, d
                 (None, None) => grid.line(block.begin(record), "no time passed that could be divided by"),
                 (None, Some(mut cells)) => {
                     let marks = marks(result, record, value);
-                    legend.note_marks(&marks);
-                    reduced |= is_reduced(record);
-                    read_ahead |= value.has_source && record.direct != Some(true) && record.repetition_times.is_some();
-                    kinds.insert(block.kind == Kind::Overlap);
+                    shown.note(&block, record, value, &marks);
                     cells.extend(ours(&block, record, value));
                     let less = if is_reduced(record) { REDUCED.to_string() } else { String::new() };
                     grid.line(cells, letters(&marks) + &less);
@@ -54,7 +74,13 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived, d
             more(page, &block);
         }
     }
-    notes(page, result, &legend, (reduced, read_ahead), &kinds);
+    notes(page, result, &shown);
+}
+
+/// Reads and Open_Close have no sync that a mode could move.
+fn has_sync(block: &Block<'_>) -> bool {
+    let is_write = |b: &Benchmark| b.transfer().is_some_and(|t| t.direction == Direction::Write);
+    block.benchmark.is_none_or(is_write)
 }
 
 /// What was done in words: the calls of MPI, or of another backend what it says of itself.
@@ -67,9 +93,7 @@ fn heading(result: &ImbResult, block: &Block<'_>) -> String {
         (None, groups) if !block.has_times() => parts.push(format!("{groups} groups, {} each", ranks(first.ranks))),
         (None, groups) => parts.push(format!("slowest of {groups} groups, {} each", ranks(first.ranks))),
     }
-    // Reads and Open_Close have no sync that a mode could move.
-    let has_sync = |b: &Benchmark| b.transfer().is_some_and(|t| t.direction == Direction::Write);
-    if block.benchmark.is_none_or(has_sync) {
+    if has_sync(block) {
         parts.push(mode(first.mode).to_owned());
     }
     let strategy = block.rows.iter().map(|(r, _)| r.strategy.as_str()).find(|s| !s.is_empty());
@@ -164,40 +188,37 @@ fn more(page: &mut Page, block: &Block<'_>) {
 }
 
 /// What the columns and marks mean, as far as they are there.
-fn notes(
-    page: &mut Page,
-    result: &ImbResult,
-    legend: &Legend,
-    (reduced, read_ahead): (bool, bool),
-    kinds: &BTreeSet<bool>,
-) {
-    if kinds.is_empty() {
+fn notes(page: &mut Page, result: &ImbResult, shown: &Shown) {
+    if !shown.repetitions && !shown.overlap {
         return;
     }
     page.blank();
-    let marks: Vec<String> = legend
+    let marks: Vec<String> = shown
+        .legend
         .text()
         .into_iter()
-        .chain(reduced.then(|| format!("{REDUCED} fewer repetitions, to keep within the time limit of a row")))
+        .chain(shown.reduced.then(|| format!("{REDUCED} fewer repetitions, to keep within the time limit of a row")))
         .collect();
     if !marks.is_empty() {
         page.hanging("  marks: ", &marks.join(",  "));
     }
-    if kinds.contains(&false) {
-        page.hanging(
-            "  ",
-            "t_median, t_p99, t_maxrep: over the repetitions, of the slowest rank of each, all groups. In aggregate mode the \
-             one sync behind all repetitions is in t, not in these and not in Mbytes/sec(median).",
-        );
+    if shown.repetitions {
+        let sync = if shown.without_sync {
+            " In aggregate mode the one sync behind all repetitions is in t, not in these and not in Mbytes/sec(median)."
+        } else {
+            ""
+        };
+        let text = "t_median, t_p99, t_maxrep: over the repetitions, of the slowest rank of each, all groups.";
+        page.hanging("  ", &format!("{text}{sync}"));
     }
-    if read_ahead {
+    if shown.read_ahead {
         page.hanging(
             "  ",
             "Reads that are not direct: the median one may find what the kernel has read ahead, and Mbytes/sec(median) is then \
              the speed of memory. The waiting for the storage is in t, t_p99 and t_maxrep.",
         );
     }
-    if kinds.contains(&true) {
+    if shown.overlap {
         page.hanging(
             "  ",
             "t_ovrl: with the CPU load inside; t_pure: the transfer alone; t_CPU: the load alone, t_CPU(ovrl): as it took \

@@ -1,7 +1,7 @@
 use super::*;
 use crate::report::imb::fixtures;
 use crate::report::text::WIDTH;
-use crate::results::imb::RowEnd;
+use crate::results::imb::{ImbResult, RowEnd};
 use crate::results::Outcome;
 use crate::stats::imb::derive;
 
@@ -33,6 +33,15 @@ fn the_head_says_in_full_what_is_timed() {
     let text = table(&result, &derived, false);
     let timed = text.lines().find(|l| l.starts_with("  timed ")).unwrap();
     assert!(timed.ends_with("Open_Close"), "{timed}");
+}
+
+#[test]
+fn the_sync_of_aggregate_mode_is_a_thing_of_writes() {
+    let mut result = fixtures::complete();
+    let shown = |result: &ImbResult| table(result, &derive(result), false).contains("the one sync behind all");
+    assert!(shown(&result));
+    result.rows.retain(|r| !r.benchmark.contains("Write"));
+    assert!(!shown(&result));
 }
 
 /// The promise: what is not complete has no number but its size and repetitions.
