@@ -37,7 +37,7 @@ pub struct ImbVerdict {
     pub rows_interrupted: u64,
     /// Without any record: the run did not get there.
     pub rows_missing: u64,
-    /// Complete rows that moved bytes of which none were compared; the null backend does not count.
+    /// Complete rows that moved bytes of which not every byte was compared; the null backend does not count.
     pub rows_not_verified: u64,
     /// Rows with wrong bytes.
     pub rows_wrong: u64,
