@@ -1,4 +1,4 @@
-//! How a run ended, in words, and the errors that ended it: the same for every benchmark.
+//! How a run ended, in words, and the errors and warnings of it: the same for every benchmark.
 
 use crate::results::{ErrorRecord, Outcome};
 
@@ -37,5 +37,16 @@ pub(super) fn errors(page: &mut Page, errors: &[ErrorRecord]) {
         };
         page.hanging("  - ", &format!("{}, rank {}{others}: {}", error.during, error.rank, error.message));
         page.hanging("    -> ", &error.next_step);
+    }
+}
+
+/// The section on warnings, each with its cause and next step; nothing without any.
+pub(super) fn warnings(page: &mut Page, warnings: impl Iterator<Item = (String, String)>) {
+    for (number, (cause, next_step)) in warnings.enumerate() {
+        if number == 0 {
+            page.heading("Warnings");
+        }
+        page.hanging("  - ", &cause);
+        page.hanging("    -> ", &next_step);
     }
 }

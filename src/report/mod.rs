@@ -3,6 +3,7 @@
 
 pub mod comm;
 pub mod comm_plan;
+mod costs;
 mod criteria;
 pub mod csv;
 mod ending;

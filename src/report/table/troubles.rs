@@ -1,5 +1,6 @@
 //! What went wrong or must be known: corruption, errors, warnings.
 
+use crate::report::ending;
 use crate::report::text::{count, Page};
 use crate::report::warnings;
 use crate::results::{CorruptionRecord, RunResult};
@@ -54,13 +55,5 @@ fn place(c: &CorruptionRecord) -> String {
 }
 
 pub(super) fn warnings(page: &mut Page, result: &RunResult, derived: &Derived) {
-    if derived.warnings.is_empty() {
-        return;
-    }
-    page.heading("Warnings");
-    for warning in &derived.warnings {
-        let (cause, next_step) = warnings::text(warning, &result.config);
-        page.hanging("  - ", &cause);
-        page.hanging("    -> ", &next_step);
-    }
+    ending::warnings(page, derived.warnings.iter().map(|warning| warnings::text(warning, &result.config)));
 }

@@ -1,11 +1,9 @@
 //! What our loops cost beside bare ones in C (`--bare`).
 
+use crate::report::costs;
 use crate::report::text::Page;
 use crate::stats::comm::{BareValue, CommDerived};
 use crate::units::format_size;
-
-/// How far apart two loops of the same calls may be.
-const TOLERANCE: f64 = 0.05;
 
 pub(super) fn write(page: &mut Page, derived: &CommDerived) {
     if derived.bare.is_empty() {
@@ -26,10 +24,10 @@ pub(super) fn write(page: &mut Page, derived: &CommDerived) {
 }
 
 fn row(v: &BareValue) -> String {
-    let interval = v.interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("[{low:.3}, {high:.3}]"));
-    let verdict = if (v.ratio - 1.0).abs() <= TOLERANCE { "" } else { "  > 5 %" };
+    let interval = costs::interval(v.interval);
+    let mark = costs::mark(v.ratio);
     format!(
-        "  {:12}{:12}{:>11}{:>13.3}{:>13.3}{:>8.3}  {interval:20}{:>6}{verdict}",
+        "  {:12}{:12}{:>11}{:>13.3}{:>13.3}{:>8.3}  {interval:20}{:>6}{mark}",
         v.pattern,
         v.method.name(),
         format_size(v.message_bytes),

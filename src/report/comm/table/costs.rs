@@ -1,8 +1,9 @@
 //! Announced against real time, and what measuring itself cost.
 
+use crate::report::costs;
 use crate::report::machine;
 use crate::report::text::{count, nanoseconds, percent, Page};
-use crate::results::comm::{CommPatternRecord, CommResult, Effort, LoopRecord};
+use crate::results::comm::{CommResult, Effort, LoopRecord};
 use crate::stats::comm::{RANDOM_RINGS, SIZES};
 use crate::units::{format_seconds, format_size};
 
@@ -40,7 +41,9 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
         "rank memory",
         &machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes),
     );
-    page.field("allocations", &allocations(result));
+    let allocations =
+        costs::allocations(&result.patterns, |p| p.allocations_in_clock, "pattern", |p| p.pattern.clone());
+    page.field("allocations", &allocations);
 }
 
 /// Where the real time went as far as it was recorded.
@@ -75,18 +78,5 @@ fn effort(result: &CommResult, effort: &Effort) -> String {
         "loops of {}, {sizes}{once}, {} of {RANDOM_RINGS} random rings, {extras}",
         format_seconds(effort.loop_seconds),
         effort.random_rings
-    )
-}
-
-fn allocations(result: &CommResult) -> String {
-    let with: Vec<&CommPatternRecord> = result.patterns.iter().filter(|p| p.allocations_in_clock > 0).collect();
-    let Some(first) = with.first() else {
-        return "none inside the clock".to_owned();
-    };
-    format!(
-        "DEFECT: {} inside the clock in {}, first in {}; please report this",
-        count(with.iter().map(|p| p.allocations_in_clock).sum(), "allocation"),
-        count(with.len() as u64, "pattern"),
-        first.pattern
     )
 }

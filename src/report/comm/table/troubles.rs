@@ -1,6 +1,7 @@
 //! What went wrong or must be known: corruption and warnings.
 
 use crate::report::comm::{is_corrupt, text};
+use crate::report::ending;
 use crate::report::text::{count, Page};
 use crate::results::comm::{CommCorruption, CommResult};
 use crate::stats::comm::CommDerived;
@@ -53,13 +54,5 @@ fn place(c: &CommCorruption) -> String {
 }
 
 pub(super) fn warnings(page: &mut Page, result: &CommResult, derived: &CommDerived) {
-    if derived.warnings.is_empty() {
-        return;
-    }
-    page.heading("Warnings");
-    for warning in &derived.warnings {
-        let (cause, next_step) = text(warning, &result.config);
-        page.hanging("  - ", &cause);
-        page.hanging("    -> ", &next_step);
-    }
+    ending::warnings(page, derived.warnings.iter().map(|warning| text(warning, &result.config)));
 }

@@ -1,11 +1,9 @@
 //! What our loops cost beside bare ones in C.
 
+use crate::report::costs;
 use crate::report::text::Page;
 use crate::stats::imb::{ImbBareValue, ImbDerived};
 use crate::units::format_size;
-
-/// How far apart two loops of the same calls may be.
-const TOLERANCE: f64 = 0.05;
 
 pub(super) fn write(page: &mut Page, derived: &ImbDerived) {
     if derived.bare.is_empty() {
@@ -23,10 +21,10 @@ pub(super) fn write(page: &mut Page, derived: &ImbDerived) {
 }
 
 fn row(v: &ImbBareValue) -> String {
-    let interval = v.interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("[{low:.3}, {high:.3}]"));
-    let verdict = if (v.ratio - 1.0).abs() <= TOLERANCE { "" } else { "  > 5 %" };
+    let interval = costs::interval(v.interval);
+    let mark = costs::mark(v.ratio);
     format!(
-        "  {:18}{:>6}{:>12}{:>14.3}{:>14.3}{:>8.3}  {interval:18}{:>6}{verdict}",
+        "  {:18}{:>6}{:>12}{:>14.3}{:>14.3}{:>8.3}  {interval:18}{:>6}{mark}",
         v.benchmark,
         v.ranks,
         format_size(v.sample_bytes),

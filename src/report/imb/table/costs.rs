@@ -1,8 +1,9 @@
 //! Announced against real time, and what measuring itself cost.
 
+use crate::report::costs;
 use crate::report::machine;
 use crate::report::text::{count, nanoseconds, percent, Page};
-use crate::results::imb::{ImbResult, RowRecord};
+use crate::results::imb::ImbResult;
 use crate::stats::imb::ImbDerived;
 use crate::units::format_seconds;
 
@@ -44,18 +45,6 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
         "rank memory",
         &machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes),
     );
-    page.field("allocations", &allocations(result));
-}
-
-fn allocations(result: &ImbResult) -> String {
-    let with: Vec<&RowRecord> = result.rows.iter().filter(|r| r.allocations_in_clock > 0).collect();
-    let Some(first) = with.first() else {
-        return "none inside the clock".to_owned();
-    };
-    format!(
-        "DEFECT: {} inside the clock in {}, first in {}; please report this",
-        count(with.iter().map(|r| r.allocations_in_clock).sum(), "allocation"),
-        count(with.len() as u64, "row"),
-        first.benchmark
-    )
+    let allocations = costs::allocations(&result.rows, |r| r.allocations_in_clock, "row", |r| r.benchmark.clone());
+    page.field("allocations", &allocations);
 }

@@ -1,5 +1,6 @@
 //! What went wrong or must be known: corruption and warnings.
 
+use crate::report::ending;
 use crate::report::imb::blocks::{mode, ranks};
 use crate::report::imb::text;
 use crate::report::text::{count, Page};
@@ -55,13 +56,5 @@ fn place(c: &ImbCorruption) -> String {
 }
 
 pub(super) fn warnings(page: &mut Page, derived: &ImbDerived) {
-    if derived.warnings.is_empty() {
-        return;
-    }
-    page.heading("Warnings");
-    for warning in &derived.warnings {
-        let (cause, next_step) = text(warning);
-        page.hanging("  - ", &cause);
-        page.hanging("    -> ", &next_step);
-    }
+    ending::warnings(page, derived.warnings.iter().map(text));
 }
