@@ -110,8 +110,8 @@ fn groups_have_values_each() {
         let heads: Vec<_> = all.iter().map(|s| (s.benchmark.as_str(), s.processes.as_str())).collect();
         let groups = "( 2 groups of 2 processes each running simultaneous )";
         assert_eq!(heads, [("Multi-P_Read_Expl", groups), ("P_Read_Expl", "#processes = 4")], "{run}");
-        let one = [vec![0.0, 0.0], vec![0.0, 64.0]];
-        let each = [vec![0.0, 0.0], vec![1.0, 0.0], vec![0.0, 64.0], vec![1.0, 64.0]];
+        let one = [vec![0.0, 0.0], vec![0.0, 65536.0]];
+        let each = [vec![0.0, 0.0], vec![1.0, 0.0], vec![0.0, 65536.0], vec![1.0, 65536.0]];
         for (section, each) in all.iter().zip([each.as_slice(), &one]) {
             let columns: Vec<_> = ["Group"].into_iter().take(skip).chain(times).collect();
             assert_eq!(section.columns, columns, "{run}");
