@@ -42,7 +42,13 @@ pub fn refuse(message: &str) -> Exit {
 pub fn end_with(said: &clap::Error) -> ExitCode {
     let code = u8::try_from(said.exit_code()).unwrap_or(Exit::Usage.code());
     if speaks(code) {
-        let _ = said.print();
+        // Without colours: Open MPI gives its processes a terminal, also where the user's output is a file.
+        let text = said.render().to_string();
+        if said.use_stderr() {
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        } else {
+            publish(text.as_bytes());
+        }
     }
     code.into()
 }
