@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use beff_raw::engine::interrupt::Interrupt;
-use beff_raw::units::{format_size, parse_size, MIB};
+use beff_raw::frame::run::interrupt::Interrupt;
+use beff_raw::frame::units::{format_size, parse_size, MIB};
 use clap::Parser;
 
 use device::{Device, Traffic};

@@ -5,7 +5,7 @@ use beff_backends::{
     driver, AccessKind, Batch, CallForm, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts, Pattern, Ring,
 };
 use beff_ffi::Comm;
-use beff_raw::engine::stamp::{Generation, Stream};
+use beff_raw::frame::run::stamp::{Generation, Stream};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{black_box, Bencher};
 

@@ -10,8 +10,8 @@ use beff_backends::{
     Pattern, Ring, Tuned,
 };
 use beff_ffi::Comm;
-use beff_raw::config::Termination;
-use beff_raw::engine::batching::{next, CallsEnd, Limits, Progress, Step};
+use beff_raw::b_eff_io::config::Termination;
+use beff_raw::b_eff_io::run::batching::{next, CallsEnd, Limits, Progress, Step};
 
 use crate::device::Traffic;
 use crate::scratch::noise;

@@ -1,19 +1,32 @@
 use clap::error::ErrorKind;
-use clap::CommandFactory;
+use std::path::PathBuf;
 
 use super::*;
-use crate::config::imb::Multi;
-use crate::plan::imb::Policy;
+use crate::b_eff_io::cli::{IoArgs, PlanArgs, Rewrite, RunArgs};
+use crate::b_eff_io::config::{Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use crate::commands::report::ReportArgs;
+use crate::frame::benchmark::typed;
+use crate::frame::config::DirectPolicy;
+use crate::imb_io::cli::ImbArgs;
+use crate::imb_io::config::Multi;
+use crate::imb_io::plan::Policy;
 
-fn parse(line: &str) -> Result<Command, clap::Error> {
-    Cli::try_parse_from(line.split_whitespace()).map(Cli::into_command)
+fn parse(line: &str) -> Result<(&'static Command, ArgMatches), clap::Error> {
+    super::parse(line.split_whitespace().map(Into::into)).map_err(|error| match error {
+        NoCommand::Said(said) => said,
+        NoCommand::Refused(refused) => panic!("{line}: {refused}"),
+    })
+}
+
+/// The options of a command line that means the command `name`.
+fn args<A: clap::FromArgMatches>(name: &str, line: &str) -> A {
+    let (command, options) = parse(line).unwrap();
+    assert_eq!(command.name, name, "{line}");
+    typed(&options).unwrap()
 }
 
 fn io(line: &str) -> IoArgs {
-    match parse(line).unwrap() {
-        Command::Io(args) => *args,
-        other => panic!("not io: {other:?}"),
-    }
+    args("io", line)
 }
 
 fn refused(line: &str) -> String {
@@ -24,7 +37,7 @@ fn refused(line: &str) -> String {
 
 #[test]
 fn the_definition_is_consistent() {
-    Cli::command().debug_assert();
+    command_line().debug_assert();
 }
 
 #[test]
@@ -70,15 +83,11 @@ fn values_of_every_kind() {
 
 #[test]
 fn other_commands() {
-    let Command::Plan(plan) = parse("beff-raw plan -n 142 --release 2.1 --rate 20G/s --json").unwrap() else {
-        panic!()
-    };
+    let plan: PlanArgs = args("plan", "beff-raw plan -n 142 --release 2.1 --rate 20G/s --json");
     assert_eq!((plan.ranks, plan.rate, plan.json), (142, 20 << 30, true));
-    let Command::Report(report) = parse("beff-raw report a.json b.jsonl --format sum --details").unwrap() else {
-        panic!()
-    };
-    assert_eq!((report.files.len(), report.format, report.details), (2, ReportFormat::Sum, true));
-    assert!(matches!(parse("beff-raw info").unwrap(), Command::Info(_)));
+    let report: ReportArgs = args("report", "beff-raw report a.json b.jsonl --format sum --details");
+    assert_eq!((report.files.len(), report.format.as_str(), report.details), (2, "sum", true));
+    assert_eq!(parse("beff-raw info").unwrap().0.name, "info");
 }
 
 #[test]
@@ -132,11 +141,7 @@ fn help_is_complete() {
 
 #[test]
 fn imb_has_the_options_of_the_release() {
-    let Command::Imb(args) =
-        parse("beff-raw imb S_Read_Indv,open_close P_Read_Priv --iter_policy off --multi 1").unwrap()
-    else {
-        panic!()
-    };
+    let args: ImbArgs = args("imb", "beff-raw imb S_Read_Indv,open_close P_Read_Priv --iter_policy off --multi 1");
     assert_eq!(args.names, ["S_Read_Indv", "open_close", "P_Read_Priv"]);
     assert_eq!((args.measure.multi, args.measure.iter_policy), (Some(Multi::Each), Some(Policy::Off)));
     for (line, parts) in [
@@ -173,9 +178,8 @@ fn help_of_imb_shows_old_command_lines_and_differences() {
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("mpirun -n "));
     let mut seen = 0;
     for line in lines.filter(|line| line.contains(" beff-raw imb ")) {
-        let words = line.split_once(' ').unwrap().1.split(" >").next().unwrap().split_whitespace();
-        let args = legacy::translate(words.map(Into::into).collect()).unwrap();
-        assert!(matches!(Cli::try_parse_from(args).unwrap().into_command(), Command::Imb(_)), "{line}");
+        let words = line.split_once(' ').unwrap().1.split(" >").next().unwrap();
+        assert_eq!(parse(words).unwrap().0.name, "imb", "{line}");
         seen += 1;
     }
     assert_eq!(seen, 4);

@@ -1,18 +1,54 @@
 //! `beff-raw info`: what this build and this machine can do, and what is missing. Runs without mpirun.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use beff_backends::{drivers, DriverOptions, DriverRow, OpenMode, OpenRequest};
 use beff_ffi::Comm;
+use clap::Args;
 
-use crate::cli::InfoArgs;
-use crate::commands::publish;
-use crate::engine::harness;
-use crate::error::{Exit, UsageError};
-use crate::results::StorageRecord;
-use crate::system::survey::{io_layer, storage_record, LIBRARY_CHARS};
-use crate::system::{environment, host, memory, storage};
-use crate::units::format_size;
+use crate::frame::benchmark::{as_typed, typed, Command};
+use crate::frame::command::publish;
+use crate::frame::error::{Exit, UsageError};
+use crate::frame::options::common_help;
+use crate::frame::records::StorageRecord;
+use crate::frame::run::harness;
+use crate::frame::system::survey::{io_layer, storage_record, LIBRARY_CHARS};
+use crate::frame::system::{environment, host, memory, storage};
+use crate::frame::units::format_size;
+
+/// The command.
+pub const COMMAND: Command = Command {
+    name: "info",
+    about: "Show what this build and this machine can do, and what is missing",
+    after_help: AFTER_HELP,
+    options: InfoArgs::augment_args,
+    translate: as_typed,
+    run: |options| run(&typed(options)?),
+    of_this_host: true,
+};
+
+/// What stands below the options in `--help`.
+const AFTER_HELP: &str = concat!(
+    "Examples:
+  What can be measured here:
+      beff-raw info
+  The same for the storage under /scratch:
+      beff-raw info --path /scratch
+  What the program sees on a compute node, under the batch system's launcher:
+      srun -N 1 -n 1 beff-raw info --path /scratch
+
+",
+    common_help!()
+);
+
+/// Options of `info`.
+#[derive(Clone, Debug, Args)]
+pub struct InfoArgs {
+    /// Directory whose storage is looked at
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub path: PathBuf,
+}
 
 /// Runs the command.
 ///

@@ -1,87 +1,9 @@
-//! The commands: each wires config, plan, engine, results and report together, and is the only place that does.
-//!
-//! Results go to stdout, everything else to stderr.
+//! The commands that belong to no benchmark. They need no MPI.
 
-pub mod comm;
-mod directory;
-pub mod imb;
 pub mod info;
-pub mod io;
-pub mod observer;
-pub mod plan;
 pub mod report;
-mod start;
 
-use std::io::Write;
-use std::process::ExitCode;
-use std::time::Duration;
+use crate::frame::benchmark::Command;
 
-use beff_backends::drivers;
-
-use crate::config_build::KnownBackend;
-use crate::error::Exit;
-use crate::system::launcher::speaks_for_all;
-
-/// A message for the user on stderr. A closed stderr is no reason to fail.
-pub fn complain(message: &str) {
-    let _ = writeln!(std::io::stderr(), "beff-raw: {message}");
-}
-
-/// How long a process that leaves the last words to another waits for them.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Ends before anything has begun, with one message of a launch.
-pub fn refuse(message: &str) -> Exit {
-    if speaks(Exit::Usage.code()) {
-        complain(message);
-    }
-    Exit::Usage
-}
-
-/// Ends with what the command line has to say for itself, once for a launch. A closed pipe is no reason to fail.
-pub fn end_with(said: &clap::Error) -> ExitCode {
-    let code = u8::try_from(said.exit_code()).unwrap_or(Exit::Usage.code());
-    if speaks(code) {
-        // Without colours: Open MPI gives its processes a terminal, also where the user's output is a file.
-        let text = said.render().to_string();
-        if said.use_stderr() {
-            let _ = std::io::stderr().write_all(text.as_bytes());
-        } else {
-            publish(text.as_bytes());
-        }
-    }
-    code.into()
-}
-
-/// A result that every process of a launch has, without MPI: on stdout, once.
-pub fn publish_once(text: &[u8]) {
-    if speaks(Exit::Ok.code()) {
-        publish(text);
-    }
-}
-
-/// True in one process of a launch, which will end with `code`. Without MPI, and in copies of rank 0 of 1, nobody can
-/// agree on who that is, so the launcher's own numbering decides.
-fn speaks(code: u8) -> bool {
-    let speaks = speaks_for_all(|name| std::env::var(name).ok());
-    // The mpirun of Open MPI kills all processes as soon as one has failed, also the one that is about to speak.
-    if !speaks && code != Exit::Ok.code() {
-        std::thread::sleep(LAST_WORDS);
-    }
-    speaks
-}
-
-/// A result on stdout; false if nobody reads it (a closed pipe is the reader's choice, not an error).
-pub fn publish(text: &[u8]) -> bool {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text).and_then(|()| out.flush()).is_ok()
-}
-
-/// What the command line must know of the backends of this build.
-#[must_use]
-pub fn known_backends() -> Vec<KnownBackend<'static>> {
-    drivers()
-        .iter()
-        .map(|d| KnownBackend { name: d.name, direct: d.can_direct, mpi: d.has_hints, queue: d.name == "uring" })
-        .collect()
-}
+/// All of them.
+pub const COMMANDS: [Command; 2] = [report::COMMAND, info::COMMAND];

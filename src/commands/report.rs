@@ -1,21 +1,87 @@
 //! `beff-raw report`: results shown again from their files, without MPI.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, Context};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::Args;
 
-use crate::cli::values::ReportFormat;
-use crate::cli::ReportArgs;
-use crate::commands::publish;
-use crate::error::{Exit, UsageError};
-use crate::report::{comm, csv, imb, json, load, sum, table, Loaded};
-use crate::results::comm::CommResult;
-use crate::results::imb::ImbResult;
-use crate::results::RunResult;
-use crate::stats;
+use crate::benchmarks::{formats, load};
+use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
+use crate::frame::command::publish;
+use crate::frame::error::{Exit, UsageError};
+use crate::frame::options::common_help;
+use crate::frame::report::Report;
 
-const SUM: &str = "--format sum is the summary file of b_eff_io, release 2.1";
-const IMB: &str = "--format imb has the columns of IMB-IO";
+/// The command.
+pub const COMMAND: Command = Command {
+    name: "report",
+    about: "Show results again from their files, also those of a run that was killed; no MPI needed",
+    after_help: AFTER_HELP,
+    options: ReportArgs::augment_args,
+    translate: as_typed,
+    run: |options| run(&typed(options)?),
+    of_this_host: true,
+};
+
+/// What stands below the options in `--help`.
+const AFTER_HELP: &str = concat!(
+    "Examples:
+  The table of a run, with every pattern:
+      beff-raw report scratch.json --details
+  What a run that was killed had measured so far:
+      beff-raw report scratch.jsonl
+  Several runs as one tidy table for a spreadsheet or a data frame:
+      beff-raw report monday.json tuesday.json --format csv > week.csv
+
+",
+    common_help!()
+);
+
+const TABLE: &str = "table";
+const CSV: &str = "csv";
+
+/// Formats that every benchmark has.
+const COMMON: [(&str, &str); 3] = [
+    (TABLE, "for people"),
+    ("json", "everything, with derived values"),
+    (CSV, "one line per pattern and access method"),
+];
+
+/// Options of `report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// Results: journals (.jsonl) or documents (.json)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// One line for each pattern, not only the values of the types (table)
+    #[arg(long)]
+    pub details: bool,
+    /// View to print
+    #[arg(long, value_name = "FORMAT", default_value = TABLE, value_parser = words())]
+    pub format: String,
+}
+
+fn words() -> PossibleValuesParser {
+    let own = formats().map(|format| (format.word, format.help));
+    COMMON.into_iter().chain(own).map(|(word, help)| PossibleValue::new(word).help(help)).collect::<Vec<_>>().into()
+}
+
+impl ReportArgs {
+    /// Refuses files that are no results by their name.
+    ///
+    /// # Errors
+    /// The first file with another ending than .jsonl or .json.
+    pub fn check(&self) -> Result<(), UsageError> {
+        let is_result = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "json");
+        self.files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
+            Err(UsageError::new(
+                format!("{}: neither a journal (.jsonl) nor a result (.json)", path.display()),
+                "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
+            ))
+        })
+    }
+}
 
 /// Runs the command.
 ///
@@ -23,7 +89,7 @@ const IMB: &str = "--format imb has the columns of IMB-IO";
 /// The first file that cannot be read or is no result.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     args.check()?;
-    if args.format == ReportFormat::Csv && args.files.len() > 1 {
+    if args.format == CSV && args.files.len() > 1 {
         return Err(UsageError::new(
             "--format csv of several files would not be one table: the rows do not say which run they are of",
             "Name one file at a time.",
@@ -32,92 +98,75 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     }
     for path in &args.files {
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let view = match load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))? {
-            Loaded::Io(result) => of_io(&result, args, path)?,
-            Loaded::Comm(result) => of_comm(&result, args, path)?,
-            Loaded::Imb(result) => of_imb(&result, args, path)?,
-        };
-        if !publish(&view) {
+        let (benchmark, report) = load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+        if !publish(&view(report.as_ref(), benchmark, args, path)?) {
             break;
         }
     }
     Ok(Exit::Ok)
 }
 
-fn of_io(result: &RunResult, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
-    let derived = stats::derive(result);
-    Ok(match args.format {
-        ReportFormat::Table => table::table(result, &derived, args.details).into_bytes(),
-        ReportFormat::Json => json::document(result, &derived)?,
-        ReportFormat::Csv => csv::rows(result, &derived)?,
-        ReportFormat::Sum => {
-            result.config.backends.iter().map(|b| sum::summary(result, &derived, b)).collect::<String>().into_bytes()
-        }
-        ReportFormat::Imb => return Err(not_a_view(path, "b_eff_io", IMB, "table, json, csv or sum")),
-    })
-}
-
-fn of_comm(result: &CommResult, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
-    let derived = stats::comm::derive(result);
-    Ok(match args.format {
-        ReportFormat::Table => comm::table(result, &derived, args.details).into_bytes(),
-        ReportFormat::Json => comm::document(result, &derived)?,
-        ReportFormat::Csv => comm::csv(result, &derived)?,
-        ReportFormat::Sum => return Err(not_a_view(path, "b_eff", SUM, "table, json or csv")),
-        ReportFormat::Imb => return Err(not_a_view(path, "b_eff", IMB, "table, json or csv")),
-    })
-}
-
-fn of_imb(result: &ImbResult, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
-    let derived = stats::imb::derive(result);
-    Ok(match args.format {
-        ReportFormat::Table => imb::table(result, &derived, args.details).into_bytes(),
-        ReportFormat::Json => imb::document(result, &derived)?,
-        ReportFormat::Csv => imb::csv(result, &derived)?,
-        ReportFormat::Imb => imb::imb_format(result, &derived).into_bytes(),
-        ReportFormat::Sum => return Err(not_a_view(path, "IMB-IO", SUM, "table, json, csv or imb")),
-    })
+fn view(report: &dyn Report, benchmark: &Benchmark, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
+    if args.format == TABLE {
+        return Ok(report.table(args.details).into_bytes());
+    }
+    report
+        .format(&args.format)
+        .map_or_else(|| Err(not_a_view(benchmark, &args.format, path).into()), |bytes| Ok(bytes?))
 }
 
 /// A view that the results of this benchmark do not have.
-fn not_a_view(path: &Path, benchmark: &str, view: &str, others: &str) -> anyhow::Error {
-    let cause = format!("{} is a result of {benchmark}: {view}", path.display());
-    UsageError::new(cause, format!("Use --format {others}.")).into()
+fn not_a_view(benchmark: &Benchmark, format: &str, path: &Path) -> UsageError {
+    let what = formats().find(|known| known.word == format).map_or("", |known| known.of);
+    let words: Vec<&str> =
+        COMMON.into_iter().map(|(word, _)| word).chain(benchmark.formats.iter().map(|own| own.word)).collect();
+    let (last, others) = words.split_last().unwrap_or((&"", &[]));
+    UsageError::new(
+        format!("{} is a result of {}: --format {format} {what}", path.display(), benchmark.title),
+        format!("Use --format {} or {last}.", others.join(", ")),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{comm, fixtures, imb};
+    use crate::frame::benchmark::of_words;
+    use crate::frame::report::Shown;
+    use crate::{b_eff, b_eff_io, imb_io};
 
-    fn args(format: ReportFormat) -> ReportArgs {
-        ReportArgs { files: Vec::new(), details: false, format }
+    fn args(format: &str) -> ReportArgs {
+        ReportArgs { files: Vec::new(), details: false, format: format.to_owned() }
     }
 
-    const EVERY: [ReportFormat; 3] = [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv];
+    #[test]
+    fn reports_are_of_results() {
+        let check = |line: &str| of_words::<ReportArgs>(line.split(' ')).check();
+        check("a.json b.jsonl").unwrap();
+        assert!(check("a.json b.txt").unwrap_err().to_string().contains("b.txt"));
+    }
 
     #[test]
     fn every_benchmark_has_its_views_and_no_other() {
-        let (io, comm, imb) = (fixtures::complete(), comm::fixtures::complete(), imb::fixtures::complete());
-        let path = Path::new("run1.json");
-        for format in EVERY.into_iter().chain([ReportFormat::Sum]) {
-            assert!(!of_io(&io, &args(format), path).unwrap().is_empty());
-        }
-        for format in EVERY {
-            assert!(!of_comm(&comm, &args(format), path).unwrap().is_empty());
-        }
-        for format in EVERY.into_iter().chain([ReportFormat::Imb]) {
-            assert!(!of_imb(&imb, &args(format), path).unwrap().is_empty());
-        }
-        for (refused, name) in [
-            (of_io(&io, &args(ReportFormat::Imb), path), "b_eff_io"),
-            (of_comm(&comm, &args(ReportFormat::Sum), path), "b_eff"),
-            (of_comm(&comm, &args(ReportFormat::Imb), path), "b_eff"),
-            (of_imb(&imb, &args(ReportFormat::Sum), path), "IMB-IO"),
-        ] {
-            let error = refused.unwrap_err().downcast::<UsageError>().unwrap();
-            assert!(error.cause.starts_with(&format!("run1.json is a result of {name}: --format ")), "{error}");
-            assert!(error.next_step.contains("--format table"), "{error}");
+        let results: [(&Benchmark, Box<dyn Report>, &str); 3] = [
+            (&b_eff_io::BENCHMARK, Box::new(Shown::new(b_eff_io::report::fixtures::complete())), "sum"),
+            (&b_eff::BENCHMARK, Box::new(Shown::new(b_eff::report::fixtures::complete())), ""),
+            (&imb_io::BENCHMARK, Box::new(Shown::new(imb_io::report::fixtures::complete())), "imb"),
+        ];
+        for (benchmark, report, own) in &results {
+            let view = |format: &str| view(report.as_ref(), benchmark, &args(format), Path::new("run1.json"));
+            for (format, _) in COMMON {
+                assert!(!view(format).unwrap().is_empty());
+            }
+            for format in ["sum", "imb"] {
+                if format == *own {
+                    assert!(!view(format).unwrap().is_empty());
+                    continue;
+                }
+                let error = view(format).unwrap_err().downcast::<UsageError>().unwrap();
+                let begin = format!("run1.json is a result of {}: --format ", benchmark.title);
+                assert!(error.cause.starts_with(&begin), "{error}");
+                assert!(error.next_step.contains("--format table"), "{error}");
+            }
         }
     }
 }

@@ -22,6 +22,11 @@ fn sources(dir: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
+/// As they are, with comments and tests.
+fn texts(dir: &str) -> Vec<(PathBuf, String)> {
+    sources(dir).into_iter().map(|(path, _)| (path.clone(), fs::read_to_string(&path).unwrap())).collect()
+}
+
 /// Without comments, literals of one line, and the tests at the end of a file.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -46,16 +51,97 @@ fn nowhere(dir: &str, words: &[&str], allowed: impl Fn(&Path) -> bool) {
     }
 }
 
+/// The benchmarks.
+const ROOMS: [&str; 3] = ["b_eff_io", "b_eff", "imb_io"];
+
+/// Every folder below src/ is the frame, a room, or without a benchmark.
 #[test]
-fn the_plan_sees_no_file_no_clock_no_mpi() {
-    let words = ["std::fs", "std::io", "Instant", "SystemTime", "beff_ffi", "crate::engine", "crate::system"];
-    nowhere("src/plan", &words, |_| false);
+fn every_folder_is_a_room_or_the_frame() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for entry in fs::read_dir(src).unwrap().map(Result::unwrap).filter(|e| e.path().is_dir()) {
+        let name = entry.file_name().into_string().unwrap();
+        assert!(ROOMS.contains(&name.as_str()) || ["frame", "cli", "commands"].contains(&name.as_str()), "{name}");
+    }
 }
 
 #[test]
-fn reports_and_statistics_see_no_clock() {
-    for dir in ["src/report", "src/stats"] {
-        nowhere(dir, &["Instant", "SystemTime", "Timestamp::now", "beff_ffi"], |_| false);
+fn the_frame_knows_no_room_and_no_room_another() {
+    let outside = ["crate::benchmarks", "crate::cli", "crate::commands"].map(str::to_owned);
+    for place in ["frame"].into_iter().chain(ROOMS) {
+        let others = ROOMS.iter().filter(|room| **room != place);
+        let forbidden: Vec<String> = others.map(|room| format!("crate::{room}::")).chain(outside.clone()).collect();
+        for (path, text) in texts(&format!("src/{place}")) {
+            for path_used in paths(&text) {
+                let wrong = forbidden.iter().find(|word| format!("{path_used}::").starts_with(*word));
+                assert_eq!(wrong, None, "{}: {path_used}", path.display());
+            }
+        }
+    }
+}
+
+/// All paths of a text that begin with `crate` or `super`, lists in braces taken apart.
+fn paths(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for begin in ["crate::", "super::"] {
+        for (at, _) in code.match_indices(begin) {
+            let before = code[..at].chars().next_back().unwrap_or(' ');
+            if !(before.is_alphanumeric() || before == '_' || before == ':') {
+                take_path(&code[at..], "", &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Takes one path, or one tree of a `use`, off the beginning of `text`; what is behind it.
+fn take_path<'a>(text: &'a str, prefix: &str, found: &mut Vec<String>) -> &'a str {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == ':' || c == '*';
+    let end = text.find(|c| !is_word(c)).unwrap_or(text.len());
+    let (word, mut rest) = text.split_at(end);
+    let path = format!("{prefix}{word}");
+    let Some(inside) = rest.strip_prefix('{').filter(|_| word.ends_with("::")) else {
+        found.push(path.trim_end_matches("::").trim_end_matches("::self").to_owned());
+        return rest;
+    };
+    rest = inside;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        match rest.strip_prefix('}') {
+            Some(behind) => return behind,
+            None if rest.is_empty() => return rest,
+            None => {
+                let before = rest.len();
+                rest = take_path(rest, &path, found);
+                // `as name`
+                rest = rest.trim_start().strip_prefix("as ").map_or(rest, |alias| alias.trim_start_matches(is_word));
+                assert!(rest.len() < before, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn paths_are_taken_apart() {
+    let code = "use crate::a::{b::{self, C}, d as e, f};\nlet x = super::g::h(crate::i);";
+    assert_eq!(paths(code), ["crate::a::b", "crate::a::b::C", "crate::a::d", "crate::a::f", "crate::i", "super::g::h"]);
+}
+
+#[test]
+fn the_plan_sees_no_file_no_clock_no_mpi() {
+    let words =
+        ["std::fs", "std::io", "Instant", "SystemTime", "beff_ffi", "::run::", "frame::system", "frame::command"];
+    for room in ROOMS {
+        nowhere(&format!("src/{room}/plan"), &words, |_| false);
+    }
+}
+
+#[test]
+fn reports_and_values_see_no_clock() {
+    for room in ROOMS.into_iter().chain(["frame"]) {
+        for part in ["report", "values"] {
+            let words = ["Instant", "SystemTime", "Timestamp::now", "beff_ffi"];
+            nowhere(&format!("src/{room}/{part}"), &words, |_| false);
+        }
     }
 }
 

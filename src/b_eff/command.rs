@@ -1,0 +1,154 @@
+//! `beff-raw comm`: measures b_eff.
+
+use anyhow::anyhow;
+use beff_ffi::{Comm, Universe};
+
+use super::cli::CommArgs;
+use super::config::CommConfig;
+use super::plan::CommPlan;
+use super::records::{Announcement, CommResult, CommSetup};
+use super::report::plan as comm_plan;
+use super::report::SUFFIXES;
+use super::run::Run;
+use crate::frame::command::finish::conclude;
+use crate::frame::command::observer::{listener, Collector};
+use crate::frame::command::start::Ready;
+use crate::frame::command::{complain, publish_once, start};
+use crate::frame::error::{Exit, UsageError};
+use crate::frame::report::Views;
+use crate::frame::run::{agree, NoObserver};
+use crate::frame::system::placement::{numbering, transport};
+use crate::frame::system::survey::Survey;
+use crate::frame::system::{host, memory};
+use crate::frame::units::format_seconds;
+
+/// Ranks whose rings are listed one by one at most.
+const MOST_LISTED: u64 = 100_000;
+
+/// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
+///
+/// # Errors
+/// What ended the run before a result could be made.
+pub fn run(args: &CommArgs) -> anyhow::Result<Exit> {
+    if let Some(ranks) = args.plan {
+        return show_plan(args, ranks);
+    }
+    start::under_mpi(|universe, world| {
+        let config = start::from_root(world, || args.config())?;
+        measure(universe, world, &config, args)
+    })
+}
+
+/// The plan for any number of ranks, without MPI.
+fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
+    let config = args.config()?;
+    // Nobody knows how many ranks will share a node: as if this machine held as many as it has cores.
+    let memory_bytes = match config.memory_per_process_bytes {
+        Some(bytes) => bytes,
+        None => memory::usable_node_memory_bytes()? / ranks.min(host::usable_cores()?.max(1)),
+    };
+    let plan = make_plan(&config, ranks, memory_bytes)?;
+    if args.json && ranks > MOST_LISTED {
+        return Err(UsageError::new(
+            format!("--json lists every ring rank by rank, which is no use for {ranks} ranks"),
+            format!("Leave --json out, or give at most {MOST_LISTED} ranks."),
+        )
+        .into());
+    }
+    if args.json {
+        let mut bytes = serde_json::to_vec_pretty(&plan)?;
+        bytes.push(b'\n');
+        publish_once(&bytes);
+    } else {
+        publish_once(comm_plan::text(&plan).as_bytes());
+    }
+    Ok(Exit::Ok)
+}
+
+fn make_plan(config: &CommConfig, ranks: u64, memory_bytes: u64) -> Result<CommPlan, UsageError> {
+    let plan = CommPlan::new(ranks, config.seed, memory_bytes, &config.families)
+        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw comm --plan N` shows what would run."))?;
+    if plan.patterns.is_empty() {
+        return Err(UsageError::new("--families names no pattern that these ranks have", "Add ring."));
+    }
+    Ok(plan)
+}
+
+fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommArgs) -> anyhow::Result<Exit> {
+    if world.size() < 2 {
+        return Err(UsageError::new(
+            "b_eff measures messages between processes, and there is only one",
+            "Start at least two: mpirun -n 2 beff-raw comm.",
+        )
+        .into());
+    }
+    let survey = start::look_around(world)?;
+    let memory_bytes = config.memory_per_process_bytes.unwrap_or(survey.memory_per_rank_bytes);
+    let plan = make_plan(config, world.size(), memory_bytes)?;
+    check_memory(&plan, &survey)?;
+    let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
+    let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
+    let mut collector = machine.map(|machine| {
+        let hosts: Vec<u64> = survey.placement.iter().map(|p| p.host).collect();
+        let setup = CommSetup {
+            transport: transport(&machine.mpi_library),
+            machine,
+            numbering: numbering(&hosts),
+            placement: survey.placement.clone(),
+            lmax_bytes: plan.lmax_bytes,
+            sizes_bytes: plan.sizes_bytes.clone(),
+            patterns: plan.patterns.len() as u64,
+            clock_resolution_ns: costs.clock_resolution_ns,
+            clock_read_ns: costs.clock_read_ns,
+            barrier_ns: costs.barrier_ns,
+        };
+        Collector::new(CommResult::new(config.clone(), setup), outputs, args.quiet)
+    });
+    let mut nobody = NoObserver;
+    // Messages of their own: nothing else can match them.
+    let comm = start::or_abort(world.duplicate());
+    let run = Run::new(&comm, &plan, config, &interrupt, listener(&mut collector, &mut nobody));
+    if let Some((_, message)) = agree::first_message(world, run.as_ref().err().cloned())? {
+        drop(run);
+        if let Some(collector) = collector {
+            collector.discard();
+        }
+        return Err(anyhow!(message));
+    }
+    let mut run = run.map_err(|e| anyhow!(e))?;
+    let announcement = start::or_abort(run.announce());
+    if world.is_root() && !args.quiet {
+        complain(&announce(config, &announcement, world.size()));
+    }
+    let ending = start::or_abort(run.execute());
+    conclude(world, None, ending, collector, |result, derived| result.table(derived, args.details))
+}
+
+/// Refuses messages that would not leave room for anything else.
+fn check_memory(plan: &CommPlan, survey: &Survey) -> Result<(), UsageError> {
+    let needed = Run::layout(plan).rank_bytes();
+    if needed <= survey.memory_per_rank_bytes / 2 {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!(
+            "messages of up to {} bytes need {needed} bytes in each rank, more than half of the {} it has",
+            plan.lmax_bytes, survey.memory_per_rank_bytes
+        ),
+        "Give a smaller --memory-per-process, or start fewer ranks on a node.",
+    ))
+}
+
+/// What a user who waits wants to know.
+fn announce(config: &CommConfig, a: &Announcement, ranks: u64) -> String {
+    let expected = format_seconds(a.expected_seconds.ceil());
+    let limit = format_seconds(a.limit_seconds);
+    let end = start::end_in(a.expected_seconds);
+    let fits = if a.expected_seconds <= a.limit_seconds {
+        format!("at most {limit}")
+    } else {
+        format!("LONGER than the {limit} of --time, which is too short for the least of it")
+    };
+    let quick = if config.quick { ", quick mode: no value to compare" } else { "" };
+    format!("b_eff on {ranks} ranks: about {expected}, {fits}; until about {end}{quick}")
+}

@@ -1,0 +1,30 @@
+//! What `beff-raw comm` will run: validated, immutable, written into every result.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::b_eff::plan::Family;
+
+/// Everything that decides what b_eff measures and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommConfig {
+    /// Longest time of the whole measurement, announced and kept.
+    pub time_seconds: f64,
+    /// The quick mode: little time, marked in every output, never valid.
+    pub quick: bool,
+    /// Seed of the random rings and of the data.
+    pub seed: u64,
+    /// Families of patterns that are measured, in order; all of them for a value.
+    pub families: Vec<Family>,
+    /// Memory of the unit one rank runs on; None: found out. Decides Lmax.
+    pub memory_per_process_bytes: Option<u64>,
+    /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor.
+    pub rmax_gflops: Option<f64>,
+    /// Prefix of the output files; None: only stdout.
+    pub out: Option<PathBuf>,
+    /// Our loops are compared with bare ones in C after the patterns.
+    pub bare: bool,
+    /// One byte of a received message is turned over on purpose.
+    pub inject: bool,
+}

@@ -1,0 +1,124 @@
+//! The plan of b_eff (paper section 4): message sizes, and patterns as the messages of each rank. Pure; the same ranks,
+//! seed and memory give the same plan on every rank and every machine.
+
+pub mod effort;
+pub mod error;
+pub mod grid;
+pub mod pattern;
+pub mod published;
+pub mod random;
+pub mod rings;
+pub mod sizes;
+mod view;
+
+pub use error::PlanError;
+pub use pattern::CommPattern;
+pub use sizes::{lmax_bytes, sizes};
+
+use serde::{Deserialize, Serialize};
+
+/// What a pattern is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// The six ring patterns of the average.
+    Ring,
+    /// One ring of all ranks in random order; 30 of them in the average.
+    Random,
+    /// One ring in an order that puts neighbours far apart.
+    WorstCycle,
+    /// Pairs: best and worst bisection.
+    Bisection,
+    /// Neighbours in two and three dimensions.
+    Cartesian,
+    /// The first two ranks.
+    PingPong,
+}
+
+impl Family {
+    /// All of them in the order in which they are measured.
+    pub const ALL: [Self; 6] =
+        [Self::PingPong, Self::Ring, Self::Random, Self::WorstCycle, Self::Bisection, Self::Cartesian];
+
+    /// The name as it is typed, printed and written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Random => "random",
+            Self::WorstCycle => "worst-cycle",
+            Self::Bisection => "bisection",
+            Self::Cartesian => "cartesian",
+            Self::PingPong => "ping-pong",
+        }
+    }
+
+    /// Whether b_eff is an average over this family; the others are only reported.
+    #[must_use]
+    pub fn in_average(self) -> bool {
+        matches!(self, Self::Ring | Self::Random)
+    }
+}
+
+/// One step of an iteration as one rank sees it. Step k of the sender is step k of the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Rank that gets a message.
+    pub send_to: Option<u64>,
+    /// Rank that a message comes from.
+    pub receive_from: Option<u64>,
+}
+
+/// Everything b_eff would measure. Memory and time to make it do not depend on the number of ranks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CommPlan {
+    /// Ranks, at least 2.
+    pub ranks: u64,
+    /// Seed of the random rings.
+    pub seed: u64,
+    /// Memory per process that Lmax follows from.
+    pub memory_per_rank_bytes: u64,
+    /// Lmax, the largest message.
+    pub lmax_bytes: u64,
+    /// The 21 message sizes, ascending.
+    pub sizes_bytes: Vec<u64>,
+    /// Patterns in the order in which they are measured.
+    pub patterns: Vec<CommPattern>,
+}
+
+impl CommPlan {
+    /// The plan for all patterns of `families`, whatever their order there; the order of the plan is that of
+    /// [`Family::ALL`].
+    ///
+    /// # Errors
+    /// [`PlanError::NoNeighbour`] for fewer than 2 ranks, [`PlanError::LittleMemory`] for less than
+    /// [`sizes::LEAST_MEMORY_BYTES`] per process, [`PlanError::Argument`] without any family or for more ranks than MPI
+    /// can count.
+    pub fn new(ranks: u64, seed: u64, memory_per_rank_bytes: u64, families: &[Family]) -> Result<Self, PlanError> {
+        if ranks < 2 {
+            return Err(PlanError::NoNeighbour { ranks });
+        }
+        if ranks > i32::MAX as u64 {
+            return Err(PlanError::argument(format!("{ranks} ranks: MPI counts them up to {}", i32::MAX)));
+        }
+        if memory_per_rank_bytes < sizes::LEAST_MEMORY_BYTES {
+            return Err(PlanError::LittleMemory { memory_bytes: memory_per_rank_bytes });
+        }
+        if families.is_empty() {
+            return Err(PlanError::argument("no family of patterns is left; name at least one"));
+        }
+        let lmax_bytes = lmax_bytes(memory_per_rank_bytes);
+        let chosen = Family::ALL.into_iter().filter(|family| families.contains(family));
+        Ok(Self {
+            ranks,
+            seed,
+            memory_per_rank_bytes,
+            lmax_bytes,
+            sizes_bytes: sizes(lmax_bytes),
+            patterns: chosen.flat_map(|family| pattern::of_family(family, ranks, seed)).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

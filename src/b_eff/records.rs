@@ -1,0 +1,390 @@
+//! Plain records of b_eff, the communication benchmark: times and counts of loops. Bandwidths are derived when shown
+//! ([`crate::b_eff::values`]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::b_eff::config::CommConfig;
+use crate::b_eff::plan::Family;
+use crate::frame::records::{
+    ErrorRecord, Machine, Numbering, Outcome, Placement, Record, RunEnd, Transport, Warning, SCHEMA_VERSION,
+};
+
+/// Value of the field `benchmark` in the files of b_eff.
+pub const B_EFF: &str = "b_eff";
+
+/// How the messages of an iteration are exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// MPI_Sendrecv, one message after the other.
+    Sendrecv,
+    /// One MPI_Alltoallv over all ranks.
+    Alltoallv,
+    /// MPI_Irecv and MPI_Isend for all messages, then MPI_Waitall.
+    Nonblocking,
+    /// MPI_Send there, MPI_Recv back: the ping-pong alone.
+    PingPong,
+}
+
+impl Method {
+    /// The three methods of the definition in the order of the paper.
+    pub const EXCHANGES: [Self; 3] = [Self::Sendrecv, Self::Alltoallv, Self::Nonblocking];
+
+    /// The name as it is printed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sendrecv => "Sendrecv",
+            Self::Alltoallv => "Alltoallv",
+            Self::Nonblocking => "Isend/Irecv",
+            Self::PingPong => "Send/Recv",
+        }
+    }
+}
+
+/// One timed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoopRecord {
+    /// How.
+    pub method: Method,
+    /// Repetition, from 0.
+    pub repetition: u32,
+    /// Iterations.
+    pub iterations: u64,
+    /// Time of the slowest rank from the barrier to the end of its loop.
+    pub seconds: f64,
+}
+
+/// All loops of a pattern with one message size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeRecord {
+    /// Message size L.
+    pub message_bytes: u64,
+    /// The loops in the order they were measured.
+    pub loops: Vec<LoopRecord>,
+}
+
+/// One pattern with all its sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommPatternRecord {
+    /// Name: `ring-1` to `ring-6`, `random-1` to `random-30`, `worst-cycle`, ...
+    pub pattern: String,
+    /// What it is one of.
+    pub family: Family,
+    /// Its shape: `5x2+3` rings, `3x2` ranks of a grid.
+    pub shape: String,
+    /// Messages of all ranks in one iteration.
+    pub messages: u64,
+    /// By size, in ascending order; sizes missing at the end were not reached.
+    pub sizes: Vec<SizeRecord>,
+    /// Bytes of received messages compared with what was sent, all ranks.
+    pub bytes_checked: u64,
+    /// Bytes that were wrong, all ranks.
+    pub bytes_wrong: u64,
+    /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
+    pub allocations_in_clock: u64,
+    /// Time of the pattern from the first barrier to the last comparison.
+    pub real_seconds: f64,
+}
+
+/// What the pilot saw of one size and method on one ring of all ranks: from this the time of the run is announced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PilotRecord {
+    /// Message size.
+    pub message_bytes: u64,
+    /// How.
+    pub method: Method,
+    /// Iterations.
+    pub iterations: u64,
+    /// Slowest rank.
+    pub seconds: f64,
+}
+
+/// How much of the definition the time allows; the same for all patterns unless the time runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Time one loop is to take; the definition says 2.5 to 5 ms.
+    pub loop_seconds: f64,
+    /// Sizes from this index on are measured by the best method alone. 21: none.
+    pub single_from: u64,
+    /// Sizes from this index on are measured in one loop of each method, without repetitions. 21: none.
+    pub once_from: u64,
+    /// Random rings that are measured, of 30.
+    pub random_rings: u64,
+    /// Whether patterns outside the average are measured.
+    pub extras: bool,
+}
+
+/// What b_eff works with, as far as it is not in the configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommSetup {
+    /// Where it runs.
+    pub machine: Machine,
+    /// Rank by rank.
+    pub placement: Vec<Placement>,
+    /// How ranks are numbered over hosts.
+    pub numbering: Numbering,
+    /// The way of the messages.
+    pub transport: Transport,
+    /// Lmax.
+    pub lmax_bytes: u64,
+    /// The 21 sizes.
+    pub sizes_bytes: Vec<u64>,
+    /// Patterns that are to run.
+    pub patterns: u64,
+    /// Smallest step of the clock seen.
+    pub clock_resolution_ns: f64,
+    /// One reading of the clock.
+    pub clock_read_ns: f64,
+    /// One barrier over all ranks, median.
+    pub barrier_ns: f64,
+}
+
+/// What was told before the first pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// Time of the whole measurement at most.
+    pub limit_seconds: f64,
+    /// Time expected, pilot included.
+    pub expected_seconds: f64,
+    /// Effort that fits.
+    pub effort: Effort,
+    /// What the pilot measured.
+    pub pilot: Vec<PilotRecord>,
+}
+
+/// The same loop by us and in bare C, one after the other, slowest rank each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarePair {
+    /// Ours.
+    pub ours_seconds: f64,
+    /// In C, without windows or checks.
+    pub bare_seconds: f64,
+}
+
+/// Our loops of one kind beside bare ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BareRecord {
+    /// Pattern name.
+    pub pattern: String,
+    /// How.
+    pub method: Method,
+    /// Message size.
+    pub message_bytes: u64,
+    /// Messages of all ranks in one iteration.
+    pub messages: u64,
+    /// Iterations of each loop.
+    pub iterations: u64,
+    /// In turns.
+    pub pairs: Vec<BarePair>,
+}
+
+/// Bytes of a received message that were not the bytes sent, named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommCorruption {
+    /// Pattern name.
+    pub pattern: String,
+    /// Method of the loop.
+    pub method: Method,
+    /// Its repetition.
+    pub repetition: u32,
+    /// Message size.
+    pub message_bytes: u64,
+    /// Last iteration that wrote this place, from 0.
+    pub iteration: u64,
+    /// Rank that sent.
+    pub sender: u64,
+    /// Rank that received.
+    pub receiver: u64,
+    /// First wrong byte in the message.
+    pub offset_bytes: u64,
+    /// Byte expected there.
+    pub expected: u8,
+    /// Byte found.
+    pub found: u8,
+    /// What it looks like: `one bit flipped`, `never delivered`, `data of rank 3`, ...
+    pub looks_like: String,
+    /// Wrong bytes of this loop from this sender.
+    pub bytes_wrong: u64,
+}
+
+/// The end of a run of b_eff.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommEnding {
+    /// How.
+    pub outcome: Outcome,
+    /// From the pilot to the last comparison.
+    pub real_seconds: f64,
+    /// Of that, laying out memory and the pilot.
+    pub pilot_seconds: f64,
+    /// Of that, comparing data, slowest rank.
+    pub verify_seconds: f64,
+    /// Efforts later than the announced one: from which pattern (its index in the plan) on, and which. Empty if the
+    /// announcement held.
+    pub efforts: Vec<(u64, Effort)>,
+    /// Largest resident memory of a rank (VmHWM).
+    pub rank_memory_high_water_bytes: u64,
+    /// Message memory per rank as planned.
+    pub rank_memory_planned_bytes: u64,
+}
+
+/// Everything about one run of b_eff.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CommResult {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// [`B_EFF`].
+    pub benchmark: String,
+    /// What was asked.
+    pub config: CommConfig,
+    /// With what.
+    pub setup: CommSetup,
+    /// What was told before; None: it ended before that.
+    pub announcement: Option<Announcement>,
+    /// Patterns in order of measurement.
+    pub patterns: Vec<CommPatternRecord>,
+    /// Our loops beside bare ones, if asked for.
+    pub bare: Vec<BareRecord>,
+    /// Corruption found.
+    pub corruptions: Vec<CommCorruption>,
+    /// Errors.
+    pub errors: Vec<ErrorRecord>,
+    /// Warnings of the run itself (the journal broke or is torn).
+    pub warnings: Vec<Warning>,
+    /// The end.
+    pub ending: CommEnding,
+}
+
+/// One line of the journal of b_eff.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "record")]
+pub enum CommLine {
+    /// First line.
+    Start {
+        /// [`SCHEMA_VERSION`].
+        schema_version: u32,
+        /// [`B_EFF`].
+        benchmark: String,
+        /// What was asked.
+        config: Box<CommConfig>,
+        /// With what.
+        setup: Box<CommSetup>,
+    },
+    /// What is told before the first pattern.
+    Announcement(Announcement),
+    /// A pattern that ended.
+    Pattern(Box<CommPatternRecord>),
+    /// Our loops beside bare ones.
+    Bare(BareRecord),
+    /// Corruption.
+    Corruption(CommCorruption),
+    /// An error.
+    Error(ErrorRecord),
+    /// A warning.
+    Warning(Warning),
+    /// Last line of a run that was not killed.
+    End(CommEnding),
+}
+
+impl CommResult {
+    /// An empty result; the outcome is [`Outcome::Killed`] until an end is recorded.
+    #[must_use]
+    pub fn new(config: CommConfig, setup: CommSetup) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            benchmark: B_EFF.into(),
+            config,
+            setup,
+            announcement: None,
+            patterns: Vec::new(),
+            bare: Vec::new(),
+            corruptions: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            ending: CommEnding {
+                outcome: Outcome::Killed,
+                real_seconds: 0.0,
+                pilot_seconds: 0.0,
+                verify_seconds: 0.0,
+                efforts: Vec::new(),
+                rank_memory_high_water_bytes: 0,
+                rank_memory_planned_bytes: 0,
+            },
+        }
+    }
+}
+
+impl Record for CommResult {
+    type Line = CommLine;
+    type Ending = CommEnding;
+    const BENCHMARK: &'static str = B_EFF;
+
+    fn begin(line: CommLine) -> Result<Self, CommLine> {
+        match line {
+            CommLine::Start { schema_version, benchmark, config, setup } => {
+                Ok(Self { schema_version, benchmark, ..Self::new(*config, *setup) })
+            }
+            other => Err(other),
+        }
+    }
+
+    fn start_line(&self) -> CommLine {
+        CommLine::Start {
+            schema_version: self.schema_version,
+            benchmark: self.benchmark.clone(),
+            config: Box::new(self.config.clone()),
+            setup: Box::new(self.setup.clone()),
+        }
+    }
+
+    fn absorb(&mut self, line: CommLine) {
+        match line {
+            CommLine::Start { .. } => {}
+            CommLine::Announcement(a) => self.announcement = Some(a),
+            CommLine::Pattern(p) => self.patterns.push(*p),
+            CommLine::Bare(b) => self.bare.push(b),
+            CommLine::Corruption(c) => self.corruptions.push(c),
+            CommLine::Error(e) => self.errors.push(e),
+            CommLine::Warning(w) => self.warnings.push(w),
+            CommLine::End(e) => self.ending = e,
+        }
+    }
+
+    fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+
+    fn warning_line(warning: Warning) -> CommLine {
+        CommLine::Warning(warning)
+    }
+
+    fn end_line(ending: CommEnding) -> CommLine {
+        CommLine::End(ending)
+    }
+
+    fn outcome(&self) -> Outcome {
+        self.ending.outcome
+    }
+
+    fn errors(&self) -> &[ErrorRecord] {
+        &self.errors
+    }
+
+    fn is_corrupt(&self) -> bool {
+        !self.corruptions.is_empty() || self.patterns.iter().any(|p| p.bytes_wrong > 0)
+    }
+}
+
+impl RunEnd for CommEnding {
+    fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
+        &mut self.rank_memory_high_water_bytes
+    }
+
+    fn cleaned_up(&mut self, _seconds: f64) {
+        // No files.
+    }
+}

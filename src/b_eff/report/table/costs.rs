@@ -1,0 +1,82 @@
+//! Announced against real time, and what measuring itself cost.
+
+use crate::b_eff::records::{CommResult, Effort, LoopRecord};
+use crate::b_eff::values::{RANDOM_RINGS, SIZES};
+use crate::frame::report::costs;
+use crate::frame::report::machine;
+use crate::frame::report::text::{count, nanoseconds, percent, Page};
+use crate::frame::units::{format_seconds, format_size};
+
+use super::header;
+
+/// Changes of the effort shown.
+const CHANGES: usize = 3;
+
+pub(super) fn write(page: &mut Page, result: &CommResult) {
+    let (setup, ending) = (&result.setup, &result.ending);
+    page.heading("Schedule and costs");
+    page.field("time", &header::time(result));
+    page.field("real time", &parts(result));
+    if let Some(told) = &result.announcement {
+        page.field("announced", &effort(result, &told.effort));
+        page.field("pilot", &format!("{} measured", count(told.pilot.len() as u64, "loop")));
+    }
+    for (number, (from, changed)) in ending.efforts.iter().take(CHANGES).enumerate() {
+        let label = if number == 0 { "changed" } else { "" };
+        page.field(label, &format!("from pattern {from} of the plan on: {}", effort(result, changed)));
+    }
+    if let Some(more) = ending.efforts.len().checked_sub(CHANGES).filter(|more| *more > 0) {
+        page.field("", &format!("and {} more; all are in the JSON document", count(more as u64, "change")));
+    }
+    page.field(
+        "harness",
+        &format!(
+            "clock step {}, clock reading {}, barrier {}",
+            nanoseconds(setup.clock_resolution_ns),
+            nanoseconds(setup.clock_read_ns),
+            nanoseconds(setup.barrier_ns)
+        ),
+    );
+    page.field(
+        "rank memory",
+        &machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes),
+    );
+    let allocations =
+        costs::allocations(&result.patterns, |p| p.allocations_in_clock, "pattern", |p| p.pattern.clone());
+    page.field("allocations", &allocations);
+}
+
+/// Where the real time went as far as it was recorded.
+fn parts(result: &CommResult) -> String {
+    let loops: Vec<&LoopRecord> = result.patterns.iter().flat_map(|p| &p.sizes).flat_map(|s| &s.loops).collect();
+    let inside: f64 = loops.iter().map(|l| l.seconds).sum();
+    let patterns: f64 = result.patterns.iter().map(|p| p.real_seconds).sum();
+    let share = if patterns > 0.0 { format!(", {} of it", percent(inside / patterns)) } else { String::new() };
+    format!(
+        "{} for {}; inside the clock {}{share}, in {}; laying out memory and pilot {}; comparing data {}",
+        format_seconds(patterns),
+        count(result.patterns.len() as u64, "pattern"),
+        format_seconds(inside),
+        count(loops.len() as u64, "loop"),
+        format_seconds(result.ending.pilot_seconds),
+        format_seconds(result.ending.verify_seconds)
+    )
+}
+
+fn effort(result: &CommResult, effort: &Effort) -> String {
+    let size = |index: u64| usize::try_from(index).ok().and_then(|i| result.setup.sizes_bytes.get(i));
+    let sizes = match size(effort.single_from) {
+        None => format!("all {SIZES} sizes by all methods"),
+        Some(bytes) => format!("sizes from {} on by the best method alone", format_size(*bytes)),
+    };
+    let once = match size(effort.once_from) {
+        None => String::new(),
+        Some(bytes) => format!(", from {} on without repetitions", format_size(*bytes)),
+    };
+    let extras = if effort.extras { "patterns outside the average too" } else { "no patterns outside the average" };
+    format!(
+        "loops of {}, {sizes}{once}, {} of {RANDOM_RINGS} random rings, {extras}",
+        format_seconds(effort.loop_seconds),
+        effort.random_rings
+    )
+}

@@ -1,0 +1,125 @@
+//! Our loops beside bare ones in C, in turns, in the same process: what the harness costs.
+
+use beff_ffi::bare::{run, Bare};
+use beff_ffi::{Cause, Comm, MpiError};
+
+use crate::b_eff::plan::{CommPattern, CommPlan};
+use crate::b_eff::records::{BarePair, BareRecord, Method};
+
+use super::check::compare as compare_bytes;
+use super::memory::{Layout, Memory};
+use super::pattern::{Broken, Loop, Pattern};
+
+/// Time for each of the four comparisons.
+const SHARE_SECONDS: f64 = 1.5;
+/// Time of all of it, about.
+pub const SECONDS: f64 = 4.0 * SHARE_SECONDS + 0.5;
+/// What a loop is to take; 300 iterations of the smallest message, as in the patterns.
+const LOOP_SECONDS: f64 = 3e-3;
+/// Pairs at least and at most.
+const PAIRS: [u64; 2] = [5, 201];
+
+/// Compares ping-pong and Sendrecv on the largest ring, with the smallest and the largest message. Patterns that are not
+/// in the plan are left out. Collective; the records are equal on all ranks.
+///
+/// # Errors
+/// An MPI call that failed, also one of the bare loops; messages that were not delivered whole.
+pub fn compare(comm: &Comm, plan: &CommPlan, layout: Layout, memory: &mut Memory) -> Result<Vec<BareRecord>, Broken> {
+    let mut records = Vec::new();
+    for (name, method) in [("ping-pong", Method::PingPong), ("ring-6", Method::Sendrecv)] {
+        let Some((index, of)) = plan.patterns.iter().enumerate().find(|(_, p)| p.name == name) else { continue };
+        for size in [0, plan.sizes_bytes.len() - 1] {
+            let message_bytes = plan.sizes_bytes[size];
+            let l = Loop { method, repetition: 0, number: 0, size, message_bytes, iterations: 1 };
+            records.push(one(comm, (layout, index as u64, of), memory, &l)?);
+        }
+    }
+    Ok(records)
+}
+
+fn one(
+    comm: &Comm,
+    (layout, index, of): (Layout, u64, &CommPattern),
+    memory: &mut Memory,
+    l: &Loop,
+) -> Result<BareRecord, Broken> {
+    let beside = |error| Broken { place: format!("{} beside bare loops", of.name), error };
+    let mut pattern = Pattern::new(comm, layout, index, of).map_err(beside)?;
+    let steps = of.steps(comm.rank());
+    let bare = steps.first().and_then(|s| s.send_to.zip(s.receive_from)).map(|(left, right)| match l.method {
+        Method::PingPong => Bare::PingPong { peer: left },
+        _ => Bare::Sendrecv { left, right },
+    });
+    // Both once before it counts; the second says how many there is time for.
+    let mut first = [0.0; 2];
+    for _ in 0..2 {
+        first = [pattern.timed(memory, l)?, bare_seconds(comm, bare, memory, l).map_err(beside)?];
+        comm.max_f64(&mut first).map_err(beside)?;
+    }
+    let one = first[0].max(first[1]).max(1e-9);
+    let iterations = crate::b_eff::plan::effort::iterations(LOOP_SECONDS, one);
+    let l = Loop { iterations, ..*l };
+    let pairs = ((SHARE_SECONDS / (2.0 * one * iterations as f64)) as u64).clamp(PAIRS[0], PAIRS[1]);
+    let mut record = BareRecord {
+        pattern: of.name.clone(),
+        method: l.method,
+        message_bytes: l.message_bytes,
+        messages: of.messages,
+        iterations,
+        pairs: Vec::new(),
+    };
+    for pair in 0..pairs {
+        let mut seconds = [0.0; 2];
+        // A B B A: what drifts meets both alike.
+        for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
+            seconds[side] = if side == 0 {
+                pattern.timed(memory, &l)?
+            } else {
+                bare_seconds(comm, bare, memory, &l).map_err(beside)?
+            };
+        }
+        comm.max_f64(&mut seconds).map_err(beside)?;
+        record.pairs.push(BarePair { ours_seconds: seconds[0], bare_seconds: seconds[1] });
+    }
+    match wrong_bytes(comm, &mut pattern, layout, bare, memory, &l)? {
+        0 => Ok(record),
+        wrong => Err(beside(failed(format!("{wrong} bytes received were not those sent")))),
+    }
+}
+
+/// Both loops once more, into memory that holds nothing of them before: bytes that were wrong, all ranks.
+fn wrong_bytes(
+    comm: &Comm,
+    pattern: &mut Pattern<'_>,
+    layout: Layout,
+    bare: Option<Bare>,
+    memory: &mut Memory,
+    l: &Loop,
+) -> Result<u64, Broken> {
+    let beside = |error| Broken { place: "data of the bare loops".into(), error };
+    memory.poison();
+    pattern.timed(memory, l)?;
+    pattern.check(memory, l);
+    memory.poison();
+    bare_seconds(comm, bare, memory, l).map_err(beside)?;
+    let mut wrong = [pattern.bytes_wrong];
+    // Of two messages of an iteration the one from the left comes last; both ends send from the beginning of their memory.
+    if let Some(Bare::PingPong { peer: sender } | Bare::Sendrecv { left: sender, .. }) = bare {
+        wrong[0] += compare_bytes(layout.stream(sender), 0, &memory.received()[..l.message_bytes as usize]).0;
+    }
+    comm.sum_u64(&mut wrong).map_err(beside)?;
+    Ok(wrong[0])
+}
+
+fn failed(text: String) -> MpiError {
+    MpiError { class: "MPI_ERR_OTHER".into(), text, cause: Cause::Other }
+}
+
+fn bare_seconds(comm: &Comm, bare: Option<Bare>, memory: &mut Memory, l: &Loop) -> Result<f64, MpiError> {
+    let (send, receive) = memory.halves();
+    comm.barrier()?;
+    let Some(bare) = bare else { return Ok(0.0) };
+    // A message is as long as a slot at most.
+    let seconds = run(comm, bare, l.message_bytes as usize, send, receive, l.iterations);
+    seconds.ok_or_else(|| failed("a call of the bare loop failed".into()))
+}

@@ -1,0 +1,144 @@
+//! Bandwidth of one pattern over the message size.
+
+use serde::Serialize;
+
+use crate::b_eff::plan::Family;
+use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord, Method, SizeRecord};
+
+/// One method at one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MethodPoint {
+    /// Method.
+    pub method: Method,
+    /// Repetitions measured.
+    pub repetitions: u64,
+    /// Best of them, all ranks together.
+    pub bytes_per_second: f64,
+    /// Worst of them.
+    pub worst_bytes_per_second: f64,
+    /// One iteration of the best.
+    pub seconds_per_iteration: f64,
+}
+
+/// One size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Message size L.
+    pub message_bytes: u64,
+    /// Best method.
+    pub best_method: Method,
+    /// Its best repetition, all ranks together.
+    pub bytes_per_second: f64,
+    /// One iteration of it.
+    pub seconds_per_iteration: f64,
+    /// Every method that was measured.
+    pub methods: Vec<MethodPoint>,
+}
+
+impl Point {
+    /// One of the methods.
+    #[must_use]
+    pub fn method(&self, method: Method) -> Option<&MethodPoint> {
+        self.methods.iter().find(|m| m.method == method)
+    }
+}
+
+/// One pattern.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    /// Name.
+    pub pattern: String,
+    /// What it is one of.
+    pub family: Family,
+    /// Its shape.
+    pub shape: String,
+    /// S: mean over the sizes of the best bandwidth; None: not all of them were measured.
+    pub mean_bytes_per_second: Option<f64>,
+    /// Best bandwidth at Lmax.
+    pub at_lmax_bytes_per_second: Option<f64>,
+    /// Time per message and process with the smallest messages: ranks * seconds / (messages * iterations). Ping-pong:
+    /// half of the time there and back.
+    pub latency_seconds: Option<f64>,
+    /// By size, as far as measured.
+    pub points: Vec<Point>,
+}
+
+impl Curve {
+    /// S by one method alone, or by the best; None if it was not measured at every size.
+    pub(super) fn mean(&self, method: Option<Method>, sizes: &[u64]) -> Option<f64> {
+        let values: Option<Vec<f64>> = (0..sizes.len()).map(|i| self.at(i, sizes, method)).collect();
+        let values = values.filter(|v| !v.is_empty())?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// Bandwidth at the size with this index. By index, because sizes may be equal where memory is tiny.
+    pub(super) fn at(&self, index: usize, sizes: &[u64], method: Option<Method>) -> Option<f64> {
+        let point = self.points.get(index).filter(|p| sizes.get(index) == Some(&p.message_bytes))?;
+        match method {
+            None => Some(point.bytes_per_second),
+            Some(method) => point.method(method).map(|m| m.bytes_per_second),
+        }
+    }
+}
+
+/// The curve of a record.
+pub(super) fn of(record: &CommPatternRecord, result: &CommResult) -> Curve {
+    let sizes = &result.setup.sizes_bytes;
+    // A size without any usable loop ends the curve: what comes behind it would be taken for another size.
+    let points: Vec<Point> = record.sizes.iter().map_while(|size| point(size, record.messages)).collect();
+    let latency = points.first().filter(|_| record.messages > 0).map(|first| {
+        // All ranks send at the same time, but for the ping-pong, whose messages go one after the other.
+        let at_once = if record.family == Family::PingPong { 1 } else { result.setup.machine.ranks };
+        at_once as f64 * first.seconds_per_iteration / record.messages as f64
+    });
+    let mut curve = Curve {
+        pattern: record.pattern.clone(),
+        family: record.family,
+        shape: record.shape.clone(),
+        mean_bytes_per_second: None,
+        at_lmax_bytes_per_second: None,
+        latency_seconds: latency,
+        points,
+    };
+    curve.mean_bytes_per_second = curve.mean(None, sizes);
+    curve.at_lmax_bytes_per_second = sizes.len().checked_sub(1).and_then(|last| curve.at(last, sizes, None));
+    curve
+}
+
+fn point(size: &SizeRecord, messages: u64) -> Option<Point> {
+    let mut methods: Vec<MethodPoint> = Vec::new();
+    for one in size.loops.iter() {
+        let Some(rate) = bytes_per_second(size.message_bytes, messages, one) else { continue };
+        let seconds_per_iteration = one.seconds / one.iterations as f64;
+        match methods.iter_mut().find(|m| m.method == one.method) {
+            None => methods.push(MethodPoint {
+                method: one.method,
+                repetitions: 1,
+                bytes_per_second: rate,
+                worst_bytes_per_second: rate,
+                seconds_per_iteration,
+            }),
+            Some(known) => {
+                known.repetitions += 1;
+                known.bytes_per_second = known.bytes_per_second.max(rate);
+                known.worst_bytes_per_second = known.worst_bytes_per_second.min(rate);
+                known.seconds_per_iteration = known.seconds_per_iteration.min(seconds_per_iteration);
+            }
+        }
+    }
+    let best = methods.iter().copied().reduce(|a, b| if b.bytes_per_second > a.bytes_per_second { b } else { a })?;
+    Some(Point {
+        message_bytes: size.message_bytes,
+        best_method: best.method,
+        bytes_per_second: best.bytes_per_second,
+        seconds_per_iteration: best.seconds_per_iteration,
+        methods,
+    })
+}
+
+/// Bandwidth of one loop, all ranks together; None if it moved nothing or took no time.
+#[must_use]
+pub fn bytes_per_second(message_bytes: u64, messages: u64, one: &LoopRecord) -> Option<f64> {
+    let moved = message_bytes as f64 * messages as f64 * one.iterations as f64;
+    (moved > 0.0 && one.seconds.is_finite() && one.seconds > 0.0).then(|| moved / one.seconds)
+}

@@ -1,0 +1,129 @@
+//! Hand-made results of b_eff for tests, by simple formulas; no measurement.
+
+use crate::b_eff::config::CommConfig;
+use crate::b_eff::plan::Family;
+use crate::b_eff::records::*;
+use crate::frame::records::*;
+
+/// Lmax of 512 MiB per process, from the table of the definition.
+const LARGE: [u64; 8] = [9742, 23_170, 55_109, 131_072, 311_744, 741_455, 1_763_488, 4_194_304];
+
+/// The 21 sizes.
+pub(crate) fn sizes() -> Vec<u64> {
+    (0..13).map(|k| 1 << k).chain(LARGE).collect()
+}
+
+/// Speed of a loop: pattern, family, size, method and repetition to bytes per second of all ranks.
+pub(crate) type Speed<'a> = &'a dyn Fn(&str, Family, u64, Method, u32) -> f64;
+
+/// A run of `hosts` hosts with two ranks each on two cores, by the book, with this speed.
+pub(crate) fn run(hosts: u64, speed: Speed<'_>) -> CommResult {
+    let mut result = CommResult::new(config(), setup(hosts));
+    let ranks = 2 * hosts;
+    let effort = Effort { loop_seconds: 0.0025, single_from: 21, once_from: 21, random_rings: 30, extras: true };
+    let pilot = vec![PilotRecord { message_bytes: 1, method: Method::Sendrecv, iterations: 300, seconds: 0.0006 }];
+    result.announcement = Some(Announcement { limit_seconds: 240.0, expected_seconds: 187.5, effort, pilot });
+    result.patterns.push(pattern("ping-pong", Family::PingPong, "2", 2, speed));
+    for ring in 1..=6 {
+        let shape = if ring == 1 { format!("{ranks} in rings of 2") } else { ranks.to_string() };
+        result.patterns.push(pattern(&format!("ring-{ring}"), Family::Ring, &shape, 2 * ranks, speed));
+    }
+    for ring in 1..=30 {
+        result.patterns.push(pattern(&format!("random-{ring}"), Family::Random, &ranks.to_string(), 2 * ranks, speed));
+    }
+    result.patterns.push(pattern("worst-cycle", Family::WorstCycle, &ranks.to_string(), 2 * ranks, speed));
+    result.patterns.push(pattern("best-bisection", Family::Bisection, "pairs", ranks, speed));
+    result.patterns.push(pattern("cart-2d-acyclic", Family::Cartesian, "2x2", 2 * ranks, speed));
+    result.setup.patterns = result.patterns.len() as u64;
+    result.ending = CommEnding {
+        outcome: Outcome::Complete,
+        real_seconds: 184.25,
+        pilot_seconds: 6.5,
+        verify_seconds: 12.75,
+        efforts: Vec::new(),
+        rank_memory_high_water_bytes: 96 << 20,
+        rank_memory_planned_bytes: 80 << 20,
+    };
+    result
+}
+
+fn pattern(name: &str, family: Family, shape: &str, messages: u64, speed: Speed<'_>) -> CommPatternRecord {
+    let methods: &[Method] = if family == Family::PingPong { &[Method::PingPong] } else { &Method::EXCHANGES };
+    let sizes = sizes().into_iter().map(|message_bytes| {
+        let loops = methods.iter().flat_map(|&method| (0..3).map(move |repetition| (method, repetition)));
+        let loops = loops.map(|(method, repetition)| {
+            let rate = speed(name, family, message_bytes, method, repetition);
+            let per_iteration = message_bytes as f64 * messages as f64 / rate;
+            let iterations = ((0.003 / per_iteration) as u64).clamp(1, 300);
+            LoopRecord { method, repetition, iterations, seconds: iterations as f64 * per_iteration }
+        });
+        SizeRecord { message_bytes, loops: loops.collect() }
+    });
+    CommPatternRecord {
+        pattern: name.to_owned(),
+        family,
+        shape: shape.to_owned(),
+        messages,
+        sizes: sizes.collect(),
+        bytes_checked: 1 << 24,
+        bytes_wrong: 0,
+        allocations_in_clock: 0,
+        real_seconds: 4.25,
+    }
+}
+
+fn config() -> CommConfig {
+    use Family::*;
+    CommConfig {
+        time_seconds: 240.0,
+        quick: false,
+        seed: 42,
+        families: vec![PingPong, Ring, Random, WorstCycle, Bisection, Cartesian],
+        memory_per_process_bytes: None,
+        rmax_gflops: None,
+        out: None,
+        bare: false,
+        inject: false,
+    }
+}
+
+fn setup(hosts: u64) -> CommSetup {
+    let host = |number: u64| HostRecord {
+        name: format!("node{:02}", number + 1),
+        ranks: 2,
+        cores: 2,
+        cpu: "Example CPU 3000 @ 2.50GHz".into(),
+        memory_bytes: 4 << 30,
+        cgroup_memory_limit_bytes: Some(1 << 30),
+        last_level_cache_bytes: 32 << 20,
+    };
+    CommSetup {
+        machine: Machine {
+            program_version: "0.1.0".into(),
+            git_revision: "0123abc".into(),
+            mpi_built_with: "MPICH 4.0.2".into(),
+            mpi_library: "MPICH Version: 4.0.2".into(),
+            mpi_standard: "4.0".into(),
+            started_utc: "2025-01-31T12:00:00Z".into(),
+            command_line: ["beff-raw", "comm", "--time", "4m"].map(str::to_owned).to_vec(),
+            kernel: "Linux 6.18.0 x86_64".into(),
+            hosts: (0..hosts).map(host).collect(),
+            ranks: 2 * hosts,
+            memory_per_rank_bytes: 512 << 20,
+            environment: vec![("MPIR_CVAR_CH4_NUM_VCIS".into(), "2".into())],
+        },
+        placement: (0..2 * hosts).map(|rank| Placement { host: rank / 2, cpus: (rank % 2).to_string() }).collect(),
+        numbering: if hosts == 1 { Numbering::OneHost } else { Numbering::Sequential },
+        transport: Transport {
+            device: Some("ch4:ofi".into()),
+            loaded: vec!["libfabric".into(), "libucp".into()],
+            interfaces: vec!["eth0".into()],
+        },
+        lmax_bytes: 4_194_304,
+        sizes_bytes: sizes(),
+        patterns: 0,
+        clock_resolution_ns: 1.0,
+        clock_read_ns: 24.5,
+        barrier_ns: 1850.0,
+    }
+}

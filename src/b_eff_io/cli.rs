@@ -1,0 +1,318 @@
+//! Options of `beff-raw io` and `beff-raw plan`. [`super::config_build`] makes of them what will run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::config::{CollectivePolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
+
+/// Options of `io`.
+#[derive(Clone, Debug, Args)]
+pub struct IoArgs {
+    /// What decides the plan.
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    /// What else decides the run.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Print one line for each pattern, not only the values of the types
+    #[arg(long, help_heading = OUTPUT)]
+    pub details: bool,
+    /// No progress on stderr
+    #[arg(long, short, help_heading = OUTPUT)]
+    pub quiet: bool,
+}
+
+/// Options that decide what is planned; common to `io` and `plan`.
+#[derive(Clone, Debug, Args)]
+pub struct MeasureArgs {
+    /// How to reach the storage: mpiio, posix, uring, mmap or null (moves nothing: cost of the program itself). Several,
+    /// separated by commas, take turns pattern by pattern and are reported side by side
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED)]
+    pub backend: Vec<String>,
+    /// Scheduled time T of each backend: of one partition (releases 0.5 and 1) or of all partitions together (2.1). A
+    /// comparable value needs 10m (0.5), 15m (1), or 30m for each partition (2.1)
+    #[arg(long, short = 'T', value_name = "TIME", default_value = "60s", value_parser = options::seconds,
+        help_heading = MEASURED)]
+    pub time: f64,
+    /// Definition of b_eff_io that sets the schedule, the default partitions and the validity; the values of all three
+    /// are shown anyway
+    #[arg(long, value_enum, value_name = "RELEASE", default_value = "1", help_heading = MEASURED)]
+    pub release: Release,
+    /// Numbers of ranks to measure with: `all`, `small,medium,all` (formula of release 2.1), or a list such as 1,4,16.
+    /// A partition of n is ranks 0 to n-1, the others wait [default: all; for release 2.1 small,medium,all]
+    #[arg(long, value_name = "WHICH", value_parser = partitions, help_heading = MEASURED)]
+    pub partitions: Option<Partitions>,
+    /// Pattern types: 0 scattered, collective; 1 shared file pointer; 2 one file per rank; 3 segments; 4 segments,
+    /// collective. Types 3 and 4 take their sizes from 0, 1 and 2, so at least one of these must run
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,1,2,3,4", help_heading = MEASURED)]
+    pub types: Vec<u8>,
+    /// Types that are rewritten: all, or only the scattered one (type 0) [default: all; for release 2.1 scatter]
+    #[arg(long, value_enum, value_name = "TYPES", help_heading = MEASURED)]
+    pub rewrite: Option<Rewrite>,
+    /// Type 1 without the shared file pointer: a strided view, one chunk per collective call
+    #[arg(long, help_heading = MEASURED)]
+    pub no_shared: bool,
+    /// Memory of the unit that one rank runs on; decides the largest chunk, M_PART = max(2M, SIZE / 128) [default:
+    /// memory of the node or of its control group, divided by the ranks on it]
+    #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = MEASURED)]
+    pub memory_per_process: Option<u64>,
+    /// Segments of types 3 and 4 are rounded up to a multiple of SIZE, itself a multiple of 8; give the striping unit of
+    /// the file system if it is larger
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = options::size, help_heading = MEASURED)]
+    pub segment_multiple: u64,
+    /// How a timed loop ends: batches that grow geometrically with one common decision each, or a decision after each
+    /// call as release 2.1 did (slower with small chunks)
+    #[arg(long, value_enum, value_name = "HOW", default_value = "geometric", help_heading = MEASURED)]
+    pub termination: Termination,
+    /// Directory on the storage to measure, seen by all ranks
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = PLACE)]
+    pub path: PathBuf,
+    /// Storage that all files of the run may take: a size such as 200G, or a percentage of what is free [default: 80% for
+    /// a run; `plan` plans without a limit]
+    #[arg(long, value_name = "LIMIT", value_parser = space_limit, help_heading = PLACE)]
+    pub space: Option<SpaceLimit>,
+}
+
+/// Options of `io` that change the run but not the plan.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Name of the directory made under --path for the files; refused if it exists [default: made from time and process]
+    #[arg(long, value_name = "NAME", help_heading = PLACE)]
+    pub run_dir: Option<String>,
+    /// Leave the measured files in place after the run
+    #[arg(long, help_heading = PLACE)]
+    pub keep_files: bool,
+    /// Bypass the page cache (O_DIRECT) in posix and uring. required: a pattern that cannot be direct is not run; auto:
+    /// direct where the alignment allows it, reported for each pattern; off: always through the cache. mpiio leaves this
+    /// to the MPI library (see --hints), mmap is the page cache, null has no files: they refuse `required`
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = ACCESS)]
+    pub direct: DirectPolicy,
+    /// Operations in flight at most, 1 to 4096 (uring) [default: found by a short calibration for each chunk size]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = ACCESS)]
+    pub depth: Option<u32>,
+    /// Let a kernel thread submit (uring; costs a core)
+    #[arg(long, help_heading = ACCESS)]
+    pub sqpoll: bool,
+    /// What is done about the page cache, so that reads tell about the storage. What of the files was in it before each
+    /// pattern is measured and reported whatever the policy; reads from memory are marked
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]
+    pub cache: CachePolicy,
+    /// Collective patterns of posix and uring, which have no collective calls. auto: each rank at its own offsets, or
+    /// two-phase where direct I/O would need sectors that ranks share; independent: never two-phase; two-phase: ranks
+    /// exchange their data, aggregators move aligned domains of the file
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
+    pub collective: CollectivePolicy,
+    /// Ranks that move data in a two-phase transfer [default: all ranks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = ACCESS)]
+    pub aggregators: Option<u64>,
+    /// Bytes one aggregator moves in one step of a two-phase transfer [default: 4M]
+    #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = ACCESS)]
+    pub domain: Option<u64>,
+    /// How ranks exchange data in a two-phase transfer
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
+    pub exchange: ExchangePolicy,
+    /// MPI-IO hints, one per line: partition, access, pattern type, chunk size, key, value (mpiio)
+    #[arg(long, value_name = "FILE", help_heading = ACCESS)]
+    pub hints: Option<PathBuf>,
+    /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The definition forbids it: it may delay every sync to the close
+    #[arg(long, help_heading = ACCESS)]
+    pub unique_open: bool,
+    /// Rounds into which each pattern is divided: the backends take turns round by round, and a write ends each round with
+    /// its sync; gives the intervals of the ratios [default: 8 with several backends, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = TRUST)]
+    pub rounds: Option<u32>,
+    /// Record the time of every call: median, 99 %, 99.9 % and largest
+    #[arg(long, help_heading = TRUST)]
+    pub latency: bool,
+    /// How much of the data is compared: ring, what the last reads of each pattern left in memory; full, also every byte
+    /// of every file, outside the measured time
+    #[arg(long, value_enum, value_name = "DEPTH", default_value = "ring", help_heading = TRUST)]
+    pub verify: Verify,
+    /// Seed of the data; two runs with the same seed write the same bytes
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
+    pub seed: u64,
+    /// Damage the files between writing and reading, to prove that it is found
+    #[arg(long, value_enum, value_name = "DAMAGE", hide = true, help_heading = TRUST)]
+    pub inject: Option<Inject>,
+    /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and further views; without it only
+    /// stdout
+    #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
+}
+
+impl Default for RunArgs {
+    /// The values of a command line without any of these options.
+    fn default() -> Self {
+        Self {
+            run_dir: None,
+            keep_files: false,
+            direct: DirectPolicy::ByBackend,
+            depth: None,
+            sqpoll: false,
+            cache: CachePolicy::Drop,
+            collective: CollectivePolicy::Auto,
+            aggregators: None,
+            domain: None,
+            exchange: ExchangePolicy::Auto,
+            rounds: None,
+            latency: false,
+            hints: None,
+            unique_open: false,
+            verify: Verify::Ring,
+            seed: DEFAULT_SEED,
+            inject: None,
+            out: None,
+        }
+    }
+}
+
+/// Options of `plan`.
+#[derive(Clone, Debug, Args)]
+pub struct PlanArgs {
+    /// Number of ranks of the run
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub ranks: u64,
+    /// Assumed speed of all ranks together in bytes per second; decides the bytes and file sizes shown
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = rate)]
+    pub rate: u64,
+    /// The plan as JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// What decides the plan.
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+}
+
+/// Types that are rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rewrite {
+    /// Every type.
+    All,
+    /// Type 0 alone.
+    Scatter,
+}
+
+words! { Release:
+    R0_5 = "0.5", "Euro-Par 2000 paper: all bytes / all time";
+    R1 = "1", "paper on balanced architectures: weighted means, T for each partition";
+    R2_1 = "2.1", "program of December 2001: sqrt(write * read), T for all partitions";
+}
+words! { Rewrite:
+    All = "all", "every type";
+    Scatter = "scatter", "type 0 alone";
+}
+words! { Termination:
+    Geometric = "geometric", "growing batches, one common decision each";
+    PerCall = "per-call", "a decision after each call";
+}
+words! { Verify:
+    Ring = "ring", "what the last reads of each pattern left in memory";
+    Full = "full", "also every byte of every file";
+}
+/// Written out because one word is for tests alone.
+impl clap::ValueEnum for CollectivePolicy {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Auto, Self::Independent, Self::TwoPhase, Self::UnsafeReadModifyWrite]
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(match self {
+            Self::Auto => {
+                clap::builder::PossibleValue::new("auto").help("two-phase where sectors are shared, else independent")
+            }
+            Self::Independent => clap::builder::PossibleValue::new("independent").help("every rank at its own offsets"),
+            Self::TwoPhase => clap::builder::PossibleValue::new("two-phase").help("exchange, then aligned domains"),
+            Self::UnsafeReadModifyWrite => clap::builder::PossibleValue::new("unsafe-read-modify-write").hide(true),
+        })
+    }
+}
+words! { ExchangePolicy:
+    Auto = "auto", "shared memory where it can be, else messages";
+    SharedMemory = "shared-memory", "aggregators copy out of their neighbours' memory";
+    Messages = "messages", "MPI messages";
+}
+words! { Inject:
+    Flip = "flip", "one bit of one word is turned over";
+    OtherRank = "other-rank", "a chunk holds another rank's data";
+    Stale = "stale", "a chunk holds the first write after the rewrite";
+    Hole = "hole", "a chunk becomes zeros";
+}
+
+/// Bytes per second; `/s` may be written.
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
+    let rate = options::size(text.strip_suffix("/s").unwrap_or(text))?;
+    if rate == 0 {
+        return Err("at 0 bytes per second nothing would ever be written; give the speed you expect, e.g. 1G".into());
+    }
+    Ok(rate)
+}
+
+/// A size, or a percentage of the free space.
+pub(crate) fn space_limit(text: &str) -> Result<SpaceLimit, String> {
+    let Some(number) = text.strip_suffix('%') else {
+        return match options::size(text)? {
+            0 => {
+                Err("without any space nothing can be written; give a size such as 200G or a percentage such as 80%"
+                    .into())
+            }
+            bytes => Ok(SpaceLimit::Bytes(bytes)),
+        };
+    };
+    match number.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(SpaceLimit::Percent(percent)),
+        Ok(_) => Err("a percentage of the free space is above 0% and at most 100%".into()),
+        Err(_) => Err(format!("'{number}' is not a number; write a percentage such as 80% or a size such as 200G")),
+    }
+}
+
+/// `all`, `small,medium,all`, or a list of sizes.
+pub(crate) fn partitions(text: &str) -> Result<Partitions, String> {
+    match text {
+        "all" => return Ok(Partitions::All),
+        "small,medium,all" => return Ok(Partitions::SmallMediumAll),
+        _ => {}
+    }
+    let mut sizes = Vec::new();
+    for word in text.split(',') {
+        let size = word.trim().parse::<u64>().map_err(|_| {
+            format!("'{word}' is not a number of ranks; write `all`, `small,medium,all`, or a list such as 1,4,16")
+        })?;
+        if size == 0 {
+            return Err("a partition of 0 ranks measures nothing; sizes begin at 1".into());
+        }
+        if sizes.contains(&size) {
+            return Err(format!("the partition of {size} ranks is listed twice; name each size once"));
+        }
+        sizes.push(size);
+    }
+    Ok(Partitions::List(sizes))
+}
+
+pub(crate) const IO: &str = concat!(
+    "Examples:
+  A value that may be compared with other systems (release 1: 15 minutes):
+      mpirun -n 16 beff-raw io -T 15m --path /scratch --out scratch
+  MPI-IO beside the kernel's interfaces, past the page cache where possible:
+      mpirun -n 4 beff-raw io --backend mpiio,posix,uring --direct auto --depth 64 --path /scratch
+  As release 2.1 did it, half an hour for each of its three partitions, with hints:
+      mpirun -n 64 beff-raw io --release 2.1 -T 90m --hints hints.txt --path /scratch
+
+",
+    common_help!()
+);
+
+pub(crate) const PLAN: &str = concat!(
+    "Examples:
+  Schedule and sizes of the default run on 4 ranks:
+      beff-raw plan --ranks 4
+  Would a comparable run on 1024 ranks at 20 GiB/s fit into 100 TiB?
+      beff-raw plan --ranks 1024 --rate 20G -T 15m --space 100T
+  The partitions of release 2.1 on 142 ranks, for a script:
+      beff-raw plan --ranks 142 --release 2.1 -T 90m --json
+
+",
+    common_help!()
+);

@@ -1,0 +1,86 @@
+//! `beff-raw [io]`: measures b_eff_io.
+
+use anyhow::anyhow;
+use beff_backends::driver;
+use beff_ffi::{Comm, Universe};
+
+use super::cli::IoArgs;
+use super::config::Config;
+use super::plan::run::{Facts, RunPlan};
+use super::records::RunResult;
+use super::report::suffixes;
+use super::run::whole::Run;
+use crate::frame::command::finish::{conclude, Files};
+use crate::frame::command::observer::{listener, Collector};
+use crate::frame::command::start::Ready;
+use crate::frame::command::{directory, known_backends, start};
+use crate::frame::error::{Exit, UsageError};
+use crate::frame::records::{Outcome, StorageRecord};
+use crate::frame::report::Views;
+use crate::frame::run::{agree, NoObserver};
+use crate::frame::system::survey::{manifest, Survey};
+
+/// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
+///
+/// # Errors
+/// What ended the run before a result could be made.
+pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
+    start::under_mpi(|universe, world| {
+        // Rank 0 reads command line and hints file for all, so that every rank runs with the same configuration.
+        let config = start::from_root(world, || args.config(&known_backends()))?;
+        measure(universe, world, &config, args)
+    })
+}
+
+fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> anyhow::Result<Exit> {
+    let survey = start::look_around(world)?;
+    let storage = start::storage_below(world, &config.path)?;
+    let plan = make_plan(config, &survey, &storage, world.size())?;
+    let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, config.latency)?;
+
+    let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
+    let (run_dir, outputs) =
+        directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
+    let mut collector = machine.map(|machine| {
+        let manifest = manifest(machine, storage.clone(), run_dir.path(), plan.period_bytes);
+        let result = RunResult::new(config.clone(), manifest, costs, plan.records());
+        Collector::new(result, outputs, args.quiet)
+    });
+    let mut nobody = NoObserver;
+    let run = Run::new(world, config, &plan, &run_dir, &interrupt, listener(&mut collector, &mut nobody));
+    let ending = match agree::first_message(world, run.as_ref().err().cloned())? {
+        None => run.map(|mut run| start::or_abort(run.execute())).map_err(|e| anyhow!(e))?,
+        Some((_, message)) => {
+            drop(run);
+            let _ = directory::clean_up(world, &run_dir, false, Outcome::Failed);
+            if let Some(collector) = collector {
+                collector.discard();
+            }
+            return Err(anyhow!(message));
+        }
+    };
+    let files = Files { run_dir: &run_dir, keep: config.keep_files };
+    conclude(world, Some(files), ending, collector, |result, derived| result.table(derived, args.details))
+}
+
+fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
+    let writing = config.backends.iter().filter_map(|name| driver(name)).filter(|row| row.uses_space).count() as u64;
+    let limit = config.space_limit.bytes(storage.free_bytes);
+    if writing > 0 && limit > storage.free_bytes {
+        return Err(UsageError::new(
+            format!("--space asks for {limit} bytes, but only {} are free under {}", storage.free_bytes, storage.path),
+            "Give a smaller --space or another --path.",
+        )
+        .into());
+    }
+    let facts = Facts {
+        ranks,
+        ranks_of_first_host: survey.hosts.first().map_or(1, |host| host.ranks),
+        memory_per_rank_bytes: survey.memory_per_rank_bytes,
+        last_level_cache_bytes: survey.last_level_cache_bytes,
+        limit_bytes: (writing > 0).then_some(limit),
+        writing_backends: writing,
+    };
+    RunPlan::new(config, &facts)
+        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit.").into())
+}

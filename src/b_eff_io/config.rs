@@ -1,0 +1,210 @@
+//! What will run: validated, immutable, written into every result.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::hints::HintRule;
+
+/// Which published definition of b_eff_io sets the schedule, the default partitions and the validity.
+/// The values of all three are always computed from the one measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Release {
+    /// Euro-Par 2000 paper.
+    #[serde(rename = "0.5")]
+    R0_5,
+    /// The paper "Benchmark Design for Characterization of Balanced High-Performance Architectures".
+    #[serde(rename = "1")]
+    R1,
+    /// The published program of December 2001.
+    #[serde(rename = "2.1")]
+    R2_1,
+}
+
+impl Release {
+    /// The name as it is typed and printed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::R0_5 => "0.5",
+            Self::R1 => "1",
+            Self::R2_1 => "2.1",
+        }
+    }
+}
+
+/// How a time-driven loop finds its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Termination {
+    /// Batches grow geometrically; one common decision per batch.
+    Geometric,
+    /// Barrier, clock at the root and broadcast after every call, as release 2.1 did.
+    PerCall,
+}
+
+/// How much of the data is looked at after the clock has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verify {
+    /// What the last reads of each pattern left in memory. Always on.
+    Ring,
+    /// Also an untimed pass over every byte of every file, by another rank than the writer.
+    Full,
+}
+
+/// How the drivers without collective calls do collective patterns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CollectivePolicy {
+    /// Independent where no sector is shared between ranks or transfers are buffered, else two-phase.
+    #[default]
+    Auto,
+    /// Every rank at its own offsets.
+    Independent,
+    /// Exchange, then aligned domains.
+    TwoPhase,
+    /// Plain read-modify-write of shared sectors: loses data, for tests of the verification.
+    UnsafeReadModifyWrite,
+}
+
+/// How ranks exchange data in a two-phase transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExchangePolicy {
+    /// Shared memory where it can be, else messages.
+    #[default]
+    Auto,
+    /// Shared memory, or an error.
+    SharedMemory,
+    /// MPI messages.
+    Messages,
+}
+
+/// Deliberate damage to the files between writing and reading, to prove that it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Inject {
+    /// One bit of one word is turned over.
+    Flip,
+    /// A chunk is replaced by what another rank would have written.
+    OtherRank,
+    /// A chunk holds what the first write wrote, after the rewrite.
+    Stale,
+    /// A chunk becomes zeros.
+    Hole,
+}
+
+/// Partition sizes as the user asks for them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partitions {
+    /// One partition of all ranks (releases 0.5 and 1).
+    All,
+    /// Small, medium, all, by the formula of release 2.1.
+    SmallMediumAll,
+    /// These numbers of ranks.
+    List(Vec<u64>),
+}
+
+/// How much of the storage all files of a run may take together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpaceLimit {
+    /// This many bytes.
+    Bytes(u64),
+    /// This share of what is free when the run starts; above 0, at most 100.
+    Percent(f64),
+}
+
+impl SpaceLimit {
+    /// The limit in bytes when `free_bytes` are free. An absolute limit may be larger than that: the caller compares.
+    #[must_use]
+    pub fn bytes(self, free_bytes: u64) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            // Rounded down; a float is exact enough for a share of the free space.
+            Self::Percent(percent) => ((free_bytes as f64 * (percent / 100.0)) as u64).min(free_bytes),
+        }
+    }
+}
+
+/// Results of before rounds existed.
+fn one_round() -> u32 {
+    1
+}
+
+/// Everything that decides what is measured and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Definition for schedule and validity.
+    pub release: Release,
+    /// Scheduled time T; of one partition (0.5, 1) or of all of them (2.1). Per backend.
+    pub time_seconds: f64,
+    /// Backends in the order they take turns, by name.
+    pub backends: Vec<String>,
+    /// Directory under which the run directory is made.
+    pub path: PathBuf,
+    /// Name of the run directory; None: made from time and process id.
+    pub run_dir: Option<String>,
+    /// Leave the measured files in place.
+    pub keep_files: bool,
+    /// Prefix of the output files; None: only stdout.
+    pub out: Option<PathBuf>,
+    /// Partition sizes.
+    pub partitions: Partitions,
+    /// Pattern types that run, a subset of 0..=4 in order.
+    pub types: Vec<u8>,
+    /// Rewrite all types (releases 0.5 and 1, or 2.1 with full rewrite) or type 0 only.
+    pub full_rewrite: bool,
+    /// Type 1 through the shared file pointer; false: strided view, one chunk per collective call.
+    pub shared_pointer: bool,
+    /// Memory of the unit one rank runs on; None: found out.
+    pub memory_per_process_bytes: Option<u64>,
+    /// Storage all files of the run may take.
+    pub space_limit: SpaceLimit,
+    /// L_SEG is rounded up to a multiple of this.
+    pub segment_multiple_bytes: u64,
+    /// End of the time-driven loops.
+    pub termination: Termination,
+    /// Depth of verification.
+    pub verify: Verify,
+    /// Direct I/O policy of the backends that can choose.
+    pub direct: DirectPolicy,
+    /// Operations in flight at most (uring); None: found by a short calibration, for each chunk size.
+    #[serde(default)]
+    pub queue_depth: Option<u32>,
+    /// Submissions by a kernel thread (uring).
+    #[serde(default)]
+    pub sqpoll: bool,
+    /// Page cache.
+    #[serde(default)]
+    pub cache: CachePolicy,
+    /// Collective patterns of posix and uring.
+    #[serde(default)]
+    pub collective: CollectivePolicy,
+    /// Ranks that move data in a two-phase transfer; None: all of the partition.
+    #[serde(default)]
+    pub aggregators: Option<u64>,
+    /// Bytes one aggregator moves in one step; None: the default of the drivers.
+    #[serde(default)]
+    pub domain_bytes: Option<u64>,
+    /// Exchange of two-phase transfers.
+    #[serde(default)]
+    pub exchange: ExchangePolicy,
+    /// Rounds into which each pattern is divided, so that several backends take turns within it; 1: one after the other.
+    #[serde(default = "one_round")]
+    pub rounds: u32,
+    /// The time of every call is recorded.
+    #[serde(default)]
+    pub latency: bool,
+    /// MPI_MODE_UNIQUE_OPEN.
+    pub unique_open: bool,
+    /// Hint rules in file order; later ones win.
+    pub hints: Vec<HintRule>,
+    /// Seed of the data.
+    pub seed: u64,
+    /// Damage on purpose, for tests of the verification.
+    pub inject: Option<Inject>,
+}

@@ -1,0 +1,220 @@
+//! From what the user typed to what will run: every combination that cannot be run is refused here, with its cause and
+//! what to type instead.
+
+use std::path::Path;
+
+use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs};
+use crate::b_eff_io::config::{Config, Partitions, Release, SpaceLimit};
+use crate::frame::checks::{
+    backends, check_direct, check_effect, check_out, check_run_dir, join, names, no_effect, KnownBackend,
+};
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::error::UsageError;
+use crate::frame::hints;
+use crate::frame::hints::HintRule;
+use crate::frame::values::NULL_BACKEND;
+
+/// Shortest scheduled time, seconds. One time unit is T/192 (T/150 in release 2.1): below this it is a few milliseconds,
+/// less than a single call and its sync take.
+pub const SHORTEST_TIME_SECONDS: f64 = 1.0;
+
+/// Share of the free space that a run may take when nothing else is said, percent.
+pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
+
+/// Rounds of each pattern when several backends take turns and nothing else is said.
+pub const DEFAULT_ROUNDS: u32 = 8;
+
+/// Backends whose transfers can drop their pages themselves (RWF_DONTCACHE).
+const WITH_DONTCACHE: [&str; 2] = ["posix", "uring"];
+
+impl IoArgs {
+    /// The configuration of this command line. Reads the hints file, touches nothing else.
+    ///
+    /// # Errors
+    /// The first thing that cannot be run.
+    pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
+        build(&self.measure, &self.run, known)
+    }
+}
+
+impl PlanArgs {
+    /// The configuration that is planned, with the number of ranks checked too.
+    ///
+    /// # Errors
+    /// The first thing that cannot be run.
+    pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
+        let config = build(&self.measure, &RunArgs::default(), known)?;
+        check_ranks(&config, self.ranks)?;
+        Ok(config)
+    }
+}
+
+/// Refuses partitions that are larger than the number of ranks.
+///
+/// # Errors
+/// The first such partition.
+pub fn check_ranks(config: &Config, ranks: u64) -> Result<(), UsageError> {
+    let Partitions::List(sizes) = &config.partitions else { return Ok(()) };
+    sizes.iter().find(|size| **size > ranks).map_or(Ok(()), |size| {
+        Err(UsageError::new(
+            format!("--partitions: a partition of {size} ranks does not fit into {ranks}"),
+            format!("Start at least {size} ranks, or leave this size out."),
+        ))
+    })
+}
+
+fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
+    let chosen = backends(&measure.backend, known)?;
+    check_options_have_effect(run, &chosen, known)?;
+    check_cache(run, &chosen)?;
+    check_time(measure.time)?;
+    check_types(&measure.types)?;
+    check_sizes(measure)?;
+    run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
+    run.out.as_deref().map_or(Ok(()), check_out)?;
+    let release_2_1 = measure.release == Release::R2_1;
+    let default_partitions = if release_2_1 { Partitions::SmallMediumAll } else { Partitions::All };
+    let default_rewrite = if release_2_1 { Rewrite::Scatter } else { Rewrite::All };
+    Ok(Config {
+        release: measure.release,
+        time_seconds: measure.time,
+        backends: measure.backend.clone(),
+        path: measure.path.clone(),
+        run_dir: run.run_dir.clone(),
+        keep_files: run.keep_files,
+        out: run.out.clone(),
+        partitions: measure.partitions.clone().unwrap_or(default_partitions),
+        types: measure.types.clone(),
+        full_rewrite: measure.rewrite.unwrap_or(default_rewrite) == Rewrite::All,
+        shared_pointer: !measure.no_shared,
+        memory_per_process_bytes: measure.memory_per_process,
+        space_limit: measure.space.unwrap_or(SpaceLimit::Percent(DEFAULT_SPACE_PERCENT)),
+        segment_multiple_bytes: measure.segment_multiple,
+        termination: measure.termination,
+        verify: run.verify,
+        direct: run.direct,
+        queue_depth: run.depth,
+        sqpoll: run.sqpoll,
+        cache: run.cache,
+        collective: run.collective,
+        aggregators: run.aggregators,
+        domain_bytes: run.domain,
+        exchange: run.exchange,
+        rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
+        latency: run.latency,
+        unique_open: run.unique_open,
+        hints: run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?,
+        seed: run.seed,
+        inject: run.inject,
+    })
+}
+
+fn check_options_have_effect(
+    run: &RunArgs,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+) -> Result<(), UsageError> {
+    check_direct(run.direct, chosen, known)?;
+    check_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
+    check_effect(run.unique_open, "--unique-open", chosen, known, |backend| backend.mpi)?;
+    check_effect(run.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)
+}
+
+/// `--cache dontcache` is done by the transfers themselves: all backends must be able to, and use the page cache at all.
+fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>]) -> Result<(), UsageError> {
+    if run.cache != CachePolicy::Dontcache {
+        return Ok(());
+    }
+    let able = |backend: &KnownBackend<'_>| WITH_DONTCACHE.contains(&backend.name);
+    // The null backend has no pages: it does not stand in the way of the others.
+    let unable = names(chosen, |backend| !able(backend) && backend.name != NULL_BACKEND);
+    if !unable.is_empty() {
+        return Err(UsageError::new(
+            format!("--cache dontcache: the transfers of {unable} cannot drop their pages"),
+            format!("Take only backends that can ({}), or --cache drop.", WITH_DONTCACHE.join(", ")),
+        ));
+    }
+    if !chosen.iter().any(able) {
+        return Err(no_effect("--cache dontcache", chosen, &WITH_DONTCACHE.join(", ")));
+    }
+    if run.direct == DirectPolicy::Required {
+        return Err(UsageError::new(
+            "--cache dontcache: with --direct required nothing goes through the page cache",
+            "Leave one of the two out: --direct off shows dontcache, --direct required needs no --cache.",
+        ));
+    }
+    Ok(())
+}
+
+fn check_time(seconds: f64) -> Result<(), UsageError> {
+    if seconds >= SHORTEST_TIME_SECONDS && seconds.is_finite() {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!("-T {seconds}: below {SHORTEST_TIME_SECONDS} s no pattern gets its time: most have 1 to 4 of the about 200 units of T"),
+        "Give at least 1s; 60s for a first look, 15m for a value that may be compared.",
+    ))
+}
+
+fn check_types(types: &[u8]) -> Result<(), UsageError> {
+    let example = "Write a list such as 0,1,2,3,4 or 0,3.";
+    if let Some(unknown) = types.iter().find(|number| **number > 4) {
+        return Err(UsageError::new(format!("--types: there is no pattern type {unknown}, only 0 to 4"), example));
+    }
+    let mut sorted = types.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let listed = join(types).replace(", ", ",");
+    if sorted.len() != types.len() {
+        return Err(UsageError::new(
+            format!("--types {listed}: a type is listed twice"),
+            format!("Write --types {}.", join(&sorted).replace(", ", ",")),
+        ));
+    }
+    if sorted != types {
+        return Err(UsageError::new(
+            format!("--types {listed}: the types always run in ascending order"),
+            format!("Write --types {}.", join(&sorted).replace(", ", ",")),
+        ));
+    }
+    if types.iter().all(|number| *number > 2) {
+        return Err(UsageError::new(
+            format!("--types {listed}: types 3 and 4 take the sizes of their segments from types 0, 1 and 2"),
+            format!("Add one of them, e.g. --types 2,{listed}."),
+        ));
+    }
+    Ok(())
+}
+
+fn check_sizes(measure: &MeasureArgs) -> Result<(), UsageError> {
+    let multiple = measure.segment_multiple;
+    if multiple == 0 || multiple % 8 != 0 {
+        return Err(UsageError::new(
+            format!("--segment-multiple {multiple}: not a positive multiple of 8 bytes, the size of an element"),
+            "Give the striping unit of the file system, e.g. 1M or 4M.",
+        ));
+    }
+    if measure.memory_per_process == Some(0) {
+        return Err(UsageError::new(
+            "--memory-per-process 0: a rank without memory cannot run",
+            "Give the memory of one rank, e.g. 4G, or leave the option out to have it found.",
+        ));
+    }
+    Ok(())
+}
+
+fn read_hints(path: &Path) -> Result<Vec<HintRule>, UsageError> {
+    let format =
+        "Lines are: <ranks|all> <access> <pattern type> <chunk size> <key> <value>; # in column 1 is a comment.";
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        UsageError::new(
+            format!("--hints {}: cannot be read: {error}", path.display()),
+            "Name a text file that every rank can read.",
+        )
+    })?;
+    hints::parse(&text).map_err(|error| UsageError::new(format!("--hints {}: {error}", path.display()), format))
+}
+
+#[cfg(test)]
+#[path = "config_build_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+use std::io::Write;
+
+use super::*;
+use crate::b_eff_io::config::SpaceLimit;
+use crate::frame::benchmark::of_words;
+
+const KNOWN: [KnownBackend<'static>; 5] = [
+    KnownBackend { name: "mpiio", direct: false, mpi: true, queue: false },
+    KnownBackend { name: "posix", direct: true, mpi: false, queue: false },
+    KnownBackend { name: "uring", direct: true, mpi: false, queue: true },
+    KnownBackend { name: "mmap", direct: false, mpi: false, queue: false },
+    KnownBackend { name: "null", direct: false, mpi: false, queue: false },
+];
+
+fn config(options: &str) -> Result<Config, UsageError> {
+    match options.strip_prefix("plan ") {
+        Some(options) => of_words::<PlanArgs>(options.split_whitespace()).config(&KNOWN),
+        None => of_words::<IoArgs>(options.split_whitespace()).config(&KNOWN),
+    }
+}
+
+/// Asserts that the options are refused, with every part in the message.
+fn refused(options: &str, parts: &[&str]) {
+    let error = config(options).unwrap_err();
+    assert!(!error.cause.is_empty() && error.next_step.ends_with('.'), "{error}");
+    for part in parts {
+        assert!(error.to_string().contains(part), "{options}: {part} not in: {error}");
+    }
+}
+
+#[test]
+fn defaults_depend_on_the_release() {
+    let one = config("").unwrap();
+    assert_eq!((one.partitions, one.full_rewrite), (Partitions::All, true));
+    assert_eq!((one.queue_depth, one.shared_pointer, one.space_limit), (None, true, SpaceLimit::Percent(80.0)));
+    let old = config("--release 0.5").unwrap();
+    assert_eq!((old.partitions, old.full_rewrite), (Partitions::All, true));
+    let two = config("--release 2.1").unwrap();
+    assert_eq!((two.partitions, two.full_rewrite), (Partitions::SmallMediumAll, false));
+    let changed = config("--release 2.1 --partitions 2 --rewrite all --no-shared").unwrap();
+    assert_eq!((changed.partitions, changed.full_rewrite), (Partitions::List(vec![2]), true));
+    assert!(!changed.shared_pointer);
+}
+
+#[test]
+fn backends_are_known_and_named_once() {
+    refused("--backend mpio", &["'mpio'", "mpiio, posix, uring, mmap, null"]);
+    refused("--backend posix,", &["''", "Choose from"]);
+    refused("--backend posix,uring,posix", &["'posix'", "twice"]);
+    assert_eq!(config("--backend uring,mpiio").unwrap().backends, ["uring", "mpiio"]);
+}
+
+#[test]
+fn direct_cannot_be_required_of_all() {
+    refused("--direct required", &["mpiio cannot", "posix, uring", "--direct auto"]);
+    refused("--direct required --backend null", &["null cannot"]);
+    refused("--direct required --backend posix,mmap", &["mmap cannot", "posix, uring"]);
+    refused("--direct required --backend posix,null,mpiio", &["null, mpiio cannot"]);
+    assert_eq!(config("--direct required --backend uring,posix").unwrap().direct, DirectPolicy::Required);
+    assert_eq!(config("--direct auto").unwrap().direct, DirectPolicy::Auto);
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    refused("--depth 8", &["--depth", "--backend mpiio", "uring"]);
+    refused("--unique-open --backend posix,uring", &["--unique-open", "posix,uring", "mpiio"]);
+    refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
+    assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, Some(8));
+    assert!(config("--unique-open").unwrap().unique_open);
+}
+
+#[test]
+fn dontcache_needs_buffered_transfers_that_can_do_it() {
+    refused("--cache dontcache", &["mpiio cannot", "posix, uring", "--cache drop"]);
+    refused("--cache dontcache --backend posix,mpiio", &["transfers of mpiio cannot"]);
+    refused("--cache dontcache --backend null", &["no effect", "posix, uring"]);
+    refused("--cache dontcache --backend posix --direct required", &["--direct required", "--direct off"]);
+    assert_eq!(config("--cache dontcache --backend posix,null").unwrap().cache, CachePolicy::Dontcache);
+    assert_eq!(config("--cache dontcache --backend uring --direct auto").unwrap().cache, CachePolicy::Dontcache);
+    assert_eq!(config("--cache keep --direct required --backend posix").unwrap().cache, CachePolicy::Keep);
+    assert_eq!(config("").unwrap().cache, CachePolicy::Drop);
+}
+
+#[test]
+fn short_times_are_refused() {
+    refused("-T 0.5", &["0.5", "no pattern gets its time", "at least 1s"]);
+    assert_eq!(config("-T 1s").unwrap().time_seconds, 1.0);
+}
+
+#[test]
+fn types_are_known_ordered_single_and_sized() {
+    refused("--types 5", &["type 5", "0 to 4"]);
+    refused("--types 0,1,0", &["twice", "--types 0,1."]);
+    refused("--types 3,0", &["ascending", "--types 0,3."]);
+    refused("--types 3,4", &["sizes of their segments", "--types 2,3,4"]);
+    refused("--types 4", &["--types 2,4"]);
+    assert_eq!(config("--types 1,4").unwrap().types, [1, 4]);
+}
+
+#[test]
+fn sizes_fit_the_element() {
+    refused("--segment-multiple 12", &["12", "multiple of 8"]);
+    refused("--segment-multiple 0", &["multiple of 8"]);
+    refused("--memory-per-process 0", &["without memory"]);
+    assert_eq!(config("--segment-multiple 24").unwrap().segment_multiple_bytes, 24);
+}
+
+#[test]
+fn names_stay_where_they_belong() {
+    for name in ["../x", "a/b", "/tmp", ".", "..", "a/", "./a"] {
+        refused(&format!("--run-dir {name}"), &[name, "without '/'"]);
+    }
+    assert_eq!(config("--run-dir run.1").unwrap().run_dir.as_deref(), Some("run.1"));
+    for prefix in ["results/", "/", "..", "results/."] {
+        refused(&format!("--out {prefix}"), &[prefix, "prefix"]);
+    }
+    assert!(config("--out results/a").is_ok());
+}
+
+#[test]
+fn hints_come_with_file_line_and_cause() {
+    refused("--hints /no/such/file", &["/no/such/file", "No such file", "every rank"]);
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, "# comment\nall all all all striping_factor 4").unwrap();
+    let option = format!("--hints {}", file.path().display());
+    assert_eq!(config(&option).unwrap().hints.len(), 1);
+    writeln!(file, "all write").unwrap();
+    let name = file.path().display().to_string();
+    refused(&option, &[&name, "line 3", "Lines are"]);
+}
+
+#[test]
+fn partitions_fit_the_ranks() {
+    refused("plan --ranks 4 --partitions 2,8", &["8 ranks", "into 4"]);
+    assert!(config("plan --ranks 8 --partitions 2,8").is_ok());
+    assert_eq!(config("plan --ranks 8").unwrap(), config("").unwrap());
+    check_ranks(&config("--release 2.1").unwrap(), 1).unwrap();
+}
+
+#[test]
+fn space_limits_in_bytes() {
+    assert_eq!(SpaceLimit::Percent(80.0).bytes(1000), 800);
+    assert_eq!(SpaceLimit::Percent(100.0).bytes(u64::MAX), u64::MAX);
+    assert_eq!(SpaceLimit::Bytes(7).bytes(5), 7);
+}

@@ -1,0 +1,85 @@
+//! Why something cannot be planned.
+
+use crate::frame::units::format_size;
+
+/// A plan that is impossible, with the next step.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A partition that the world cannot hold.
+    #[error(
+        "a partition of {ranks} ranks is impossible: the program runs with {world_ranks} rank(s); \
+         ask for 1 to {world_ranks} ranks or start more of them"
+    )]
+    Partition {
+        /// Ranks asked for.
+        ranks: u64,
+        /// Ranks there are.
+        world_ranks: u64,
+    },
+    /// A file would be longer than a file offset can tell.
+    #[error(
+        "pattern {pattern} on {ranks} ranks would reach file offset {offset_bytes}, beyond the largest one \
+         (2^63 - 1): use fewer ranks, less memory per process (a smaller M_PART) or less space"
+    )]
+    Overflow {
+        /// Pattern number.
+        pattern: u8,
+        /// Ranks of the partition.
+        ranks: u64,
+        /// End of the last chunk of the last rank; `u128::MAX` if it is larger than that.
+        offset_bytes: u128,
+    },
+    /// Not even one call of every pattern fits.
+    #[error(
+        "the smallest possible run needs {} ({needed_bytes} bytes) of space for {partitions} partition(s) with {ranks} \
+         ranks together, {backends} backend(s) and {types} pattern type(s), but may use {} ({limit_bytes} bytes): \
+         free space under the path, raise --space, or use fewer ranks, partitions, backends or types",
+        format_size(*needed_bytes), format_size(*limit_bytes)
+    )]
+    NoSpace {
+        /// Bytes of all files of the smallest run.
+        needed_bytes: u64,
+        /// Bytes that may be used.
+        limit_bytes: u64,
+        /// Number of partitions.
+        partitions: u64,
+        /// Ranks of all partitions added up.
+        ranks: u64,
+        /// Backends that write.
+        backends: u64,
+        /// Number of pattern types.
+        types: u64,
+    },
+    /// Types 3 and 4 have nothing to take their size from.
+    #[error(
+        "pattern type {pattern_type} takes its segment size from the counts of types 0, 1 and 2, and none of them runs: \
+         add at least one of them to the types"
+    )]
+    NoReference {
+        /// 3 or 4.
+        pattern_type: u8,
+    },
+    /// A pattern of type 3 or 4 would write into the segment of the next rank.
+    #[error("pattern {pattern} would end at byte {end_bytes} of a segment of {segment_bytes} bytes")]
+    OutsideSegment {
+        /// Pattern number.
+        pattern: u8,
+        /// Where it would end, counted from the start of the segment.
+        end_bytes: u128,
+        /// L_SEG.
+        segment_bytes: u64,
+    },
+    /// Input that makes no sense.
+    #[error("cannot plan: {what}")]
+    Argument {
+        /// Which input, its value and what is allowed.
+        what: String,
+    },
+}
+
+impl PlanError {
+    /// Shorthand for [`PlanError::Argument`].
+    pub(crate) fn argument(what: impl Into<String>) -> Self {
+        Self::Argument { what: what.into() }
+    }
+}

@@ -1,0 +1,100 @@
+//! Which hints of the file go to which open and which pattern.
+
+use super::{PatternSpec, Role};
+use crate::frame::hints::{HintPlace, HintRule};
+use crate::frame::records::Access;
+
+fn is_for(rule: &HintRule, ranks: u64, access: Access, t: u8) -> bool {
+    rule.ranks.is_none_or(|r| r == ranks)
+        && rule.access.is_none_or(|a| a == access)
+        && rule.pattern_type.is_none_or(|p| p == t)
+}
+
+fn is_for_chunk(rule: &HintRule, spec: &PatternSpec, m_part_bytes: u64) -> bool {
+    let sized = spec.role != Role::FillUp;
+    match rule.place {
+        HintPlace::OnOpen => false,
+        HintPlace::All => true,
+        HintPlace::Lmax => sized && spec.chunk_bytes == m_part_bytes,
+        HintPlace::ChunkBytes(bytes) => sized && spec.chunk_bytes == bytes,
+    }
+}
+
+/// Hints for opening the file of type `t`: key and value, each key once, in order of first appearance.
+#[must_use]
+pub fn for_open(rules: &[HintRule], ranks: u64, access: Access, t: u8) -> Vec<(String, String)> {
+    let at_open = |r: &&HintRule| matches!(r.place, HintPlace::OnOpen | HintPlace::All);
+    last_wins(rules.iter().filter(at_open).filter(|r| is_for(r, ranks, access, t)))
+}
+
+/// Hints for one pattern of type `t`, given before it starts: key and value, each key once, in order of first
+/// appearance.
+#[must_use]
+pub fn for_pattern(
+    rules: &[HintRule],
+    ranks: u64,
+    access: Access,
+    t: u8,
+    spec: &PatternSpec,
+    m_part_bytes: u64,
+) -> Vec<(String, String)> {
+    let fits = |r: &&HintRule| is_for(r, ranks, access, t) && is_for_chunk(r, spec, m_part_bytes);
+    last_wins(rules.iter().filter(fits))
+}
+
+fn last_wins<'a>(rules: impl Iterator<Item = &'a HintRule>) -> Vec<(String, String)> {
+    let mut hints: Vec<(String, String)> = Vec::new();
+    for rule in rules {
+        match hints.iter_mut().find(|(key, _)| *key == rule.key) {
+            Some((_, value)) => value.clone_from(&rule.value),
+            None => hints.push((rule.key.clone(), rule.value.clone())),
+        }
+    }
+    hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::plan::patterns::patterns;
+    use crate::frame::hints::parse;
+    use crate::frame::units::MIB;
+
+    const FILE: &str = "# comment\n\
+        \n\
+        all all all on_open cb_nodes 4\n\
+        all write scatter 1024 cb_buffer_size 4194304   \n\
+        8   write scatter 1024 cb_buffer_size 8388608\n\
+        all read all all romio_cb_read enable\r\n\
+        all all shared Lmax access_style write_once, read_mostly\n";
+
+    fn pairs(hints: &[(String, String)]) -> Vec<(&str, &str)> {
+        hints.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()
+    }
+
+    #[test]
+    fn keys_go_where_the_chunk_size_says() {
+        let rules = parse(FILE).unwrap();
+        let specs = patterns(4 * MIB);
+        assert_eq!(rules.len(), 5);
+        let pattern =
+            |ranks, access, n: usize| for_pattern(&rules, ranks, access, specs[n].pattern_type, &specs[n], 4 * MIB);
+        assert_eq!(pairs(&for_open(&rules, 4, Access::Write, 0)), [("cb_nodes", "4")]);
+        assert_eq!(pairs(&for_open(&rules, 4, Access::Read, 0)), [("cb_nodes", "4"), ("romio_cb_read", "enable")]);
+        assert_eq!(pairs(&pattern(4, Access::Write, 5)), [("cb_buffer_size", "4194304")]);
+        assert_eq!(pairs(&pattern(8, Access::Write, 5)), [("cb_buffer_size", "8388608")]);
+        assert_eq!(pairs(&pattern(8, Access::Write, 4)), []);
+        assert_eq!(pairs(&pattern(8, Access::Read, 33)), [("romio_cb_read", "enable")]);
+        assert_eq!(pairs(&pattern(2, Access::Write, 10)), [("access_style", "write_once, read_mostly")]);
+        assert_eq!(pairs(&pattern(2, Access::Write, 11)), []);
+    }
+
+    #[test]
+    fn a_fill_up_has_no_size_of_its_own() {
+        let rules = parse("all all all 32768 k v\nall all all Lmax k v").unwrap();
+        for bytes in [32768, 4 * MIB] {
+            let fill_up = PatternSpec { chunk_bytes: bytes, call_bytes: bytes, ..patterns(4 * MIB)[33] };
+            assert!(for_pattern(&rules, 1, Access::Write, 3, &fill_up, 4 * MIB).is_empty());
+        }
+    }
+}

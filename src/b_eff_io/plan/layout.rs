@@ -1,0 +1,151 @@
+//! From a row of the table to the file offsets of one rank.
+
+use beff_backends::{CallForm, Parts, Pattern};
+
+use super::patterns::access_kind;
+use super::{PatternSpec, PlanError};
+
+/// Where a rank stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// This rank, below `ranks`.
+    pub rank: u64,
+    /// Type 1 through the shared file pointer.
+    pub shared_pointer: bool,
+    /// L_SEG of the pattern's type; needed for types 3 and 4 only.
+    pub segment_bytes: Option<u64>,
+}
+
+/// Lays one pattern out for one rank.
+///
+/// `stream_bytes` is what each rank has put into its stream by earlier patterns of the type, `max_calls` the most that
+/// will ever be asked for. Types 0 and 1 interleave the chunks of the ranks, type 2 has a file per rank, types 3 and 4
+/// a segment per rank. The offsets of all ranks up to `max_calls` are checked, so every rank gets the same answer.
+///
+/// # Errors
+/// [`PlanError::Overflow`] if the last byte of the last rank has no 63-bit offset, [`PlanError::OutsideSegment`] if a
+/// segment cannot hold the calls, [`PlanError::Argument`] for input that makes no sense.
+pub fn place(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -> Result<Pattern, PlanError> {
+    check(p, spec)?;
+    let chunks_per_call = spec.call_bytes / spec.chunk_bytes;
+    let [ranks, rank, l, stream] = [p.ranks, p.rank, spec.chunk_bytes, stream_bytes].map(u128::from);
+    // Saturation stands for "too large": whatever saturates is refused below.
+    let (origin, rank_distance, stride) = match spec.pattern_type {
+        0 | 1 => (stream.saturating_mul(ranks), l, ranks.saturating_mul(l)),
+        2 => (0, 0, l),
+        _ => (0, u128::from(segment_for(p, spec, stream_bytes, max_calls)?), l),
+    };
+    let first = if spec.pattern_type <= 1 { origin } else { stream };
+    let base = |rank: u128| first.saturating_add(rank.saturating_mul(rank_distance));
+    let chunks = u128::from(max_calls) * u128::from(chunks_per_call);
+    let end = match chunks.checked_sub(1) {
+        None => base(ranks - 1),
+        Some(before) => base(ranks - 1).saturating_add(before.saturating_mul(stride)).saturating_add(l),
+    };
+    let overflow = || PlanError::Overflow { pattern: spec.number, ranks: p.ranks, offset_bytes: end };
+    // A stride beyond the file matters only where there is a second chunk, which then lies beyond the end.
+    i64::try_from(end).map_err(|_| overflow())?;
+    let narrow = |v: u128| u64::try_from(v).map_err(|_| overflow());
+    Ok(Pattern {
+        kind: access_kind(spec.pattern_type, p.shared_pointer),
+        chunk_bytes: spec.chunk_bytes,
+        chunks_per_call,
+        base_bytes: narrow(base(rank))?,
+        stride_bytes: narrow(stride)?,
+        origin_bytes: narrow(origin)?,
+        rank: if spec.pattern_type == 2 { 0 } else { p.rank },
+        ranks: if spec.pattern_type == 2 { 1 } else { p.ranks },
+        rank_distance_bytes: narrow(rank_distance)?,
+        parts: Parts::Equal,
+        form: CallForm::default(),
+        stream_bytes,
+        max_calls,
+    })
+}
+
+fn check(p: &Place, spec: &PatternSpec) -> Result<(), PlanError> {
+    if p.rank >= p.ranks {
+        return Err(PlanError::argument(format!("rank {} of a partition of {} ranks", p.rank, p.ranks)));
+    }
+    if spec.chunk_bytes == 0 || spec.call_bytes == 0 || spec.call_bytes % spec.chunk_bytes != 0 {
+        return Err(PlanError::argument(format!(
+            "pattern {} with chunks of {} bytes and calls of {} bytes; a call must be a whole number of chunks",
+            spec.number, spec.chunk_bytes, spec.call_bytes
+        )));
+    }
+    Ok(())
+}
+
+/// L_SEG, if it is known and holds the pattern.
+fn segment_for(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -> Result<u64, PlanError> {
+    let segment_bytes = p
+        .segment_bytes
+        .ok_or_else(|| PlanError::argument(format!("pattern {} without a segment size", spec.number)))?;
+    let moved = u128::from(max_calls) * u128::from(spec.call_bytes);
+    let end_bytes = moved.saturating_add(u128::from(stream_bytes));
+    if end_bytes > u128::from(segment_bytes) {
+        return Err(PlanError::OutsideSegment { pattern: spec.number, end_bytes, segment_bytes });
+    }
+    Ok(segment_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::plan::patterns::patterns;
+    use crate::frame::units::MIB;
+    use beff_backends::AccessKind;
+
+    const PLACE: Place = Place { ranks: 4, rank: 3, shared_pointer: true, segment_bytes: None };
+
+    #[test]
+    fn strided_types() {
+        let specs = patterns(2 * MIB);
+        let p = place(&PLACE, &specs[4], 5 * MIB, 10).unwrap();
+        assert_eq!((p.kind, p.chunks_per_call, p.stream_bytes), (AccessKind::Collective, 32, 5 * MIB));
+        assert_eq!((p.origin_bytes, p.base_bytes, p.stride_bytes), (20 * MIB, 20 * MIB + 3 * 32768, 4 * 32768));
+        let p = place(&PLACE, &specs[12], 0, 10).unwrap();
+        assert_eq!((p.kind, p.chunks_per_call, p.base_bytes), (AccessKind::SharedOrdered, 1, 3 * 32768));
+    }
+
+    #[test]
+    fn private_and_segmented_types() {
+        let specs = patterns(2 * MIB);
+        let p = place(&PLACE, &specs[19], 3 * MIB, 10).unwrap();
+        assert_eq!((p.origin_bytes, p.base_bytes, p.stride_bytes), (0, 3 * MIB, MIB));
+        let p = place(&Place { segment_bytes: Some(64 * MIB), ..PLACE }, &specs[27], 3 * MIB, 10).unwrap();
+        assert_eq!((p.origin_bytes, p.base_bytes, p.stride_bytes), (0, 195 * MIB, MIB));
+        assert!(p.is_contiguous());
+    }
+
+    #[test]
+    fn wrong_input_is_refused() {
+        let specs = patterns(2 * MIB);
+        assert!(matches!(place(&PLACE, &specs[25], 0, 1), Err(PlanError::Argument { .. })));
+        assert!(matches!(place(&PLACE, &specs[33], 0, 1), Err(PlanError::Argument { .. })));
+        assert!(matches!(place(&Place { rank: 4, ..PLACE }, &specs[0], 0, 1), Err(PlanError::Argument { .. })));
+        let segment = Place { segment_bytes: Some(4 * MIB), ..PLACE };
+        assert!(place(&segment, &specs[27], 3 * MIB, 1).is_ok());
+        assert!(matches!(place(&segment, &specs[27], 3 * MIB, 2), Err(PlanError::OutsideSegment { .. })));
+    }
+
+    #[test]
+    fn the_last_offset_is_the_limit() {
+        let specs = patterns(2 * MIB);
+        let alone = Place { ranks: 1, rank: 0, ..PLACE };
+        let fits = (i64::MAX as u64) / MIB;
+        assert!(place(&alone, &specs[9], 0, fits).is_ok());
+        match place(&alone, &specs[9], 0, fits + 1) {
+            Err(PlanError::Overflow { pattern: 9, ranks: 1, offset_bytes }) => assert_eq!(offset_bytes, 1 << 63),
+            other => panic!("{other:?}"),
+        }
+        let huge = Place { ranks: u64::MAX, rank: 0, segment_bytes: Some(u64::MAX), ..PLACE };
+        for number in [0, 9, 25, 34] {
+            let error = place(&huge, &specs[number], u64::MAX - MIB, 1).unwrap_err();
+            assert!(matches!(error, PlanError::Overflow { .. }), "{error}");
+            assert!(error.to_string().contains(&format!("pattern {number} ")), "{error}");
+        }
+    }
+}

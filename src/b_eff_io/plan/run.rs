@@ -1,0 +1,96 @@
+//! What one run will do: the plan made from the configuration and the facts of the machine.
+
+use crate::b_eff_io::config::{Config, Release};
+use crate::b_eff_io::plan::partitions;
+use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
+use crate::b_eff_io::plan::schedule::partition_seconds;
+use crate::b_eff_io::plan::space::{plan_space, PartitionSpace};
+use crate::b_eff_io::plan::{memory, PlanError};
+use crate::b_eff_io::records::PartitionRecord;
+
+/// What the plan must know of the machine. Equal on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Ranks of the world.
+    pub ranks: u64,
+    /// Of these, ranks on the host of rank 0.
+    pub ranks_of_first_host: u64,
+    /// Memory one rank can use, smallest over the ranks.
+    pub memory_per_rank_bytes: u64,
+    /// Largest last-level cache of the hosts.
+    pub last_level_cache_bytes: u64,
+    /// Bytes all files of the run may take; None: no backend of the run takes any.
+    pub limit_bytes: Option<u64>,
+    /// Backends of the run that write files.
+    pub writing_backends: u64,
+}
+
+/// The plan of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPlan {
+    /// Partitions in ascending size, with M_PART and the calls the space allows.
+    pub partitions: Vec<PartitionSpace>,
+    /// Scheduled time of one partition, of one backend.
+    pub partition_seconds: f64,
+    /// Period of the data stream.
+    pub period_bytes: u64,
+    /// Largest bytes of one call.
+    pub max_call_bytes: u64,
+    /// Memory of one rank.
+    pub rank_memory_bytes: u64,
+    /// Distance between a rank and the one whose data it reads with `--cache rank-shift`: it is on another host, if there
+    /// is one.
+    pub rank_shift: u64,
+}
+
+impl RunPlan {
+    /// Makes the plan.
+    ///
+    /// # Errors
+    /// Partitions that do not fit the world, space that does not suffice, offsets beyond what a file can have.
+    pub fn new(config: &Config, facts: &Facts) -> Result<Self, PlanError> {
+        let sizes = partitions::sizes(&config.partitions, facts.ranks)?;
+        let memory_bytes = config.memory_per_process_bytes.unwrap_or(facts.memory_per_rank_bytes);
+        let m_part = m_part_bytes(memory_bytes, config.release);
+        let partitions = plan_space(
+            facts.limit_bytes,
+            &sizes,
+            facts.writing_backends,
+            m_part,
+            &config.types,
+            config.segment_multiple_bytes,
+        )?;
+        let m_part = partitions.iter().map(|p| p.m_part_bytes).max().unwrap_or(m_part);
+        let max_call_bytes = memory::max_call_bytes(&patterns(m_part), &config.types, config.segment_multiple_bytes);
+        let period_bytes = memory::period_bytes(facts.last_level_cache_bytes, memory_bytes);
+        Ok(Self {
+            partition_seconds: partition_seconds(config.release, config.time_seconds, sizes.len()),
+            partitions,
+            period_bytes,
+            max_call_bytes,
+            rank_memory_bytes: memory::rank_memory_bytes(period_bytes, max_call_bytes),
+            rank_shift: facts.ranks_of_first_host.max(1),
+        })
+    }
+
+    /// The partitions as they are written into the result.
+    #[must_use]
+    pub fn records(&self) -> Vec<PartitionRecord> {
+        self.partitions
+            .iter()
+            .map(|p| PartitionRecord {
+                ranks: p.ranks,
+                m_part_bytes: p.m_part_bytes,
+                m_part_wanted_bytes: p.m_part_wanted_bytes,
+                space_bytes: p.space_bytes,
+                time_seconds: self.partition_seconds,
+            })
+            .collect()
+    }
+}
+
+/// True if rewrites and reads repeat the counts of the first write without a time limit, as release 2.1 does.
+#[must_use]
+pub fn repeats_counts(release: Release) -> bool {
+    release == Release::R2_1
+}

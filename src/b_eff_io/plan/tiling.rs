@@ -1,0 +1,138 @@
+//! Property: the pieces of all ranks and patterns cover every file without gap or overlap.
+
+use proptest::prelude::*;
+
+use super::layout::{place, Place};
+use super::patterns::{number_at, of_type, patterns};
+use super::segments::{segment, Segment};
+use super::{PatternSpec, PATTERNS};
+use crate::frame::units::MIB;
+
+type Extent = (u64, u64);
+
+/// What a type runs, in order: the row and its calls per rank.
+fn steps(
+    t: u8,
+    specs: &[PatternSpec; PATTERNS],
+    calls: &[u64; PATTERNS],
+    multiple: u64,
+) -> (Vec<(PatternSpec, u64)>, Option<Segment>) {
+    let rows = of_type(specs, t);
+    if t < 3 {
+        return (rows.iter().map(|s| (*s, calls[usize::from(s.number)])).collect(), None);
+    }
+    let s = segment(t, specs, calls, &[0, 1, 2, 3, 4], calls, multiple).unwrap();
+    let rows = rows.iter().zip(s.calls).map(|(row, calls)| (s.spec(row), calls));
+    (rows.filter(|(_, calls)| *calls > 0).collect(), Some(s))
+}
+
+/// Extents of one rank in its file.
+fn extents(p: &Place, steps: &[(PatternSpec, u64)]) -> Vec<Extent> {
+    let mut stream = 0;
+    let mut extents = Vec::new();
+    for (spec, calls) in steps {
+        let pattern = place(p, spec, stream, *calls).unwrap();
+        let chunks = calls * pattern.chunks_per_call;
+        extents.extend((0..chunks).map(|k| (pattern.chunk_offset(k), pattern.chunk_bytes)));
+        stream += calls * spec.call_bytes;
+    }
+    extents
+}
+
+fn assert_tiled(mut extents: Vec<Extent>, what: &str) {
+    extents.sort_unstable();
+    let end = extents.iter().fold(0, |end, &(offset, length)| {
+        assert_eq!(offset, end, "{what}");
+        offset + length
+    });
+    assert_eq!(end, extents.iter().map(|e| e.1).sum::<u64>(), "{what}");
+}
+
+/// Different small counts for different patterns; warm-ups run once.
+fn counts(seed: u64) -> [u64; PATTERNS] {
+    std::array::from_fn(|n| match n {
+        0 | 9 | 17 | 25 | 34 => 1,
+        _ => 1 + (seed >> (n % 32)) % 3,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn every_type_tiles_its_files(
+        ranks in 1_u64..=64,
+        m_part in 2_u64..20,
+        seed: u64,
+        shared_pointer: bool,
+        multiple in 1_u64..300_000,
+    ) {
+        let specs = patterns(m_part * MIB);
+        for t in 0..5 {
+            let (steps, segment) = steps(t, &specs, &counts(seed), multiple * 8);
+            let segment_bytes = segment.map(|s| s.segment_bytes);
+            let at = |rank| Place { ranks, rank, shared_pointer, segment_bytes };
+            if t == 2 {
+                for rank in [0, ranks - 1] {
+                    assert_tiled(extents(&at(rank), &steps), "file of a rank");
+                }
+            } else {
+                assert_tiled((0..ranks).flat_map(|r| extents(&at(r), &steps)).collect(), &format!("type {t}"));
+            }
+            if let Some(segment_bytes) = segment_bytes {
+                prop_assert_eq!(extents(&at(0), &steps).iter().map(|e| e.1).sum::<u64>(), segment_bytes);
+            }
+        }
+    }
+}
+
+proptest! {
+    /// The same for any number of ranks, by arithmetic: neighbours touch, chunks follow, patterns follow.
+    #[test]
+    fn neighbours_touch(
+        ranks in 1_u64..=10_000_000,
+        share in 0.0..1.0_f64,
+        m_part in 2_u64..1024,
+        seed: u64,
+    ) {
+        let specs = patterns(m_part * MIB);
+        let rank = ((ranks - 1) as f64 * share) as u64;
+        for t in 0..5 {
+            let (steps, segment) = steps(t, &specs, &counts(seed), MIB);
+            let segment_bytes = segment.map(|s| s.segment_bytes);
+            let at = |rank| Place { ranks, rank, shared_pointer: true, segment_bytes };
+            let (mut stream, mut end) = (0, 0);
+            for (spec, calls) in &steps {
+                let lay = |rank| place(&at(rank), spec, stream, *calls).unwrap();
+                let (first, last) = (lay(0), lay(ranks - 1));
+                let chunks = calls * first.chunks_per_call;
+                prop_assert_eq!(first.base_bytes, end, "type {} pattern {}", t, spec.number);
+                if rank + 1 < ranks {
+                    let distance = lay(rank + 1).base_bytes - lay(rank).base_bytes;
+                    let expected = match t { 0 | 1 => spec.chunk_bytes, 2 => 0, _ => segment_bytes.unwrap() };
+                    prop_assert_eq!(distance, expected);
+                }
+                end = match t {
+                    // The last rank's chunk ends where the first rank's next one begins.
+                    0 | 1 => last.chunk_offset(chunks - 1) + spec.chunk_bytes,
+                    _ => first.chunk_offset(chunks - 1) + spec.chunk_bytes,
+                };
+                prop_assert_eq!(end, first.chunk_offset(chunks));
+                stream += calls * spec.call_bytes;
+                prop_assert_eq!(end, if t <= 1 { stream * ranks } else { stream });
+            }
+            if let Some(segment_bytes) = segment_bytes {
+                prop_assert_eq!(end, segment_bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn positions_are_used_by_every_segmented_pattern() {
+    for t in 3..5 {
+        let numbers: Vec<u8> = (0..9).filter_map(|p| number_at(t, p)).collect();
+        let specs = patterns(2 * MIB);
+        assert_eq!(numbers, of_type(&specs, t).iter().map(|s| s.number).collect::<Vec<_>>());
+    }
+}

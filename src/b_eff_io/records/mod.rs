@@ -1,0 +1,296 @@
+//! Plain records of b_eff_io: bytes, seconds, counts. Rates and averages are derived when shown ([`super::values`]).
+//!
+//! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
+
+mod run;
+mod warning;
+
+pub use run::{JournalLine, RunResult};
+pub use warning::IoWarning;
+
+use crate::frame::records::{Access, Evidence, LatencyRecord, Outcome, RoundRecord};
+use serde::{Deserialize, Serialize};
+
+/// The benchmark of files that name none in a field `benchmark`.
+pub const B_EFF_IO: &str = "b_eff_io";
+
+/// Why a pattern's loop ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by", content = "reason")]
+pub enum Ended {
+    /// The scheduled time was used.
+    Time,
+    /// The count given by the definition was reached (warm-up, fill-up, segments, end of what was written).
+    Count,
+    /// The space share of the pattern was used before its time.
+    Space,
+    /// A count-driven first write went far beyond its scheduled time and was cut; its segment keeps a hole.
+    TimeGuard,
+    /// Stopped by a signal.
+    Interrupted,
+    /// An error ended it.
+    Error,
+    /// Not run, with the reason.
+    NotRun(String),
+}
+
+/// Where the time of a pattern went, of the slowest rank; the sum is the pattern's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// File view, datatypes, registration.
+    pub view_seconds: f64,
+    /// Making the file longer before a write that cannot do it itself (mmap).
+    #[serde(default)]
+    pub room_seconds: f64,
+    /// The calls that move data.
+    pub transfer_seconds: f64,
+    /// Agreeing to go on or stop, waiting for slower ranks included.
+    pub decide_seconds: f64,
+    /// MPI_File_sync or fsync (zero for reads).
+    pub sync_seconds: f64,
+}
+
+impl Intervals {
+    /// Adds the parts of a later round.
+    pub fn add(&mut self, later: &Self) {
+        self.view_seconds += later.view_seconds;
+        self.room_seconds += later.room_seconds;
+        self.transfer_seconds += later.transfer_seconds;
+        self.decide_seconds += later.decide_seconds;
+        self.sync_seconds += later.sync_seconds;
+    }
+
+    /// Sum of all parts.
+    #[must_use]
+    pub fn total_seconds(&self) -> f64 {
+        self.view_seconds + self.room_seconds + self.transfer_seconds + self.decide_seconds + self.sync_seconds
+    }
+}
+
+/// One batch of calls as the slowest rank saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BatchRecord {
+    /// Calls per rank.
+    pub calls: u64,
+    /// Time of the slowest rank.
+    pub seconds: f64,
+}
+
+/// One depth tried in the calibration of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DepthTrial {
+    /// Operations in flight at most.
+    pub depth: u32,
+    /// Completions waited for in one call.
+    pub wait_for: u32,
+    /// Bytes of all ranks.
+    pub bytes: u64,
+    /// Slowest rank.
+    pub seconds: f64,
+}
+
+/// Calibration of the queue for one direction and chunk size (uring).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TuningRecord {
+    /// Backend name.
+    pub backend: String,
+    /// Write or read.
+    pub access: Access,
+    /// Chunk size it holds for (and above, up to the next).
+    pub chunk_bytes: u64,
+    /// All that was tried.
+    pub trials: Vec<DepthTrial>,
+    /// Depth chosen.
+    pub depth: u32,
+    /// Completions waited for in one call.
+    pub wait_for: u32,
+}
+
+/// Outcome of the comparison of what was read with what was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verification {
+    /// 8-byte words compared, all ranks.
+    pub words_checked: u64,
+    /// Words that were wrong, all ranks.
+    pub words_wrong: u64,
+}
+
+/// One pattern with one access method on one partition through one backend.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PatternRecord {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Pattern type, 0 to 4.
+    pub pattern_type: u8,
+    /// Pattern number, 0 to 42.
+    pub pattern: u8,
+    /// Contiguous bytes on disk, l.
+    pub chunk_bytes: u64,
+    /// Contiguous bytes in memory per call and rank, L.
+    pub call_bytes: u64,
+    /// Time units U.
+    pub time_units: u32,
+    /// Calls per rank.
+    pub calls: u64,
+    /// Bytes moved by all ranks.
+    pub moved_bytes: u64,
+    /// Time the definition gives to this pattern; 0 for U = 0.
+    pub scheduled_seconds: f64,
+    /// What the schedule left of it after earlier overruns.
+    pub budget_seconds: f64,
+    /// Parts of the time.
+    pub intervals: Intervals,
+    /// Number of common decisions.
+    pub decisions: u64,
+    /// What the decisions themselves cost: for each the smallest time over the ranks, added up. The rest of
+    /// `decide_seconds` is waiting for slower ranks.
+    pub decision_cost_seconds: f64,
+    /// The batches in order.
+    pub batches: Vec<BatchRecord>,
+    /// The rounds in order; their times and bytes add up to the pattern's.
+    #[serde(default)]
+    pub rounds: Vec<RoundRecord>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Ring check of reads.
+    pub verification: Verification,
+    /// The calls used, in words.
+    pub strategy: String,
+    /// True if the page cache was bypassed, None if the backend cannot know.
+    pub direct: Option<bool>,
+    /// Hints asked for this pattern.
+    pub hints_requested: Vec<(String, String)>,
+    /// Hints the library says are in force.
+    pub hints_granted: Vec<(String, String)>,
+    /// Bytes the kernel fetched from storage on behalf of the ranks during the transfer (/proc/self/io); None: not known.
+    pub storage_read_bytes: Option<u64>,
+    /// Bytes the ranks caused to be sent to storage (/proc/self/io).
+    pub storage_written_bytes: Option<u64>,
+    /// Devices and page cache.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// Times of single calls.
+    #[serde(default)]
+    pub latency: Option<LatencyRecord>,
+    /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
+    pub allocations_in_clock: u64,
+}
+
+impl PatternRecord {
+    /// Time of the pattern, slowest rank.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.intervals.total_seconds()
+    }
+
+    /// True if the pattern was run at all.
+    #[must_use]
+    pub fn was_run(&self) -> bool {
+        !matches!(self.ended, Ended::NotRun(_))
+    }
+}
+
+/// Opening and closing of the file(s) of one type with one access method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TypeRecord {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Pattern type, 0 to 4.
+    pub pattern_type: u8,
+    /// Slowest rank's time to open.
+    pub open_seconds: f64,
+    /// Slowest rank's time to close.
+    pub close_seconds: f64,
+    /// Bytes of one file after the access (type 2: of each rank's file).
+    pub file_bytes: u64,
+    /// Bytes of one rank's segment, types 3 and 4.
+    pub segment_bytes: Option<u64>,
+    /// Hints asked at open.
+    pub hints_requested: Vec<(String, String)>,
+    /// Hints the library says are in force after the open.
+    pub hints_granted: Vec<(String, String)>,
+    /// Untimed re-read of everything with `--verify full`, after a write or rewrite.
+    pub full_verification: Option<Verification>,
+}
+
+/// One partition as planned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartitionRecord {
+    /// Ranks 0 .. ranks-1 take part.
+    pub ranks: u64,
+    /// M_PART in force.
+    pub m_part_bytes: u64,
+    /// M_PART of the definition, if the space did not allow it.
+    pub m_part_wanted_bytes: u64,
+    /// Space share of this partition for one backend; None: unlimited (null backend only).
+    pub space_bytes: Option<u64>,
+    /// Scheduled time of the partition.
+    pub time_seconds: f64,
+}
+
+/// Write rate seen before the run with a small file of its own, to predict the sync of the first patterns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Backend name.
+    pub backend: String,
+    /// Bytes written and synced, all ranks.
+    pub bytes: u64,
+    /// Time of the writes.
+    pub write_seconds: f64,
+    /// Time of the sync.
+    pub sync_seconds: f64,
+}
+
+/// A wrong word found by the verification, named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CorruptionRecord {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method after or during which it was found.
+    pub access: Access,
+    /// Pattern number that wrote the place.
+    pub pattern: u8,
+    /// Rank whose data it should be.
+    pub rank: u64,
+    /// File name below the run directory.
+    pub file: String,
+    /// Offset of the first wrong word in the file.
+    pub offset_bytes: u64,
+    /// Expected word.
+    pub expected: u64,
+    /// Word found.
+    pub found: u64,
+    /// What it looks like: "one bit flipped", "data of rank 3", "data of the first write", "hole (zeros)", ...
+    pub looks_like: String,
+    /// Wrong words in this place altogether.
+    pub words_wrong: u64,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// How.
+    pub outcome: Outcome,
+    /// Time from the calibration to the last close, with everything between, verification and bookkeeping too.
+    pub real_seconds: f64,
+    /// Of that, untimed verification with `--verify full`.
+    pub full_verify_seconds: f64,
+    /// Of that, calibration before the first pattern.
+    pub calibrate_seconds: f64,
+    /// Time to remove the files, after everything.
+    pub cleanup_seconds: f64,
+    /// Largest resident memory of a rank (VmHWM).
+    pub rank_memory_high_water_bytes: u64,
+    /// Memory per rank the plan said.
+    pub rank_memory_planned_bytes: u64,
+}

@@ -1,0 +1,149 @@
+//! Warnings of b_eff_io: what the reader of its numbers must know. At most one of a kind for each backend, with the worst
+//! case named, so that a page of warnings stays readable whatever the number of patterns, partitions and hosts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::frame::records::{Access, Warning};
+
+/// One warning. The values are a closed set; text is made when shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum IoWarning {
+    /// Part of the bytes read did not come from storage.
+    ReadFromCache {
+        /// Backend name.
+        backend: String,
+        /// In how many partitions.
+        partitions: u64,
+        /// Bytes the program read in these partitions.
+        asked_bytes: u64,
+        /// Bytes that came from storage.
+        storage_bytes: u64,
+    },
+    /// The data of one access method is smaller than the memory: a file system cache may hold all of it.
+    SmallerThanMemory {
+        /// Backend name.
+        backend: String,
+        /// Bytes of the first write.
+        written_bytes: u64,
+        /// Memory of all hosts.
+        memory_bytes: u64,
+    },
+    /// Patterns ended because their share of the space was used.
+    EndedBySpace {
+        /// Backend name.
+        backend: String,
+        /// How many.
+        patterns: u64,
+    },
+    /// First writes of segments were cut short, far beyond their time: the segments keep holes.
+    TimeGuard {
+        /// Backend name.
+        backend: String,
+        /// How many, over all partitions.
+        patterns: u64,
+        /// Number of the first of them.
+        pattern: u8,
+    },
+    /// M_PART had to be smaller than the definition says.
+    MPartReduced {
+        /// In how many partitions.
+        partitions: u64,
+        /// Ranks of the partition with the smallest M_PART.
+        ranks: u64,
+        /// M_PART there by the definition.
+        wanted_bytes: u64,
+        /// M_PART there in force.
+        used_bytes: u64,
+    },
+    /// The real time of an access method went beyond its schedule.
+    Overrun {
+        /// Backend name.
+        backend: String,
+        /// How many access methods of partitions.
+        methods: u64,
+        /// Ranks of the partition with the longest overrun.
+        ranks: u64,
+        /// Access method with the longest overrun.
+        access: Access,
+        /// Its scheduled time.
+        scheduled_seconds: f64,
+        /// Its real time, inside the clock.
+        real_seconds: f64,
+        /// Of the difference: syncs.
+        sync_seconds: f64,
+        /// Of the difference: opening and closing.
+        open_close_seconds: f64,
+        /// Of the difference: patterns driven by counts.
+        counted_seconds: f64,
+        /// Of the difference: loops driven by time. Together the parts may be more than the overrun: other patterns
+        /// ended early.
+        loop_seconds: f64,
+    },
+    /// The decisions cost more than 1 % of the time of patterns.
+    DecisionCost {
+        /// Backend name.
+        backend: String,
+        /// How many runs of patterns.
+        patterns: u64,
+        /// Pattern with the largest share.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Cost divided by the pattern's time, there.
+        share: f64,
+    },
+    /// Patterns were not run.
+    NotRun {
+        /// Backend name.
+        backend: String,
+        /// How many.
+        patterns: u64,
+        /// First reason.
+        reason: String,
+    },
+    /// Transfers of a pattern were buffered although direct ones were asked for (`--direct auto`).
+    Buffered {
+        /// Backend name.
+        backend: String,
+        /// How many patterns.
+        patterns: u64,
+        /// First reason.
+        reason: String,
+    },
+    /// Pages stayed in the page cache before a rewrite or read although they were to be dropped (`--cache drop`).
+    CacheNotDropped {
+        /// Backend name.
+        backend: String,
+        /// Before how many runs of patterns.
+        patterns: u64,
+        /// Pattern before which most stayed.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Bytes that stayed there.
+        resident_bytes: u64,
+        /// Bytes of its range.
+        of_bytes: u64,
+    },
+    /// Ranks were to read what another host has written (`--cache rank-shift`), and there is only one.
+    RankShiftOnOneHost {
+        /// Its name.
+        host: String,
+        /// Ranks of the largest partition.
+        ranks: u64,
+    },
+    /// A warning that every benchmark knows.
+    #[serde(untagged)]
+    Shared(Warning),
+}
+
+impl From<Warning> for IoWarning {
+    fn from(warning: Warning) -> Self {
+        Self::Shared(warning)
+    }
+}

@@ -1,0 +1,170 @@
+//! The cells of tables: rates of patterns and types with their marks.
+
+use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
+use crate::b_eff_io::values::{cache_share, has_source, Derived};
+use crate::frame::records::Access;
+use crate::frame::report::marks::{Cell, Mark};
+use crate::frame::values::CACHE_SHARE;
+
+use super::layout;
+
+/// The cell of one pattern.
+#[must_use]
+pub fn pattern_cell(result: &RunResult, backend: &str, ranks: u64, access: Access, pattern: u8) -> Cell {
+    match layout::record(result, backend, ranks, access, pattern) {
+        None => Cell { mb_per_second: None, marks: vec![Mark::NotMeasured] },
+        Some(record) => Cell { mb_per_second: layout::rate(record), marks: pattern_marks(result, record) },
+    }
+}
+
+/// The marks of one record.
+#[must_use]
+pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    if is_wrong(result, record) {
+        marks.push(Mark::Wrong);
+    }
+    match record.ended {
+        Ended::Error => marks.push(Mark::Error),
+        Ended::Interrupted => marks.push(Mark::Interrupted),
+        Ended::TimeGuard => marks.push(Mark::TimeGuard),
+        Ended::Space => marks.push(Mark::Space),
+        Ended::NotRun(_) => marks.push(Mark::NotRun),
+        Ended::Time | Ended::Count => {}
+    }
+    marks.extend(source_mark(result, &[record]));
+    if layout::rate(record).is_none() && !marks.contains(&Mark::NotRun) {
+        marks.push(Mark::NotMeasured);
+    }
+    marks
+}
+
+fn is_wrong(result: &RunResult, record: &PatternRecord) -> bool {
+    record.verification.words_wrong > 0
+        || result.corruptions.iter().any(|c| {
+            c.pattern == record.pattern
+                && c.access == record.access
+                && c.ranks == record.ranks
+                && c.backend == record.backend
+        })
+}
+
+/// The cell of the total of one type: bytes of all its patterns over the time from open to close.
+#[must_use]
+pub fn type_cell(
+    result: &RunResult,
+    derived: &Derived,
+    backend: &str,
+    ranks: u64,
+    access: Access,
+    pattern_type: u8,
+) -> Cell {
+    let Some(value) = layout::type_value(derived, backend, ranks, access, pattern_type) else {
+        return Cell { mb_per_second: None, marks: vec![Mark::NotMeasured] };
+    };
+    let is_of = |b: &str, n: u64, a: Access, t: u8| b == backend && n == ranks && a == access && t == pattern_type;
+    let records: Vec<&PatternRecord> =
+        result.patterns.iter().filter(|r| is_of(&r.backend, r.ranks, r.access, r.pattern_type)).collect();
+    let full_check_failed = result.types.iter().any(|t| {
+        is_of(&t.backend, t.ranks, t.access, t.pattern_type) && t.full_verification.is_some_and(|v| v.words_wrong > 0)
+    });
+    let mut marks = Vec::new();
+    if full_check_failed || records.iter().any(|r| is_wrong(result, r)) {
+        marks.push(Mark::Wrong);
+    }
+    for (ended, mark) in [(Ended::TimeGuard, Mark::TimeGuard), (Ended::Space, Mark::Space)] {
+        if records.iter().any(|r| r.ended == ended) {
+            marks.push(mark);
+        }
+    }
+    marks.extend(source_mark(result, &records));
+    if value.mb_per_second.is_none() {
+        marks.push(Mark::NotMeasured);
+    } else if !value.complete {
+        marks.push(Mark::Incomplete);
+    }
+    Cell { mb_per_second: value.mb_per_second, marks }
+}
+
+/// The mark of reads together: from a cache if what is known to come from there is enough for it; not known if what is
+/// not known could be enough.
+fn source_mark(result: &RunResult, records: &[&PatternRecord]) -> Option<Mark> {
+    let (mut read, mut cached, mut unknown) = (0.0, 0.0, 0.0);
+    for record in records.iter().filter(|r| has_source(r)) {
+        let bytes = record.moved_bytes as f64;
+        read += bytes;
+        match cache_share(result, record) {
+            Some(share) => cached += share * bytes,
+            None => unknown += bytes,
+        }
+    }
+    if cached > CACHE_SHARE * read {
+        Some(Mark::Cache)
+    } else {
+        (cached + unknown > CACHE_SHARE * read).then_some(Mark::CacheUnknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::report::fixtures;
+    use crate::frame::records::Evidence;
+    use crate::frame::report::marks::Legend;
+
+    #[test]
+    fn a_read_is_a_cache_figure_above_a_tenth_and_what_is_not_known_is_no_storage_figure() {
+        let result = fixtures::complete();
+        let mut record = fixtures::pattern("posix", 2, Access::Read, 5);
+        record.moved_bytes = 1000;
+        record.evidence = Evidence::default();
+        let cases: [(Option<u64>, &[Mark]); 5] = [
+            (Some(0), &[Mark::Cache]),
+            (Some(899), &[Mark::Cache]),
+            (Some(901), &[]),
+            (Some(4096), &[]),
+            (None, &[Mark::CacheUnknown]),
+        ];
+        for (storage, expected) in cases {
+            record.storage_read_bytes = storage;
+            assert_eq!(pattern_marks(&result, &record), expected, "{storage:?}");
+        }
+        record.backend = crate::frame::values::NULL_BACKEND.to_owned();
+        assert!(pattern_marks(&result, &record).is_empty(), "the null driver has no cache");
+        record.access = Access::Write;
+        record.backend = "posix".to_owned();
+        assert!(pattern_marks(&result, &record).is_empty());
+    }
+
+    #[test]
+    fn reads_together_are_marked_by_their_bytes() {
+        let result = fixtures::complete();
+        let read = |moved_bytes, storage_read_bytes| PatternRecord {
+            moved_bytes,
+            storage_read_bytes,
+            evidence: Evidence::default(),
+            ..fixtures::pattern("posix", 2, Access::Read, 5)
+        };
+        let mark = |records: &[PatternRecord]| source_mark(&result, &records.iter().collect::<Vec<_>>());
+        assert_eq!(mark(&[]), None);
+        assert_eq!(mark(&[read(1000, Some(1000)), read(10, Some(0))]), None);
+        assert_eq!(mark(&[read(1000, Some(1000)), read(10, None)]), None, "too little to matter");
+        assert_eq!(mark(&[read(1000, Some(1000)), read(500, Some(0))]), Some(Mark::Cache));
+        assert_eq!(mark(&[read(1000, Some(1000)), read(500, None)]), Some(Mark::CacheUnknown));
+        assert_eq!(mark(&[read(1000, Some(0)), read(500, None)]), Some(Mark::Cache));
+    }
+
+    #[test]
+    fn marks_stand_beside_numbers_and_in_their_place() {
+        let cell = Cell { mb_per_second: Some(12.345), marks: vec![Mark::Space, Mark::Cache] };
+        assert_eq!(cell.show(8, 1), "    12.3 sc ");
+        let cell = Cell { mb_per_second: None, marks: vec![Mark::Error, Mark::NotMeasured] };
+        assert_eq!(cell.show(8, 1), "       - e  ");
+        let cell = Cell { mb_per_second: None, marks: vec![Mark::NotRun] };
+        assert_eq!(cell.show(8, 1), "       x    ");
+        let mut legend = Legend::default();
+        assert_eq!(legend.text(), None);
+        legend.note(&cell);
+        assert_eq!(legend.text().as_deref(), Some("x not run"));
+    }
+}

@@ -1,0 +1,184 @@
+//! Hand-made results for the tests of this module: a complete run, an interrupted one, and one that failed with corrupt
+//! data. The numbers follow simple formulas; they are no measurement.
+
+mod records;
+mod rungs;
+mod settings;
+mod warnings;
+
+use crate::b_eff_io::records::*;
+use crate::b_eff_io::values::{derive, Derived};
+use crate::frame::records::*;
+
+pub use super::fixtures::records::pattern;
+use super::fixtures::records::{measure, not_run_record, type_record};
+use super::fixtures::settings::{empty, odd_config};
+pub use super::fixtures::warnings::every_warning;
+
+const KB: u64 = 1 << 10;
+const MB: u64 = 1 << 20;
+const GB: u64 = 1 << 30;
+const M_PART_BYTES: u64 = 64 * MB;
+
+/// The fixtures by name, with their derived values.
+pub fn all() -> Vec<(&'static str, RunResult, Derived)> {
+    [("complete", complete()), ("ladder", ladder()), ("interrupted", interrupted()), ("failed", failed())]
+        .into_iter()
+        .map(|(name, result)| {
+            let derived = derive(&result);
+            (name, result, derived)
+        })
+        .collect()
+}
+
+/// Two backends, two partitions, everything measured; the second partition read from the cache.
+pub fn complete() -> RunResult {
+    let mut result = empty(&["mpiio", "posix"], &[2, 4]);
+    for access in Access::ALL {
+        for ranks in [2, 4] {
+            for t in 0..5 {
+                for backend in ["mpiio", "posix"] {
+                    measure(&mut result, backend, ranks, access, t);
+                }
+            }
+        }
+    }
+    for r in result.patterns.iter_mut().filter(|r| r.ranks == 4 && r.access == Access::Read) {
+        r.storage_read_bytes = Some(r.moved_bytes / 4);
+    }
+    for backend in ["mpiio", "posix"] {
+        let (bytes, write_seconds, sync_seconds) = (64 * MB, 0.05, 0.25);
+        let backend = backend.to_owned();
+        result.calibrations.push(Calibration { backend, bytes, write_seconds, sync_seconds });
+    }
+    result.warnings.push(Warning::FilesLeft { path: "/scratch/run".into(), reason: "busy".into() }.into());
+    result.ending = Ending {
+        outcome: Outcome::Complete,
+        real_seconds: 3712.5,
+        full_verify_seconds: 0.0,
+        calibrate_seconds: 0.75,
+        cleanup_seconds: 1.5,
+        rank_memory_high_water_bytes: 118 * MB,
+        rank_memory_planned_bytes: 112 * MB,
+    };
+    result
+}
+
+/// Four backends and the one that moves nothing, on one partition, with all that is recorded of backends side by side.
+pub fn ladder() -> RunResult {
+    let backends = ["null", "mpiio", "posix", "uring", "mmap"];
+    let mut result = empty(&backends, &[2]);
+    for access in Access::ALL {
+        for t in 0..5 {
+            for backend in backends {
+                measure(&mut result, backend, 2, access, t);
+            }
+        }
+    }
+    for r in result.patterns.iter_mut().filter(|r| r.backend == "uring" && r.pattern == 28 && r.access == Access::Write)
+    {
+        r.ended = Ended::TimeGuard;
+    }
+    rungs::climb(&mut result);
+    result.ending = complete_ending();
+    result
+}
+
+/// One backend, stopped by a signal in pattern 11 of the first write.
+pub fn interrupted() -> RunResult {
+    let mut result = empty(&["posix"], &[2]);
+    measure(&mut result, "posix", 2, Access::Write, 0);
+    measure(&mut result, "posix", 2, Access::Write, 1);
+    result.patterns.retain(|r| r.pattern <= 11);
+    if let Some(last) = result.patterns.last_mut() {
+        last.ended = Ended::Interrupted;
+    }
+    result.ending = Ending { outcome: Outcome::Interrupted, real_seconds: 91.25, ..result.ending };
+    result
+}
+
+/// Corrupt data, an error at the end, and one of everything else that can be recorded.
+pub fn failed() -> RunResult {
+    let mut result = empty(&["mpiio"], &[2]);
+    result.config = odd_config(result.config);
+    for access in [Access::Write, Access::Read] {
+        for number in [0, 1, 2, 4, 5] {
+            result.patterns.push(pattern("mpiio", 2, access, number));
+        }
+        result.types.push(type_record("mpiio", 2, access, 0));
+    }
+    let not_run = Ended::NotRun("the file system gives no alignment for direct I/O".into());
+    let ends = [Ended::Count, Ended::Time, Ended::Space, Ended::TimeGuard, not_run];
+    for (r, ended) in result.patterns.iter_mut().zip(ends) {
+        r.ended = ended;
+    }
+    result.patterns[4] = not_run_record(result.patterns[4].clone());
+    result.patterns[3].allocations_in_clock = 2;
+    result.patterns[7].verification.words_wrong = 128;
+    result.patterns[9].ended = Ended::Error;
+    result.patterns[9].storage_read_bytes = None;
+    result.patterns[9].evidence = Evidence {
+        devices_unknown: Some("network file system nfs4: no local device".into()),
+        residency_by: "cachestat: Function not implemented; mincore: No such device".into(),
+        ..Evidence::default()
+    };
+    result.types[0].full_verification = Some(Verification { words_checked: 1 << 20, words_wrong: 128 });
+    result.types[1].segment_bytes = Some(8 * MB);
+    result.corruptions.push(corruption());
+    result.errors.push(ErrorRecord {
+        during: "mpiio read pattern 5".into(),
+        rank: 1,
+        ranks_affected: 2,
+        message: "MPI_File_read_all of type0.dat at offset 1048576: MPI_ERR_IO: Input/output error".into(),
+        next_step: "Look for messages of the storage in the kernel log (dmesg).".into(),
+        no_space: false,
+    });
+    let calibration = (8 * MB, 0.0125, 0.5);
+    let (bytes, write_seconds, sync_seconds) = calibration;
+    result.calibrations.push(Calibration { backend: "mpiio".into(), bytes, write_seconds, sync_seconds });
+    result.warnings = every_warning();
+    result.ending = Ending { outcome: Outcome::Failed, full_verify_seconds: 2.5, ..complete_ending() };
+    result
+}
+
+fn complete_ending() -> Ending {
+    Ending {
+        outcome: Outcome::Complete,
+        real_seconds: 45.0,
+        full_verify_seconds: 0.0,
+        calibrate_seconds: 0.5,
+        cleanup_seconds: 0.125,
+        rank_memory_high_water_bytes: 118 * MB,
+        rank_memory_planned_bytes: 112 * MB,
+    }
+}
+
+fn corruption() -> CorruptionRecord {
+    CorruptionRecord {
+        backend: "mpiio".into(),
+        ranks: 2,
+        access: Access::Read,
+        pattern: 2,
+        rank: 1,
+        file: "mpiio-2/type0.dat".into(),
+        offset_bytes: 12_582_912,
+        expected: 0xfedc_ba98_7654_3210,
+        found: 0x0123_4567_89ab_cdef,
+        looks_like: "data of rank 0".into(),
+        words_wrong: 128,
+    }
+}
+
+/// The journal a run with this result would have written, but for the order among the kinds of records.
+pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
+    let mut lines = vec![result.start_line()];
+    lines.extend(result.calibrations.iter().cloned().map(JournalLine::Calibration));
+    lines.extend(result.tunings.iter().cloned().map(JournalLine::Tuning));
+    lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));
+    lines.extend(result.types.iter().cloned().map(JournalLine::Type));
+    lines.extend(result.corruptions.iter().cloned().map(JournalLine::Corruption));
+    lines.extend(result.errors.iter().cloned().map(JournalLine::Error));
+    lines.extend(result.warnings.iter().cloned().map(JournalLine::Warning));
+    lines.push(JournalLine::End(result.ending.clone()));
+    lines
+}

@@ -1,0 +1,193 @@
+//! The classic arrangement of the results (rows = chunk sizes, columns = pattern types) and look-ups in the records.
+
+use crate::b_eff_io::plan::patterns::number_at;
+use crate::b_eff_io::records::{PatternRecord, RunResult};
+use crate::b_eff_io::values::ladder::PatternRung;
+use crate::b_eff_io::values::{Derived, PartitionValue, TypeValue};
+use crate::frame::records::{Access, DeviceTraffic, Evidence};
+use crate::frame::units;
+
+/// Columns of the classic table.
+pub const TYPES: [u8; 5] = [0, 1, 2, 3, 4];
+
+/// Row names of the classic table, in the order of the 2.1 summary file.
+pub const ROWS: [&str; 7] = ["1 kB", "1 kB+8", "32 kB", "32 kB+8", "1 MB", "1 MB+8", "M_PART"];
+
+/// Chunk sizes of the rows; the last row is M_PART and depends on the partition.
+pub const ROW_BYTES: [u64; 6] = [1024, 1032, 32_768, 32_776, 1_048_576, 1_048_584];
+
+/// Pattern 2 (1 MB chunks, 2 MB per call) has no row of its own in the classic layout.
+pub const PATTERN_BESIDE_TABLE: u8 = 2;
+
+/// Number of the pattern shown in row `row` (0 to 6) and column `pattern_type` (0 to 4) of the classic table:
+/// pattern table of the paper without warm-up, fill-up and pattern 2.
+#[must_use]
+pub fn classic_pattern(row: usize, pattern_type: u8) -> Option<u8> {
+    /// Positions of the rows in the order of execution, which begins with the warm-up and M_PART.
+    const POSITIONS: [usize; 7] = [4, 6, 3, 5, 2, 7, 1];
+    POSITIONS.get(row).and_then(|&position| number_at(pattern_type, position))
+}
+
+/// The record of one pattern, if it was reached.
+#[must_use]
+pub fn record<'a>(
+    result: &'a RunResult,
+    backend: &str,
+    ranks: u64,
+    access: Access,
+    pattern: u8,
+) -> Option<&'a PatternRecord> {
+    result
+        .patterns
+        .iter()
+        .find(|r| r.pattern == pattern && r.access == access && r.ranks == ranks && r.backend == backend)
+}
+
+/// The value of one type with one access method.
+#[must_use]
+pub fn type_value<'a>(
+    derived: &'a Derived,
+    backend: &str,
+    ranks: u64,
+    access: Access,
+    pattern_type: u8,
+) -> Option<&'a TypeValue> {
+    derived
+        .types
+        .iter()
+        .find(|v| v.pattern_type == pattern_type && v.access == access && v.ranks == ranks && v.backend == backend)
+}
+
+/// The value of one partition.
+#[must_use]
+pub fn partition_value<'a>(derived: &'a Derived, backend: &str, ranks: u64) -> Option<&'a PartitionValue> {
+    derived.partitions.iter().find(|v| v.ranks == ranks && v.backend == backend)
+}
+
+/// One backend in one pattern of the comparison; None if nothing was compared.
+#[must_use]
+pub fn rung<'a>(
+    derived: &'a Derived,
+    backend: &str,
+    ranks: u64,
+    access: Access,
+    pattern: u8,
+) -> Option<&'a PatternRung> {
+    derived
+        .ladder
+        .patterns
+        .iter()
+        .find(|r| r.pattern == pattern && r.access == access && r.ranks == ranks && r.backend == backend)
+}
+
+/// What the device that is mounted has moved; with several hosts the sum over theirs. None: not known.
+#[must_use]
+pub fn mounted_device(evidence: &Evidence) -> Option<DeviceTraffic> {
+    let host = |device: &DeviceTraffic| device.device.rsplit_once(':').map(|(host, _)| host.to_owned());
+    let mut hosts = Vec::new();
+    let mut sum: Option<DeviceTraffic> = None;
+    for device in &evidence.devices {
+        // The devices of a host are in order: the mounted one comes first, what it lies on behind it.
+        if hosts.contains(&host(device)) {
+            continue;
+        }
+        hosts.push(host(device));
+        match &mut sum {
+            None => sum = Some(device.clone()),
+            Some(sum) => {
+                sum.device = format!("{} {}", sum.device, device.device);
+                sum.read_bytes += device.read_bytes;
+                sum.written_bytes += device.written_bytes;
+                sum.read_requests += device.read_requests;
+                sum.write_requests += device.write_requests;
+            }
+        }
+    }
+    sum
+}
+
+/// Position of an access method in the arrays of [`PartitionValue`].
+#[must_use]
+pub fn access_index(access: Access) -> usize {
+    match access {
+        Access::Write => 0,
+        Access::Rewrite => 1,
+        Access::Read => 2,
+    }
+}
+
+/// MB/s (1e6 bytes/s) of one pattern; None if it moved nothing.
+#[must_use]
+pub fn rate(record: &PatternRecord) -> Option<f64> {
+    if record.was_run() && record.moved_bytes > 0 {
+        units::mb_per_second(record.moved_bytes, record.seconds())
+    } else {
+        None
+    }
+}
+
+/// A chunk size the way the paper writes it, in at most nine characters: `1 kB`, `32 kB+8`, `1 MB+8 kB`. Other sizes
+/// are plain bytes, above 10 MB they are rounded.
+#[must_use]
+pub fn chunk_label(bytes: u64) -> String {
+    const KB: u64 = 1024;
+    const UNITS: [(u64, &str); 3] = [(KB * KB * KB, "GB"), (KB * KB, "MB"), (KB, "kB")];
+    for (unit, name) in UNITS {
+        let (whole, rest) = (bytes / unit, bytes % unit);
+        match rest {
+            _ if !(1..1024).contains(&whole) => {}
+            0 => return format!("{whole} {name}"),
+            8 | 256 => return format!("{whole} {name}+{rest}"),
+            8192 if name == "MB" => return format!("{whole} {name}+8 kB"),
+            _ if bytes >= 10 * KB * KB => return format!("{:.1} {name}", bytes as f64 / unit as f64),
+            _ => {}
+        }
+    }
+    bytes.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_and_column_names_another_pattern() {
+        let mut seen: Vec<u8> =
+            TYPES.iter().flat_map(|&t| (0..ROWS.len()).filter_map(move |row| classic_pattern(row, t))).collect();
+        seen.sort_unstable();
+        // All 43 but the warm-ups 0, 9, 17, 25, 34, the fill-ups 33, 42 and pattern 2.
+        let expected: Vec<u8> = (0..43).filter(|p| ![0, 2, 9, 17, 25, 33, 34, 42].contains(p)).collect();
+        assert_eq!(seen, expected);
+        assert_eq!(classic_pattern(7, 0), None);
+        assert_eq!(classic_pattern(0, 5), None);
+    }
+
+    #[test]
+    fn the_mounted_device_is_the_first_of_each_host() {
+        let device = |name: &str, read_bytes: u64| DeviceTraffic {
+            device: name.into(),
+            read_bytes,
+            written_bytes: 1,
+            read_requests: 2,
+            write_requests: 3,
+        };
+        let of = |devices: Vec<DeviceTraffic>| mounted_device(&Evidence { devices, ..Evidence::default() });
+        assert_eq!(of(Vec::new()), None);
+        assert_eq!(of(vec![device("loop0", 7), device("vda", 9)]), Some(device("loop0", 7)));
+        let sum = of(vec![device("a:loop0", 7), device("a:vda", 9), device("b:loop1", 5), device("b:vda", 9)]).unwrap();
+        assert_eq!((sum.device.as_str(), sum.read_bytes, sum.write_requests), ("a:loop0 b:loop1", 12, 6));
+    }
+
+    #[test]
+    fn chunk_sizes_read_as_in_the_paper() {
+        let shown: Vec<String> =
+            [8, 1024, 1032, 32_776, 1_048_576, 1_048_832, 1_056_768, 2_097_152, 1 << 30, 1_234_560, 65_273_856]
+                .into_iter()
+                .map(chunk_label)
+                .collect();
+        assert_eq!(
+            shown,
+            ["8", "1 kB", "1 kB+8", "32 kB+8", "1 MB", "1 MB+256", "1 MB+8 kB", "2 MB", "1 GB", "1234560", "62.2 MB"]
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! What a user reads on stdout: the machine in a few lines, the tables and the values; then what must be known about
+//! them, what it cost, and how the run was set up; the result in one line at the end.
+
+mod classic;
+mod closing;
+mod costs;
+mod details;
+mod evidence;
+mod header;
+mod ladder;
+mod latency;
+mod program;
+mod queue;
+mod setup;
+mod side_by_side;
+mod troubles;
+mod validity;
+mod values;
+
+use crate::b_eff_io::records::RunResult;
+use crate::b_eff_io::values::Derived;
+use crate::frame::values::NULL_BACKEND;
+
+use crate::frame::report::ending;
+use crate::frame::report::text::Page;
+
+/// The report of one run, no line wider than [`crate::frame::report::text::WIDTH`]. With `details` every pattern gets a line of its
+/// own, with the parts of its time and the calls used.
+#[must_use]
+pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
+    let mut page = Page::default();
+    closing::banner(&mut page, result);
+    header::write(&mut page, result, derived);
+    if measuring(result).count() > 1 {
+        for partition in &result.partitions {
+            side_by_side::write(&mut page, result, derived, partition, details);
+            ladder::write(&mut page, result, derived, partition);
+        }
+    }
+    for partition in &result.partitions {
+        for backend in measuring(result) {
+            classic::write(&mut page, result, derived, backend, partition);
+        }
+    }
+    latency::write(&mut page, result);
+    values::write(&mut page, result, derived);
+    validity::write(&mut page, result, derived);
+    troubles::corruptions(&mut page, result);
+    ending::errors(&mut page, &result.errors);
+    troubles::warnings(&mut page, result, derived);
+    if details {
+        for partition in &result.partitions {
+            for backend in &result.config.backends {
+                details::write(&mut page, result, backend, partition);
+                evidence::write(&mut page, result, backend, partition);
+            }
+        }
+        queue::write(&mut page, result);
+    }
+    costs::write(&mut page, result, derived);
+    program::write(&mut page, result);
+    setup::write(&mut page, result);
+    closing::end(&mut page, result, derived);
+    page.finish()
+}
+
+/// The backends that move data: the others have no results, only costs.
+fn measuring(result: &RunResult) -> impl Iterator<Item = &String> {
+    result.config.backends.iter().filter(|backend| *backend != NULL_BACKEND)
+}
+
+#[cfg(test)]
+mod tests;

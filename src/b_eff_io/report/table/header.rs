@@ -1,0 +1,185 @@
+//! The head of the report, at most 14 lines so that the numbers are on the first screen: what was measured, where, and
+//! what is unusual about it. Whatever does not fit into its line is in the section on the set-up.
+
+use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Inject, Termination, Verify};
+use crate::b_eff_io::records::{PatternRecord, RunResult};
+use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::records::Access;
+use crate::frame::units::{format_seconds, format_size};
+use crate::frame::values::memory_of_hosts;
+
+use crate::b_eff_io::report::layout;
+use crate::frame::report::machine;
+use crate::frame::report::text::{count, list, percent, Page};
+
+use super::measuring;
+
+/// Backends with a line of their own; more are in the tables.
+const BACKENDS: usize = 4;
+
+pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
+    let (config, manifest) = (&result.config, &result.manifest);
+    page.line(format!(
+        "beff-raw {}: effective I/O bandwidth (b_eff_io), {}",
+        manifest.machine.program_version, manifest.machine.started_utc
+    ));
+    page.line("sizes: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
+    page.blank();
+    page.short_field("schedule", &schedule(result));
+    if let Some(text) = settings(config) {
+        page.short_field("settings", &text);
+    }
+    page.short_field("hosts", &machine::hosts(&manifest.machine));
+    let library = machine::mpi(&manifest.machine);
+    page.short_field("MPI", &format!("{library}, I/O layer {}", manifest.mpi_io_layer));
+    if let Some(set) = machine::environment(&manifest.machine) {
+        page.short_field("environment", &set);
+    }
+    page.short_field("storage", &machine::storage(&manifest.storage));
+    for backend in measuring(result).take(BACKENDS) {
+        page.short_field(backend, &evidence(result, derived, backend));
+    }
+}
+
+fn schedule(result: &RunResult) -> String {
+    let config = &result.config;
+    let partitions: Vec<String> = result.partitions.iter().map(|p| p.ranks.to_string()).collect();
+    format!(
+        "release {}, T = {} on {} ranks, {}{}",
+        config.release.name(),
+        format_seconds(config.time_seconds),
+        if partitions.is_empty() { "no".to_owned() } else { list(&partitions) },
+        list(&config.backends),
+        turns(config)
+    )
+}
+
+fn turns(config: &Config) -> String {
+    match (config.backends.len(), config.rounds) {
+        (0 | 1, 0 | 1) => String::new(),
+        (0 | 1, rounds) => format!(", {rounds} rounds a pattern"),
+        (_, 0 | 1) => " (T each, in turns)".to_owned(),
+        (_, rounds) => format!(" (T each, {rounds} rounds)"),
+    }
+}
+
+/// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
+fn settings(config: &Config) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(damage) = config.inject {
+        parts.push(format!("DAMAGED ON PURPOSE ({})", damage_name(damage)));
+    }
+    if config.types != layout::TYPES {
+        let types: Vec<String> = config.types.iter().map(u8::to_string).collect();
+        parts.push(format!("types {} only", list(&types)));
+    }
+    match config.direct {
+        DirectPolicy::ByBackend => {}
+        DirectPolicy::Off => parts.push("--direct off".into()),
+        DirectPolicy::Auto => parts.push("--direct auto".into()),
+        DirectPolicy::Required => parts.push("--direct required".into()),
+    }
+    parts.extend(cache_and_queue(config));
+    if !config.shared_pointer {
+        parts.push("--no-shared".into());
+    }
+    if config.termination == Termination::PerCall {
+        parts.push("--termination per-call".into());
+    }
+    if config.unique_open {
+        parts.push("--unique-open".into());
+    }
+    if !config.hints.is_empty() {
+        parts.push(count(config.hints.len() as u64, "hint rule"));
+    }
+    if config.verify == Verify::Full {
+        parts.push("--verify full".into());
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The options of the drivers that are not at their defaults.
+fn cache_and_queue(config: &Config) -> Vec<String> {
+    let cache = (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache)));
+    let collective = match config.collective {
+        CollectivePolicy::Auto => None,
+        CollectivePolicy::Independent => Some("--collective independent".to_owned()),
+        CollectivePolicy::TwoPhase => Some("--collective two-phase".to_owned()),
+        CollectivePolicy::UnsafeReadModifyWrite => Some("UNSAFE READ-MODIFY-WRITE OF SHARED SECTORS".to_owned()),
+    };
+    let exchange = match config.exchange {
+        ExchangePolicy::Auto => None,
+        ExchangePolicy::SharedMemory => Some("--exchange shared-memory".to_owned()),
+        ExchangePolicy::Messages => Some("--exchange messages".to_owned()),
+    };
+    let aggregators = config.aggregators.map(|n| format!("--aggregators {n}"));
+    let domain = config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes)));
+    let has_queue = config.backends.iter().any(|b| b == "uring");
+    let depth = config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}"));
+    let sqpoll = (config.sqpoll && has_queue).then(|| "--sqpoll".to_owned());
+    let latency = config.latency.then(|| "--latency".to_owned());
+    [cache, collective, aggregators, domain, exchange, depth, sqpoll, latency].into_iter().flatten().collect()
+}
+
+pub(super) fn cache_name(cache: CachePolicy) -> &'static str {
+    match cache {
+        CachePolicy::Drop => "drop",
+        CachePolicy::Dontcache => "dontcache",
+        CachePolicy::RankShift => "rank-shift",
+        CachePolicy::Keep => "keep",
+    }
+}
+
+pub(super) fn damage_name(damage: Inject) -> &'static str {
+    match damage {
+        Inject::Flip => "one bit turned over",
+        Inject::OtherRank => "a chunk holds another rank's data",
+        Inject::Stale => "a chunk holds the data of the first write",
+        Inject::Hole => "a chunk is zero",
+    }
+}
+
+/// How much was written, where reads came from, and whether the page cache was in between.
+fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
+    let written: u64 = derived
+        .partitions
+        .iter()
+        .filter(|p| p.backend == backend)
+        .map(|p| p.access_bytes[layout::access_index(Access::Write)])
+        .sum();
+    let share = match written as f64 / memory_of_hosts(&result.manifest.machine).max(1) as f64 {
+        share if share > 1.0 => format!("{share:.1} x memory"),
+        share => format!("{} of memory", percent(share)),
+    };
+    let run: Vec<&PatternRecord> = result.patterns.iter().filter(|r| r.backend == backend && r.was_run()).collect();
+    let (reads, cache) = (read_from_storage(result, &run), direct_used(&run));
+    format!("first write {} ({share}), {reads}, {cache}", format_size(written))
+}
+
+fn read_from_storage(result: &RunResult, run: &[&PatternRecord]) -> String {
+    let (mut read, mut storage, mut known) = (0_u64, 0_u64, true);
+    for r in run.iter().filter(|r| has_source(r)) {
+        let from_storage = storage_bytes(result, r);
+        read += r.moved_bytes;
+        storage += from_storage.unwrap_or(0);
+        known &= from_storage.is_some();
+    }
+    match (read, known) {
+        (0, _) => "nothing read".to_owned(),
+        (_, false) => "source of reads not known".to_owned(),
+        (_, true) => format!("reads {} from storage", percent(storage as f64 / read as f64)),
+    }
+}
+
+fn direct_used(run: &[&PatternRecord]) -> String {
+    let direct = run.iter().filter(|r| r.direct == Some(true)).count();
+    let known = run.iter().filter(|r| r.direct.is_some()).count();
+    match (run.len(), known, direct) {
+        (0, ..) => "nothing run".to_owned(),
+        (_, 0, _) => "page cache as MPI chooses".to_owned(),
+        (all, _, direct) if direct == all => "direct I/O".to_owned(),
+        (_, _, 0) => "through the page cache".to_owned(),
+        (all, ..) => format!("{direct} of {all} direct"),
+    }
+}

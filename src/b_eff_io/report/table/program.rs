@@ -1,0 +1,49 @@
+//! What the null backend tells: it moves nothing, so its times are what the program itself takes for a call. They are
+//! shown as times, never as bandwidth: a rate of moving nothing is no result.
+
+use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::records::RunResult;
+use crate::b_eff_io::report::layout;
+use crate::b_eff_io::report::layout::{ROWS, TYPES};
+use crate::frame::records::Access;
+use crate::frame::report::text::{count, Page};
+use crate::frame::values::NULL_BACKEND;
+
+/// Width of a number.
+const NUMBER: usize = 15;
+/// Width of the two label columns.
+const LABEL: usize = 20;
+
+pub(super) fn write(page: &mut Page, result: &RunResult) {
+    for partition in &result.partitions {
+        let ranks = partition.ranks;
+        let of_access = |access: Access| {
+            result.patterns.iter().any(|r| r.backend == NULL_BACKEND && r.ranks == ranks && r.access == access)
+        };
+        if !Access::ALL.into_iter().any(of_access) {
+            continue;
+        }
+        page.heading(&format!(
+            "Cost of the program itself on {}: time of a call of the null backend in ns, no data moved",
+            count(ranks, "rank")
+        ));
+        let names: String = TYPES.iter().map(|&t| format!("{:>NUMBER$}", type_name(t))).collect();
+        page.line(format!("  {:LABEL$}{names}", "access   chunk"));
+        for access in Access::ALL.into_iter().filter(|&a| of_access(a)) {
+            for (row, label) in ROWS.iter().enumerate() {
+                let name = if row == 0 { access.name() } else { "" };
+                let cells: String = TYPES.map(|t| cell(result, ranks, access, row, t)).concat();
+                page.line(format!("  {:LABEL$}{cells}", format!("{name:<9}{label}")));
+            }
+        }
+        page.line("  Slowest rank; the decisions to go on or stop and the sync are not in it.");
+    }
+}
+
+fn cell(result: &RunResult, ranks: u64, access: Access, row: usize, pattern_type: u8) -> String {
+    let nanoseconds = layout::classic_pattern(row, pattern_type)
+        .and_then(|pattern| layout::record(result, NULL_BACKEND, ranks, access, pattern))
+        .filter(|r| r.was_run() && r.calls > 0)
+        .map(|r| r.intervals.transfer_seconds * 1e9 / r.calls as f64);
+    nanoseconds.map_or_else(|| format!("{:>NUMBER$}", "-"), |ns| format!("{ns:>NUMBER$.1}"))
+}

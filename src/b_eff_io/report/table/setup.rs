@@ -1,0 +1,182 @@
+//! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
+
+use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitions, Termination, Verify};
+use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::records::{RunResult, TuningRecord};
+use crate::b_eff_io::report::layout::chunk_label;
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::records::Access;
+use crate::frame::report::machine;
+use crate::frame::report::text::{count, list, Page};
+use crate::frame::units::{format_seconds, format_size};
+
+use super::header::damage_name;
+
+pub(super) fn write(page: &mut Page, result: &RunResult) {
+    let config = &result.config;
+    page.heading("Set-up");
+    page.field("command", &result.manifest.machine.command_line.join(" "));
+    page.field("schedule", &schedule(result));
+    page.field("patterns", &patterns(config));
+    page.field("termination", termination(config));
+    page.field("data", &data(result));
+    page.field("direct I/O", &direct(result));
+    page.field("page cache", cache(config));
+    if let Some(text) = collective(config) {
+        page.field("collective", &text);
+    }
+    if let Some(text) = queue(result) {
+        page.field("queue", &text);
+    }
+    if config.latency {
+        page.field("latency", "the time of every call is recorded");
+    }
+    machine::write(page, &result.manifest.machine);
+    file_system(page, result);
+}
+
+fn schedule(result: &RunResult) -> String {
+    let config = &result.config;
+    let partitions: Vec<String> = result
+        .partitions
+        .iter()
+        .map(|p| format!("{} {}", count(p.ranks, "rank"), format_seconds(p.time_seconds)))
+        .collect();
+    let choice = match config.partitions {
+        Partitions::All => "all ranks",
+        Partitions::SmallMediumAll => "small, medium, all",
+        Partitions::List(_) => "as listed",
+    };
+    let turns = match (config.backends.len(), config.rounds) {
+        (0 | 1, 0 | 1) => String::new(),
+        (0 | 1, rounds) => format!(", {rounds} rounds of each pattern"),
+        (_, 0 | 1) => ", taking turns pattern by pattern".to_owned(),
+        (_, rounds) => format!(", taking turns in {rounds} rounds of each pattern; a write is synced in each round"),
+    };
+    format!(
+        "release {}, T = {} for each backend; partitions ({choice}): {}; {}{turns}",
+        config.release.name(),
+        format_seconds(config.time_seconds),
+        if partitions.is_empty() { "none".to_owned() } else { partitions.join(", ") },
+        list(&config.backends)
+    )
+}
+
+fn patterns(config: &Config) -> String {
+    let types: Vec<String> = config.types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
+    format!(
+        "types {}; {}; type 1 through {}; segments in multiples of {}; {}",
+        types.join(", "),
+        if config.full_rewrite { "all types rewritten" } else { "only type 0 rewritten" },
+        if config.shared_pointer { "the shared file pointer" } else { "a strided view" },
+        format_size(config.segment_multiple_bytes),
+        if config.hints.is_empty() { "no hints".to_owned() } else { count(config.hints.len() as u64, "hint rule") }
+    )
+}
+
+fn termination(config: &Config) -> &'static str {
+    match config.termination {
+        Termination::Geometric => "geometric: one common decision per batch of calls, batches grow",
+        Termination::PerCall => "per call: barrier, clock and broadcast after every call, as release 2.1 did",
+    }
+}
+
+fn data(result: &RunResult) -> String {
+    let config = &result.config;
+    let verify = match config.verify {
+        Verify::Ring => "what the last reads left in memory is compared",
+        Verify::Full => "every byte of every file is compared, untimed, and what the last reads left in memory",
+    };
+    let inject = config.inject.map(|damage| format!("; DAMAGED ON PURPOSE: {}", damage_name(damage)));
+    let period = format_size(result.manifest.period_bytes);
+    format!("seed {}, period {period}; {verify}{}", config.seed, inject.unwrap_or_default())
+}
+
+fn direct(result: &RunResult) -> String {
+    let policy = match result.config.direct {
+        DirectPolicy::ByBackend => "auto for uring, off for posix",
+        DirectPolicy::Required => "required",
+        DirectPolicy::Auto => "auto",
+        DirectPolicy::Off => "off",
+    };
+    let storage = &result.manifest.storage;
+    match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
+        (Some(offset), Some(memory)) => {
+            format!("{policy}; here offsets and lengths in multiples of {offset} bytes, memory of {memory}")
+        }
+        _ => format!("{policy}; the file system does not tell its alignment"),
+    }
+}
+
+fn cache(config: &Config) -> &'static str {
+    match config.cache {
+        CachePolicy::Drop => {
+            "drop: pages of the files are dropped before every rewrite and read pattern, outside the clock"
+        }
+        CachePolicy::Dontcache => "dontcache: buffered transfers of posix and uring drop their pages themselves",
+        CachePolicy::RankShift => "rank-shift: ranks read what a rank of another host has written",
+        CachePolicy::Keep => "keep: nothing is done about it",
+    }
+}
+
+/// Collective patterns of the drivers without collective calls; None if none of them took part.
+fn collective(config: &Config) -> Option<String> {
+    if !config.backends.iter().any(|b| ["posix", "uring"].contains(&b.as_str())) {
+        return None;
+    }
+    let policy = match config.collective {
+        CollectivePolicy::Auto => "auto: each rank at its own offsets, two-phase where direct I/O would share sectors",
+        CollectivePolicy::Independent => "independent: each rank at its own offsets",
+        CollectivePolicy::TwoPhase => "two-phase: exchange, then aligned domains",
+        CollectivePolicy::UnsafeReadModifyWrite => {
+            "UNSAFE: plain read-modify-write of shared sectors, which loses data"
+        }
+    };
+    let aggregators = config.aggregators.map_or_else(|| "all ranks".to_owned(), |n| count(n, "rank"));
+    let domain =
+        config.domain_bytes.map_or_else(|| "of the default size".to_owned(), |b| format!("of {}", format_size(b)));
+    let exchange = match config.exchange {
+        ExchangePolicy::Auto => "shared memory where it can be, else messages",
+        ExchangePolicy::SharedMemory => "shared memory",
+        ExchangePolicy::Messages => "messages",
+    };
+    Some(format!("{policy}; two-phase: {aggregators} aggregate, domains {domain}, exchange by {exchange}"))
+}
+
+/// Depth of the queue of uring and where it comes from; None if it took no part.
+fn queue(result: &RunResult) -> Option<String> {
+    let config = &result.config;
+    if !config.backends.iter().any(|b| b == "uring") {
+        return None;
+    }
+    let depth = match (config.queue_depth, result.tunings.as_slice()) {
+        (Some(depth), _) => format!("depth {depth} as given"),
+        (None, []) => "depth of the driver; no calibration was recorded".to_owned(),
+        (None, tunings) => format!("depth by calibration{}", chosen(tunings)),
+    };
+    let submission = if config.sqpoll { "; a kernel thread submits (SQPOLL)" } else { "" };
+    Some(format!("{depth}{submission}"))
+}
+
+/// `: write 32 from 1 kB, 8 from 1 MB; read ...`.
+fn chosen(tunings: &[TuningRecord]) -> String {
+    let mut text = String::new();
+    for access in Access::ALL {
+        let depths: Vec<String> = tunings
+            .iter()
+            .filter(|t| t.access == access)
+            .map(|t| format!("{} from {}", t.depth, chunk_label(t.chunk_bytes)))
+            .collect();
+        if !depths.is_empty() {
+            text.push_str(&format!("; {} {}", access.name(), depths.join(", ")));
+        }
+    }
+    text
+}
+
+fn file_system(page: &mut Page, result: &RunResult) {
+    let storage = &result.manifest.storage;
+    machine::write_storage(page, storage);
+    let kept = if result.config.keep_files { " (files kept)" } else { "" };
+    page.field("run directory", &format!("{}{kept}, under {}", result.manifest.run_dir, storage.path));
+}

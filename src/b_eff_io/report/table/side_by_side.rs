@@ -1,0 +1,242 @@
+//! Several backends beside each other: MB/s and the ratio to the best of them. The null backend is no rival and not shown.
+
+use std::ops::Range;
+
+use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult};
+use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
+use crate::b_eff_io::report::layout;
+use crate::b_eff_io::report::layout::{chunk_label, TYPES};
+use crate::b_eff_io::values::ladder::TypeRung;
+use crate::b_eff_io::values::{Derived, PartitionValue};
+use crate::frame::records::Access;
+use crate::frame::report::marks::{letters, Cell, Legend, Mark};
+use crate::frame::report::text::{count, fit, Page};
+use crate::frame::values::bootstrap::Ratio;
+
+use super::ladder::in_percent;
+use super::measuring;
+use super::values::{value, RELEASES};
+
+/// Backends in one table; more continue in a further one.
+const COLUMNS: usize = 4;
+/// The same with intervals.
+const COLUMNS_OF_DETAILS: usize = 3;
+/// Width of the label column.
+const LABEL: usize = 22;
+/// The same with intervals: the longest label and no blank.
+const LABEL_OF_DETAILS: usize = 21;
+
+pub(super) fn write(
+    page: &mut Page,
+    result: &RunResult,
+    derived: &Derived,
+    partition: &PartitionRecord,
+    details: bool,
+) {
+    let of_best = if details { "percent of the best backend, 95 % interval" } else { "ratio to the best backend" };
+    page.heading(&format!("Side by side on {}: MB/s, and {of_best}", count(partition.ranks, "rank")));
+    let backends: Vec<&String> = measuring(result).collect();
+    let rows = rows(result, derived, &backends, partition.ranks, details);
+    let mut legend = Legend::default();
+    let digits = digits(&rows);
+    let at_once = if details { COLUMNS_OF_DETAILS } else { COLUMNS };
+    for first in (0..backends.len()).step_by(at_once) {
+        let columns = first..backends.len().min(first + at_once);
+        page.line(names(&backends[columns.clone()], details));
+        for row in &rows {
+            page.line(if details { show_details(row, columns.clone()) } else { show(row, columns.clone(), digits) });
+            row.cells.iter().for_each(|cell| legend.note(cell));
+        }
+    }
+    if rows.iter().flat_map(|row| &row.ratios).any(is_equal) {
+        page.line("  = equal to the best: the 95 % interval of the ratio contains 1");
+    }
+    if let Some(text) = legend.text() {
+        page.hanging("  marks: ", &text);
+    }
+}
+
+/// Three digits behind the point where small numbers would lose their meaning, else one.
+fn digits(rows: &[Row]) -> usize {
+    let values = rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.mb_per_second);
+    if values.fold(f64::INFINITY, f64::min) < 10.0 {
+        3
+    } else {
+        1
+    }
+}
+
+/// One line: a label and a cell for each backend; no cells for an empty line.
+#[derive(Default)]
+struct Row {
+    label: String,
+    cells: Vec<Cell>,
+    /// From the rounds; empty for values that are averages.
+    ratios: Vec<Option<Ratio>>,
+}
+
+fn names(backends: &[&String], details: bool) -> String {
+    if details {
+        let names: String = backends.iter().map(|name| format!("{name:>8.8}          % interval")).collect();
+        format!("  {:LABEL_OF_DETAILS$}{names}", "type totals")
+    } else {
+        let names: String = backends.iter().map(|name| format!("{name:>10.10} ratio     ")).collect();
+        format!("  {:LABEL$}{names}", "type totals")
+    }
+}
+
+fn is_equal(ratio: &Option<Ratio>) -> bool {
+    ratio.is_some_and(|r| r.equal == Some(true))
+}
+
+fn rows(result: &RunResult, derived: &Derived, backends: &[&String], ranks: u64, details: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    // What must be known about a type must be known about the averages it is in.
+    let mut marks_of_all = vec![Vec::new(); backends.len()];
+    for access in Access::ALL {
+        if !result.patterns.iter().any(|r| r.access == access && r.ranks == ranks) {
+            continue;
+        }
+        let mut marks = vec![Vec::new(); backends.len()];
+        for t in TYPES {
+            let cells: Vec<Cell> = backends.iter().map(|b| type_cell(result, derived, b, ranks, access, t)).collect();
+            inherit(&mut marks, &cells);
+            inherit(&mut marks_of_all, &cells);
+            let ratio = |backend: &&String| type_rung(derived, backend, ranks, access, t).and_then(|r| r.ratio);
+            let ratios = backends.iter().map(ratio).collect();
+            rows.push(Row { label: format!("{:<8}{t} {}", access.name(), type_name(t)), cells, ratios });
+            if details {
+                rows.extend(pattern_rows(result, derived, backends, ranks, access, t));
+            }
+        }
+        let average = |v: &PartitionValue| v.access_mb_per_second[layout::access_index(access)];
+        let label = format!("{:<8}weighted avg.", access.name());
+        rows.push(value_row(label, derived, backends, ranks, &marks, average));
+        rows.push(Row::default());
+    }
+    for release in RELEASES {
+        let label = format!("b_eff_io, release {}", release.name());
+        rows.push(value_row(label, derived, backends, ranks, &marks_of_all, |v| value(&v.values, release)));
+    }
+    rows
+}
+
+/// Adds the marks of types that hold for an average of them too.
+fn inherit(marks: &mut [Vec<Mark>], cells: &[Cell]) {
+    for (marks, cell) in marks.iter_mut().zip(cells) {
+        let new = cell.marks.iter().filter(|m| matches!(m, Mark::Wrong | Mark::TimeGuard | Mark::Space | Mark::Cache));
+        for mark in new {
+            if !marks.contains(mark) {
+                marks.push(*mark);
+            }
+        }
+        marks.sort();
+    }
+}
+
+fn value_row(
+    label: String,
+    derived: &Derived,
+    backends: &[&String],
+    ranks: u64,
+    marks: &[Vec<Mark>],
+    value: impl Fn(&PartitionValue) -> Option<f64>,
+) -> Row {
+    let cell = |(backend, marks): (&&String, &Vec<Mark>)| {
+        let mb_per_second = layout::partition_value(derived, backend, ranks).and_then(&value);
+        let marks = if mb_per_second.is_none() { vec![Mark::NotMeasured] } else { marks.clone() };
+        Cell { mb_per_second, marks }
+    };
+    Row { label, cells: backends.iter().zip(marks).map(cell).collect(), ratios: Vec::new() }
+}
+
+fn type_rung<'a>(
+    derived: &'a Derived,
+    backend: &str,
+    ranks: u64,
+    access: Access,
+    pattern_type: u8,
+) -> Option<&'a TypeRung> {
+    let mut rungs = derived.ladder.types.iter();
+    rungs.find(|r| r.pattern_type == pattern_type && r.access == access && r.ranks == ranks && r.backend == backend)
+}
+
+fn pattern_rows(
+    result: &RunResult,
+    derived: &Derived,
+    backends: &[&String],
+    ranks: u64,
+    access: Access,
+    pattern_type: u8,
+) -> Vec<Row> {
+    let mut seen: Vec<&PatternRecord> = Vec::new();
+    for r in &result.patterns {
+        let same = r.ranks == ranks && r.access == access && r.pattern_type == pattern_type;
+        if same && !seen.iter().any(|s| s.pattern == r.pattern) {
+            seen.push(r);
+        }
+    }
+    let cells = |pattern: u8| backends.iter().map(|b| pattern_cell(result, b, ranks, access, pattern)).collect();
+    let ratio = |b: &&String, pattern: u8| layout::rung(derived, b, ranks, access, pattern).and_then(|r| r.ratio);
+    seen.iter()
+        .map(|r| Row {
+            label: format!("  {:>2} {}", r.pattern, chunk_label(r.chunk_bytes)),
+            cells: cells(r.pattern),
+            ratios: backends.iter().map(|b| ratio(b, r.pattern)).collect(),
+        })
+        .collect()
+}
+
+impl Row {
+    /// Ratio of one backend to the best, as the rounds say, or else of what is shown.
+    fn ratio(&self, backend: usize) -> Option<Ratio> {
+        let best = self.cells.iter().filter_map(|cell| cell.mb_per_second).fold(0.0, f64::max);
+        let shown = self.cells[backend].mb_per_second?;
+        Some(self.ratios.get(backend).copied().flatten().unwrap_or(Ratio::alone(shown / best, 0)))
+    }
+}
+
+fn show(row: &Row, columns: Range<usize>, digits: usize) -> String {
+    let cell = |i: usize| {
+        let cell = &row.cells[i];
+        match (cell.mb_per_second, row.ratio(i)) {
+            (Some(value), Some(ratio)) => {
+                let equal = if ratio.equal == Some(true) { '=' } else { ' ' };
+                format!("{value:>10.digits$}{:>6.2}{equal} {:<3}", ratio.value, letters(&cell.marks))
+            }
+            _ => format!("{}{:>7}", cell.show(10, digits), ""),
+        }
+    };
+    if row.cells.is_empty() {
+        return String::new();
+    }
+    format!("  {:LABEL$}{}", row.label, columns.map(cell).collect::<String>())
+}
+
+fn show_details(row: &Row, columns: Range<usize>) -> String {
+    let cell = |i: usize| {
+        let cell = &row.cells[i];
+        match (cell.mb_per_second, row.ratio(i)) {
+            (Some(value), Some(ratio)) => {
+                let equal = if ratio.equal == Some(true) { '=' } else { ' ' };
+                let (value, marks) = (fit(value, 7), letters(&cell.marks));
+                format!("{value:>8} {marks:<3}{:>6}{equal} {:<9}", in_percent(ratio.value), interval(&ratio))
+            }
+            _ => format!("{}{:17}", cell.show(8, 3), ""),
+        }
+    };
+    if row.cells.is_empty() {
+        return String::new();
+    }
+    format!("  {:LABEL_OF_DETAILS$}{}", row.label, columns.map(cell).collect::<String>())
+}
+
+/// In percent, in at most nine columns: above 100 the digit behind the point goes.
+fn interval(ratio: &Ratio) -> String {
+    let Some(interval) = ratio.interval else {
+        return String::new();
+    };
+    let high = if interval.high < 0.9995 { in_percent(interval.high) } else { format!("{:.0}", interval.high * 100.0) };
+    format!("{}-{high}", in_percent(interval.low))
+}

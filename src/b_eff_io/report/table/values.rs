@@ -1,0 +1,101 @@
+//! The values: averages of the access methods, b_eff_io by each definition, the value of the system.
+
+use crate::b_eff_io::config::Release;
+use crate::b_eff_io::records::RunResult;
+use crate::b_eff_io::report::layout;
+use crate::b_eff_io::values::{Derived, PartitionValue, ReleaseValues, SystemValue};
+use crate::frame::records::Access;
+use crate::frame::report::text::{count, Page};
+
+use super::closing::best_ranks;
+use super::{measuring, validity};
+
+/// Partitions in one table; more continue in a further one.
+const COLUMNS: usize = 5;
+/// Width of the label column.
+const LABEL: usize = 44;
+
+pub(super) const RELEASES: [Release; 3] = [Release::R0_5, Release::R1, Release::R2_1];
+
+pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
+    for backend in measuring(result) {
+        page.heading(&format!("Values of {backend}: MB/s"));
+        let partitions: Vec<&PartitionValue> =
+            result.partitions.iter().filter_map(|p| layout::partition_value(derived, backend, p.ranks)).collect();
+        if partitions.is_empty() {
+            page.line("  nothing was measured");
+            continue;
+        }
+        let only = partitions.len() == 1;
+        for columns in partitions.chunks(COLUMNS) {
+            partition_values(page, columns);
+            for release in RELEASES {
+                let cells: Vec<String> = columns.iter().map(|p| number(value(&p.values, release))).collect();
+                // The only partition is the best one: its value is that of the system.
+                let remark = if only { remark(result, derived, backend, release) } else { String::new() };
+                page.line(format!("{}{remark}", row(name(release), &cells)));
+            }
+        }
+        if let Some(system) = derived.systems.iter().find(|s| &s.backend == backend).filter(|_| !only) {
+            page.blank();
+            system_values(page, result, derived, system);
+        }
+    }
+}
+
+fn partition_values(page: &mut Page, partitions: &[&PartitionValue]) {
+    let names: Vec<String> = partitions.iter().map(|p| count(p.ranks, "rank")).collect();
+    page.line(row("", &names));
+    for access in Access::ALL {
+        let average = |p: &&PartitionValue| number(p.access_mb_per_second[layout::access_index(access)]);
+        let cells: Vec<String> = partitions.iter().map(average).collect();
+        page.line(row(&format!("{}, weighted average of the types", access.name()), &cells));
+    }
+}
+
+fn row(label: &str, cells: &[String]) -> String {
+    let cells: String = cells.iter().map(|c| format!("{c:>12}")).collect();
+    format!("  {label:LABEL$}{cells}")
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.3}"))
+}
+
+fn system_values(page: &mut Page, result: &RunResult, derived: &Derived, system: &SystemValue) {
+    page.line("  value of the system = best partition");
+    for release in RELEASES {
+        let Some(value) = value(&system.values, release) else {
+            page.line(format!("  {:LABEL$}{:>12}  not measured as a whole", name(release), "-"));
+            continue;
+        };
+        let where_ = best_ranks(system, release).map(|r| format!(" on {}", count(r, "rank"))).unwrap_or_default();
+        let remark = remark(result, derived, &system.backend, release);
+        page.line(format!("  {:LABEL$}{value:>12.3}{where_}{remark}", name(release)));
+    }
+}
+
+/// Validity, and which release is that of the run.
+fn remark(result: &RunResult, derived: &Derived, backend: &str, release: Release) -> String {
+    let valid =
+        validity::find(derived, backend, release).map_or("", |v| if v.valid { "  VALID" } else { "  NOT VALID" });
+    let own = if release == result.config.release { "  <- definition of this run" } else { "" };
+    format!("{valid}{own}")
+}
+
+fn name(release: Release) -> &'static str {
+    match release {
+        Release::R0_5 => "b_eff_io, release 0.5 (Euro-Par 2000)",
+        Release::R1 => "b_eff_io, release 1 (paper)",
+        Release::R2_1 => "b_eff_io, release 2.1 (program of 2001)",
+    }
+}
+
+/// The value by one release.
+pub(super) fn value(values: &ReleaseValues, release: Release) -> Option<f64> {
+    match release {
+        Release::R0_5 => values.release_0_5,
+        Release::R1 => values.release_1,
+        Release::R2_1 => values.release_2_1,
+    }
+}

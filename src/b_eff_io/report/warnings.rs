@@ -1,0 +1,219 @@
+//! Text of the warnings: the cause, with figures, and the next step.
+
+use crate::b_eff_io::config::{Config, Termination};
+use crate::b_eff_io::records::IoWarning;
+use crate::frame::report::warnings as frame_warnings;
+use crate::frame::report::warnings::{clause, others};
+use crate::frame::units::{format_seconds, format_size};
+
+use crate::frame::report::text::{count, list, percent};
+
+/// Cause and next step of a warning of a run with this configuration, each a few plain sentences.
+#[must_use]
+pub fn text(warning: &IoWarning, config: &Config) -> (String, String) {
+    (cause(warning), next_step(warning, config.termination))
+}
+
+fn cause(warning: &IoWarning) -> String {
+    match warning {
+        IoWarning::ReadFromCache { backend, partitions, asked_bytes, storage_bytes } => {
+            read_from_cache(backend, *partitions, *asked_bytes, *storage_bytes)
+        }
+        IoWarning::SmallerThanMemory { backend, written_bytes, memory_bytes } => format!(
+            "{backend}: the first write moved {}, the hosts have {} of memory: a file system cache can hold all of it.",
+            format_size(*written_bytes),
+            format_size(*memory_bytes)
+        ),
+        IoWarning::EndedBySpace { backend, patterns } => format!(
+            "{backend}: {} ended because the share of the space was used, before the scheduled time.",
+            count(*patterns, "pattern run")
+        ),
+        IoWarning::TimeGuard { backend, patterns, pattern } => format!(
+            "{backend}: {} of types 3 and 4 cut short far beyond the scheduled time (first: pattern {pattern}): the counts \
+             that types 0 to 2 gave were not reached, and the segments keep holes.",
+            count(*patterns, "first write")
+        ),
+        IoWarning::MPartReduced { partitions, ranks, wanted_bytes, used_bytes } => format!(
+            "Partition of {}{}: M_PART is {} instead of the {} of the definition, because the space does not allow more.",
+            count(*ranks, "rank"),
+            others(*partitions, "partition"),
+            format_size(*used_bytes),
+            format_size(*wanted_bytes)
+        ),
+        IoWarning::Overrun { .. } => overrun(warning),
+        IoWarning::DecisionCost { backend, patterns, pattern, access, ranks, share } => format!(
+            "{backend}: deciding to go on or stop cost more than 1 % of the time of {}; the most, {}, in pattern {pattern}, \
+             {} on {}.",
+            count(*patterns, "pattern run"),
+            percent(*share),
+            access.name(),
+            count(*ranks, "rank")
+        ),
+        IoWarning::NotRun { backend, patterns, reason } => {
+            format!("{backend}: {} left out: {}.", count(*patterns, "pattern run"), clause(reason))
+        }
+        IoWarning::Buffered { backend, patterns, reason } => format!(
+            "{backend}: {} went through the page cache although direct I/O was asked for, the first with {}.",
+            count(*patterns, "pattern run"),
+            clause(reason)
+        ),
+        IoWarning::CacheNotDropped { backend, patterns, pattern, access, ranks, resident_bytes, of_bytes } => format!(
+            "{backend}: pages stayed in the page cache although they were to be dropped before {}; the most, {} of {}, \
+             before pattern {pattern}, {} on {}.",
+            count(*patterns, "pattern run"),
+            format_size(*resident_bytes),
+            format_size(*of_bytes),
+            access.name(),
+            count(*ranks, "rank")
+        ),
+        IoWarning::RankShiftOnOneHost { host, ranks } => format!(
+            "{} on one host, {host}: rank-shift cannot avoid this host's page cache, reads may come from memory.",
+            count(*ranks, "rank")
+        ),
+        IoWarning::Shared(shared) => frame_warnings::text(shared).0,
+    }
+}
+
+fn read_from_cache(backend: &str, partitions: u64, asked_bytes: u64, storage_bytes: u64) -> String {
+    let memory = asked_bytes.saturating_sub(storage_bytes) as f64 / asked_bytes.max(1) as f64;
+    let place = if partitions > 1 { format!(" in {}", count(partitions, "partition")) } else { String::new() };
+    format!(
+        "{backend}{place}: of {} read only {} came from storage; {} of the bytes came from memory.",
+        format_size(asked_bytes),
+        format_size(storage_bytes),
+        percent(memory)
+    )
+}
+
+/// The parts that are too small to matter are left out.
+fn overrun(warning: &IoWarning) -> String {
+    let IoWarning::Overrun {
+        backend,
+        methods,
+        ranks,
+        access,
+        scheduled_seconds,
+        real_seconds,
+        sync_seconds,
+        open_close_seconds,
+        counted_seconds,
+        loop_seconds,
+    } = warning
+    else {
+        return String::new();
+    };
+    let beyond = real_seconds - scheduled_seconds;
+    let parts = [
+        (sync_seconds, "syncs"),
+        (open_close_seconds, "opening and closing"),
+        (counted_seconds, "patterns driven by counts"),
+        (loop_seconds, "loops driven by time"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(seconds, _)| **seconds > 0.01 * beyond)
+        .map(|(seconds, what)| format!("{what} {}", format_seconds(**seconds)))
+        .collect();
+    let parts = list(&parts);
+    format!(
+        "{backend}, {} on {}{}: {} scheduled, {} used. Beyond the schedule: {parts}.",
+        access.name(),
+        count(*ranks, "rank"),
+        others(*methods, "access method"),
+        format_seconds(*scheduled_seconds),
+        format_seconds(*real_seconds)
+    )
+}
+
+fn next_step(warning: &IoWarning, termination: Termination) -> String {
+    let fixed = match warning {
+        IoWarning::ReadFromCache { .. } => {
+            "For storage figures use --direct required, or a longer --time, so that more is written than memory holds."
+        }
+        IoWarning::SmallerThanMemory { .. } => {
+            "Raise --time or --space until a first write is larger than the memory, or use --direct required."
+        }
+        IoWarning::EndedBySpace { .. } => "Free space under --path, raise --space, or lower --time.",
+        IoWarning::TimeGuard { .. } => {
+            "Types 0 to 2 set the counts and were faster, perhaps into a cache: with a longer --time they show the storage \
+             too."
+        }
+        IoWarning::MPartReduced { .. } => {
+            "Free space under --path or raise --space; until then do not compare the M_PART rows with others."
+        }
+        IoWarning::Overrun { .. } => {
+            "Ask for machine time by the real time; with a longer --time the overrun is a smaller part of it."
+        }
+        IoWarning::DecisionCost { .. } => match termination {
+            Termination::Geometric => {
+                "Batches are as long as the time allows: use a longer --time, fewer ranks than cores, or an idle machine."
+            }
+            Termination::PerCall => "Use --termination geometric: one decision for each batch of calls.",
+        },
+        IoWarning::NotRun { .. } => {
+            "Values that need these patterns are missing; use another --backend or other settings for them."
+        }
+        IoWarning::Buffered { .. } => {
+            "Use --direct required to leave such patterns out, or --direct off to treat all patterns alike."
+        }
+        IoWarning::CacheNotDropped { .. } => {
+            "Look at the marks of the reads. Close programs that map the files, run as root (vm.drop_caches), or use --direct \
+             required."
+        }
+        IoWarning::RankShiftOnOneHost { .. } => "Start ranks on two hosts or more, or use --cache drop.",
+        IoWarning::Shared(shared) => return frame_warnings::text(shared).1,
+    };
+    fixed.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::cli::IoArgs;
+    use crate::b_eff_io::report::fixtures;
+    use crate::frame::benchmark::has_option;
+
+    fn with(termination: Termination) -> Config {
+        Config { termination, ..fixtures::complete().config }
+    }
+
+    #[test]
+    fn every_warning_has_a_cause_and_a_next_step() {
+        let shown: Vec<String> = fixtures::every_warning()
+            .iter()
+            .map(|w| {
+                let (cause, next_step) = text(w, &with(Termination::Geometric));
+                assert!(cause.ends_with('.'), "{cause}");
+                format!("{cause}\n  -> {next_step}\n")
+            })
+            .collect();
+        insta::assert_snapshot!("warnings", shown.concat());
+    }
+
+    #[test]
+    fn nobody_is_told_to_use_what_is_in_use() {
+        for warning in fixtures::every_warning().iter().filter(|w| matches!(w, IoWarning::DecisionCost { .. })) {
+            assert!(!text(warning, &with(Termination::Geometric)).1.contains("--termination"));
+            assert!(text(warning, &with(Termination::PerCall)).1.contains("--termination geometric"));
+        }
+    }
+
+    /// A report that names an option that does not exist sends its reader nowhere.
+    #[test]
+    fn every_option_in_a_report_exists() {
+        let known = has_option::<IoArgs>;
+        for (_, result, derived) in fixtures::all() {
+            let mut page = crate::b_eff_io::report::table::table(&result, &derived, true);
+            for termination in [Termination::Geometric, Termination::PerCall] {
+                page.extend(fixtures::every_warning().iter().map(|w| text(w, &with(termination)).1 + "\n"));
+            }
+            let is_option = |c: char| c.is_ascii_lowercase() || c == '-';
+            for word in
+                page.split_whitespace().filter_map(|word| word.trim_start_matches(['`', '(']).strip_prefix("--"))
+            {
+                let name: String = word.chars().take_while(|&c| is_option(c)).collect();
+                assert!(name.trim_matches('-').is_empty() || known(&name), "--{name}");
+            }
+        }
+    }
+}

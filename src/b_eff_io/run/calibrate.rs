@@ -1,0 +1,111 @@
+//! A small write and sync before the run, so that the first patterns know what their sync will cost.
+
+use std::fs;
+
+use beff_backends::{AccessKind, CallForm, Direction, OpenMode, OpenRequest, Parts, Pattern};
+use beff_ffi::{Comm, MpiError};
+
+use crate::b_eff_io::config::Termination;
+use crate::b_eff_io::records::{Calibration, JournalLine};
+use crate::b_eff_io::run::batching::{CallsEnd, Limits, SyncModel};
+use crate::b_eff_io::run::clocked;
+use crate::b_eff_io::run::clocked::Task;
+use crate::b_eff_io::run::whole::Run;
+use crate::frame::run::agree::first_message;
+use crate::frame::run::trouble;
+
+/// Bytes of one call.
+const CALL_BYTES: u64 = 1 << 20;
+/// Calls of one rank at most.
+const MAX_CALLS: u64 = 128;
+/// Time of the writes at most, as a share of the scheduled time.
+const TIME_SHARE: f64 = 1.0 / 200.0;
+/// Share of a partition's space at most.
+const SPACE_SHARE: u64 = 50;
+
+/// Writes and syncs a private file per rank through every backend that moves data. Collective over
+/// `comm`, the largest partition.
+///
+/// # Errors
+/// MPI between the ranks; errors of the storage stop the run through its records.
+pub fn calibrate(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
+    for index in 0..run.backends.len() {
+        if run.backends[index].moves_data && run.stop.is_none() {
+            calibrate_one(run, comm, index)?;
+        }
+    }
+    Ok(())
+}
+
+fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
+    let name = run.backends[index].name.clone();
+    let path = run.run_dir.path().join(&name).join(format!("calibration-rank{:07}.dat", comm.rank()));
+    let own = Comm::own();
+    let during = format!("{name}, calibration before the first pattern");
+
+    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
+    let opened = run.backends[index].driver.open(&request);
+    if let Some(record) = trouble::agree(comm, opened.as_ref().err(), &during)? {
+        run.fail(record);
+        return Ok(());
+    }
+    let Ok(mut file) = opened else { return Ok(()) };
+
+    let space = run.plan.partitions.iter().filter_map(|p| p.space_bytes).min();
+    let by_space = space.map_or(MAX_CALLS, |s| s / SPACE_SHARE / comm.size() / CALL_BYTES);
+    let pattern = Pattern {
+        kind: AccessKind::Independent,
+        chunk_bytes: CALL_BYTES,
+        chunks_per_call: 1,
+        base_bytes: 0,
+        stride_bytes: CALL_BYTES,
+        origin_bytes: 0,
+        rank: 0,
+        ranks: 1,
+        rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
+        stream_bytes: 0,
+        max_calls: by_space.clamp(1, MAX_CALLS),
+    };
+    let limits = Limits {
+        max_calls: pattern.max_calls,
+        calls_end: CallsEnd::Count,
+        time_seconds: Some(run.plan.partition_seconds * TIME_SHARE),
+        time_is_guard: false,
+        sync: None,
+        call_bytes_all_ranks: CALL_BYTES * comm.size(),
+        termination: Termination::Geometric,
+    };
+    let mut model = SyncModel::default();
+    let mut error = None;
+    // A first call alone gives the latency of a sync, the rest the rate.
+    let mut rounds = vec![1, limits.max_calls];
+    rounds.dedup();
+    let refused = first_message(comm, file.unsupported(&pattern))?.is_some();
+    for max_calls in rounds.into_iter().filter(|_| !refused) {
+        let limits = Limits { max_calls, ..limits };
+        let task = Task { pattern: &pattern, direction: Direction::Write, limits: &limits, hints: &[], resume: None };
+        let m = clocked::run(file.as_mut(), comm, &mut run.ring, task, &mut run.notes, run.interrupt)?;
+        // The first of two rounds is all latency, however many ranks share it.
+        let bytes = if max_calls == 1 && pattern.max_calls > 1 { 0 } else { m.moved_bytes };
+        model.learn(bytes, m.intervals.sync_seconds);
+        error = error.or(m.error);
+        if max_calls == pattern.max_calls {
+            run.observer.record(JournalLine::Calibration(Calibration {
+                backend: name.clone(),
+                bytes: m.moved_bytes,
+                write_seconds: m.intervals.transfer_seconds,
+                sync_seconds: m.intervals.sync_seconds,
+            }));
+        }
+    }
+    let closed = file.close();
+    // The directory is removed at the end in any case; this only gives the space back early.
+    let _ = fs::remove_file(&path);
+    if let Some(record) = trouble::agree(comm, error.or(closed.err()).as_ref(), &during)? {
+        run.fail(record);
+    }
+    run.backends[index].sync = model;
+    Ok(())
+}

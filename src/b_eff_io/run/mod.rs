@@ -1,0 +1,17 @@
+//! Doing what the plan says: timed loops, common decisions, data stamps and their verification.
+//!
+//! The order of work is access method, partition, type, pattern, backend. The engine knows backends only through
+//! their trait and the outside world only through [`Observer`]; it formats nothing and writes no result files.
+
+pub mod batching;
+pub mod calibrate;
+pub mod clocked;
+pub mod files;
+pub mod inject;
+pub mod pattern_run;
+pub mod prelude;
+pub mod tune;
+pub mod turn;
+pub mod type_run;
+pub mod verify;
+pub mod whole;

@@ -1,0 +1,209 @@
+//! One pattern through all backends, which take turns, and the records of it.
+
+use beff_ffi::MpiError;
+
+use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
+use crate::b_eff_io::plan::segments::Segment;
+use crate::b_eff_io::records::{Ended, Intervals, JournalLine, PatternRecord, Verification};
+use crate::b_eff_io::run::files::Written;
+use crate::b_eff_io::run::prelude::Prelude;
+use crate::b_eff_io::run::turn::{describe, Ran, Turn};
+use crate::b_eff_io::run::type_run::{granted, OpenHandle, Place};
+use crate::b_eff_io::run::whole::Run;
+use crate::frame::records::{Access, Evidence, Outcome};
+use crate::frame::run::latency;
+use crate::frame::run::Standing;
+use crate::frame::units::mb_per_second;
+
+/// A round shorter than this would measure barriers and syncs.
+const SHORTEST_ROUND_SECONDS: f64 = 0.02;
+
+/// An open file of one backend.
+pub struct Open {
+    /// Which backend of the run.
+    pub backend: usize,
+    /// The file.
+    pub handle: OpenHandle,
+    /// Which file of the run.
+    pub file: usize,
+    /// Counts of types 3 and 4, in a first write.
+    pub segment: Option<Segment>,
+    /// Where the next pattern begins in each rank's stream, in a first write.
+    pub next_stream_bytes: u64,
+    /// Slowest rank's time to open.
+    pub open_seconds: f64,
+    /// Hints asked at open.
+    pub hints_requested: Vec<(String, String)>,
+    /// Hints in force after it.
+    pub hints_granted: Vec<(String, String)>,
+}
+
+/// Runs pattern number `index` of the type through all open files, round by round in turn. Collective over the partition.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn run_pattern(
+    run: &mut Run<'_>,
+    place: Place<'_>,
+    open_files: &mut [Open],
+    index: usize,
+    spec: &PatternSpec,
+) -> Result<(), MpiError> {
+    let mut turns = Vec::with_capacity(open_files.len());
+    for open in open_files.iter() {
+        if run.stop.is_none() {
+            turns.push(Turn::new(run, place, open, index, spec)?);
+        }
+    }
+    let rounds = rounds(run, &turns);
+    for round in 0..rounds {
+        // There and back, so that what drifts with time hits all alike.
+        let forth = 0..turns.len();
+        let order: Vec<usize> = if round % 2 == 0 { forth.collect() } else { forth.rev().collect() };
+        for i in order {
+            if run.stop.is_none() && !turns[i].is_over() {
+                tell_progress(run, place, &open_files[i], spec);
+                turns[i].round(run, place, &mut open_files[i], round, rounds)?;
+            }
+        }
+    }
+    for (open, turn) in open_files.iter_mut().zip(turns) {
+        conclude(run, place, open, turn)?;
+    }
+    Ok(())
+}
+
+/// Rounds of this pattern: as many as asked for, as long as each is long enough to be a measurement.
+fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
+    let Some(turn) = turns.iter().find(|turn| !turn.is_over()) else { return 1 };
+    if turn.prelude.written.spec.time_units == 0 {
+        return 1;
+    }
+    let by_time = (turn.prelude.scheduled_seconds / SHORTEST_ROUND_SECONDS) as u32;
+    run.config.rounds.min(by_time).max(1)
+}
+
+/// The record of a pattern that is over, and what follows from it.
+fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) -> Result<(), MpiError> {
+    let Turn { prelude, ran, rounds, verification, latency, watch, .. } = turn;
+    let evidence = match watch {
+        Some(watch) => watch.end(place.site, place.comm, ran.calls())?,
+        None => Evidence::default(),
+    };
+    note_written(run, place.access, open, &prelude, ran.calls());
+    let during = describe(run, place, open, &prelude);
+    let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { granted(run, open.handle.as_ref(), &during) };
+    let of = ran.timed();
+    let latency = latency.map_or(Ok(None), |histogram| latency::merge(place.comm, &histogram, of))?;
+    let record = PatternRecord {
+        hints_granted,
+        rounds,
+        latency,
+        evidence,
+        ..record(run, place, open, prelude, ran, verification)
+    };
+    let backend = &mut run.backends[open.backend];
+    backend.debt_seconds = (backend.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);
+    run.done_seconds += record.scheduled_seconds;
+    run.last_mb_per_second = mb_per_second(record.moved_bytes, record.seconds());
+    let ended = record.ended.clone();
+    run.observer.record(JournalLine::Pattern(Box::new(record)));
+    if ended == Ended::Interrupted {
+        run.stop = Some(Outcome::Interrupted);
+    }
+    Ok(())
+}
+
+/// Keeps what is in the file now.
+fn note_written(run: &mut Run<'_>, access: Access, open: &mut Open, p: &Prelude, calls: u64) {
+    let file = &mut run.files[open.file];
+    let spec = p.written.spec;
+    match access {
+        Access::Write => {
+            // A segment keeps its reserved place, also where a pattern was cut.
+            let placed = if open.segment.is_some() { p.max_calls } else { calls };
+            open.next_stream_bytes += placed * spec.call_bytes;
+            file.written.push(Written { calls, ..p.written.clone() });
+        }
+        Access::Rewrite => {
+            if let Some(w) = file.written.iter_mut().find(|w| w.spec.number == spec.number) {
+                w.rewritten_calls = calls;
+            }
+        }
+        Access::Read => {}
+    }
+}
+
+fn record(
+    run: &Run<'_>,
+    place: Place<'_>,
+    open: &Open,
+    p: Prelude,
+    ran: Ran,
+    verification: Verification,
+) -> PatternRecord {
+    let spec = p.written.spec;
+    let mut record = PatternRecord {
+        backend: run.backends[open.backend].name.clone(),
+        ranks: place.part.ranks,
+        access: place.access,
+        pattern_type: spec.pattern_type,
+        pattern: spec.number,
+        chunk_bytes: spec.chunk_bytes,
+        call_bytes: spec.call_bytes,
+        time_units: spec.time_units,
+        calls: 0,
+        moved_bytes: 0,
+        scheduled_seconds: p.scheduled_seconds,
+        budget_seconds: p.budget_seconds,
+        intervals: Intervals::default(),
+        decisions: 0,
+        decision_cost_seconds: 0.0,
+        batches: Vec::new(),
+        rounds: Vec::new(),
+        ended: Ended::Count,
+        verification,
+        strategy: String::new(),
+        direct: None,
+        hints_granted: Vec::new(),
+        hints_requested: p.hints,
+        storage_read_bytes: None,
+        storage_written_bytes: None,
+        evidence: Evidence::default(),
+        latency: None,
+        allocations_in_clock: 0,
+    };
+    match ran {
+        Ran::Measured(m) => {
+            let m = *m;
+            record.calls = m.calls;
+            record.moved_bytes = m.moved_bytes;
+            record.intervals = m.intervals;
+            record.decisions = m.decisions;
+            record.decision_cost_seconds = m.decision_cost_seconds;
+            record.batches = m.batches;
+            record.ended = m.ended;
+            record.storage_read_bytes = m.storage_bytes.map(|s| s.0);
+            record.storage_written_bytes = m.storage_bytes.map(|s| s.1);
+            record.allocations_in_clock = m.allocations_in_clock;
+            let in_force = m.in_force.unwrap_or_default();
+            record.strategy = in_force.strategy;
+            record.direct = in_force.direct;
+        }
+        Ran::NotRun(reason) => record.ended = Ended::NotRun(reason),
+        Ran::Empty => {}
+    }
+    record
+}
+
+fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec) {
+    let (backend, kind) = (&run.backends[open.backend].name, type_name(spec.pattern_type));
+    let (ranks, access) = (place.part.ranks, place.access.name());
+    let standing = Standing {
+        what: format!("{backend}, {ranks} ranks, {access}: pattern {} ({kind})", spec.number),
+        done_seconds: run.done_seconds,
+        all_seconds: run.all_seconds,
+        last_mb_per_second: run.last_mb_per_second,
+    };
+    run.observer.progress(&standing);
+}

@@ -1,0 +1,85 @@
+//! What is known about a pattern before the clock: its calls, its time, its hints.
+
+use crate::b_eff_io::plan::hints;
+use crate::b_eff_io::plan::patterns::PatternSpec;
+use crate::b_eff_io::plan::run::repeats_counts;
+use crate::b_eff_io::plan::schedule::pattern_seconds;
+use crate::b_eff_io::run::batching::{CallsEnd, Limits};
+use crate::b_eff_io::run::files::Written;
+use crate::b_eff_io::run::pattern_run::Open;
+use crate::b_eff_io::run::type_run::Place;
+use crate::b_eff_io::run::whole::Run;
+use crate::frame::records::Access;
+
+/// Part of the scheduled time that a pattern keeps however late the run is.
+const LEAST_BUDGET: f64 = 0.25;
+/// A count-driven first write may take this many times its scheduled time.
+const GUARD: f64 = 2.0;
+
+/// Everything about a pattern that is known before the clock.
+pub(super) struct Prelude {
+    pub(super) written: Written,
+    pub(super) max_calls: u64,
+    pub(super) calls_end: CallsEnd,
+    pub(super) scheduled_seconds: f64,
+    pub(super) budget_seconds: f64,
+    pub(super) hints: Vec<(String, String)>,
+}
+
+pub(super) fn prelude(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize, spec: &PatternSpec) -> Prelude {
+    let Place { access, part, pattern_type, .. } = place;
+    let config = run.config;
+    let (written, max_calls, calls_end) = if access == Access::Write {
+        let spec = open.segment.as_ref().map_or(*spec, |s| s.spec(spec));
+        let space = part.max_calls[usize::from(spec.number)];
+        let (calls, end) = match &open.segment {
+            Some(s) => (s.calls[index], if s.by_space[index] { CallsEnd::Space } else { CallsEnd::Count }),
+            None if spec.time_units == 0 => (1, CallsEnd::Count),
+            None => (space.min(addressable_calls(&spec, open.next_stream_bytes, part.ranks)), CallsEnd::Space),
+        };
+        (Written { spec, stream_bytes: open.next_stream_bytes, calls: 0, rewritten_calls: 0 }, calls, end)
+    } else {
+        let written = run.files[open.file].written[index].clone();
+        let calls = written.calls;
+        (written, calls, CallsEnd::Count)
+    };
+    let scheduled_seconds =
+        pattern_seconds(config.release, config.full_rewrite, run.plan.partition_seconds, spec, access);
+    let debt = run.backends[open.backend].debt_seconds;
+    Prelude {
+        hints: hints::for_pattern(&config.hints, part.ranks, access, pattern_type, &written.spec, part.m_part_bytes),
+        written,
+        max_calls,
+        calls_end,
+        scheduled_seconds,
+        budget_seconds: (scheduled_seconds - debt).max(LEAST_BUDGET * scheduled_seconds),
+    }
+}
+
+/// Calls until the file offsets end, for a first write that no space limit bounds (the null backend).
+fn addressable_calls(spec: &PatternSpec, stream_bytes: u64, ranks: u64) -> u64 {
+    let room = (i64::MAX as u64 / ranks).saturating_sub(stream_bytes);
+    room / spec.call_bytes.max(1)
+}
+
+pub(super) fn limits(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Limits {
+    let access = place.access;
+    let timed = p.written.spec.time_units > 0;
+    let as_2_1 = repeats_counts(run.config.release);
+    let segmented_write = access == Access::Write && place.pattern_type >= 3;
+    let time_seconds = match (timed, segmented_write) {
+        (false, _) => None,
+        (true, true) => (!as_2_1).then_some(GUARD * p.scheduled_seconds),
+        (true, false) if access == Access::Write => Some(p.budget_seconds),
+        (true, false) => (!as_2_1).then_some(p.budget_seconds),
+    };
+    Limits {
+        max_calls: p.max_calls,
+        calls_end: p.calls_end,
+        time_seconds,
+        time_is_guard: segmented_write,
+        sync: (access != Access::Read && !as_2_1).then_some(run.backends[open.backend].sync),
+        call_bytes_all_ranks: p.written.spec.call_bytes * place.part.ranks,
+        termination: run.config.termination,
+    }
+}

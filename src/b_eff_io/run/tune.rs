@@ -1,0 +1,379 @@
+//! Calibration of the queue before the run: how many operations in flight, and how many completions waited for in one
+//! system call, for each direction and chunk size. Outside the clock of every pattern; every trial is reported.
+//!
+//! Each rank of the largest partition works on a private file that is there before the first trial, so writes overwrite.
+
+pub mod choice;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use beff_backends::{
+    driver, AccessKind, BackendError, Batch, CallForm, Direction, DriverOptions, DriverRow, Latency, OpenFile,
+    OpenMode, OpenRequest, Parts, Pattern, Ring, Tuned,
+};
+use beff_ffi::{Comm, MpiError};
+use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
+
+use crate::b_eff_io::records::{DepthTrial, JournalLine, TuningRecord};
+use crate::b_eff_io::run::tune::choice::{Means, Setting};
+use crate::b_eff_io::run::whole::{driver_options, Run};
+use crate::frame::records::Access;
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::trouble;
+use crate::frame::units::MIB;
+
+/// The backend with a queue.
+const QUEUED: &str = "uring";
+/// Time for everything here, as a share of the scheduled time T.
+const TIME_SHARE: f64 = 0.03;
+/// Part of that time for making the file.
+const LAYOUT_SHARE: f64 = 1.0 / 8.0;
+/// Part of the time of a set for finding the rate.
+const PILOT_SHARE: f64 = 1.0 / 8.0;
+/// The file of one rank at most: four full queues of the largest chunks.
+const FILE_BYTES: u64 = 4 * choice::IN_FLIGHT_BYTES;
+/// Part of a partition's space that the files take at most. Nothing else is there yet, and they are gone before the run.
+const SPACE_PARTS: u64 = 4;
+/// Chunk of the first writing.
+const LAYOUT_CHUNK_BYTES: u64 = MIB;
+/// First batch of the trial that finds the rate.
+const PILOT_CHUNKS: u64 = 8;
+/// Batches of a trial: the end is looked for after each.
+const BATCHES_PER_TRIAL: f64 = 4.0;
+
+/// Calibrates every queue whose depth the user has not given, and makes the driver again with what was found.
+/// Collective over `comm`, the largest partition.
+///
+/// # Errors
+/// MPI between the ranks; errors of the storage stop the run through its records.
+pub fn tune(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
+    if run.config.queue_depth.is_some() {
+        return Ok(());
+    }
+    for index in 0..run.backends.len() {
+        if run.backends[index].name == QUEUED && run.stop.is_none() {
+            tune_one(run, comm, index)?;
+        }
+    }
+    Ok(())
+}
+
+fn tune_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
+    let begin = Instant::now();
+    let name = run.backends[index].name.clone();
+    let path = run.run_dir.path().join(&name).join(format!("tuning-rank{:07}.dat", comm.rank()));
+    let Some(row) = driver(&name) else { return Ok(()) };
+    let tuner = Tuner { comm, row, path, begin, options: driver_options(run.config, &name) };
+    let records = tuner.all_sets(run);
+    // The directory is removed at the end in any case; this gives the space back before the first pattern. No file, no
+    // error: the space may have been too small for one.
+    let _ = fs::remove_file(&tuner.path);
+    // Reads have gone into the ring.
+    run.spoil();
+    let rows = records?.into_iter().map(|record| {
+        let direction = if record.access == Access::Read { Direction::Read } else { Direction::Write };
+        let row = Tuned { direction, chunk_bytes: record.chunk_bytes, depth: record.depth, wait_for: record.wait_for };
+        run.observer.record(JournalLine::Tuning(record));
+        row
+    });
+    let mut tuned: Vec<Tuned> = rows.collect();
+    tuned.sort_by_key(|row| row.chunk_bytes);
+    run.backends[index].driver = (row.make)(&DriverOptions { tuned, ..tuner.options });
+    Ok(())
+}
+
+/// What all trials of a backend share.
+struct Tuner<'t> {
+    comm: &'t Comm,
+    row: &'static DriverRow,
+    /// This rank's file.
+    path: PathBuf,
+    begin: Instant,
+    options: DriverOptions,
+}
+
+/// How long a trial works, and on what.
+#[derive(Clone, Copy)]
+struct Effort {
+    seconds: f64,
+    /// Chunks of a batch; 0: batches that double.
+    batch_chunks: u64,
+}
+
+impl Tuner<'_> {
+    /// All directions and chunk sizes; ends early after an error, which the run then knows, or a signal.
+    fn all_sets(&self, run: &mut Run<'_>) -> Result<Vec<TuningRecord>, MpiError> {
+        let m_part_bytes = run.plan.partitions.last().map_or(0, |p| p.m_part_bytes);
+        let chunks = choice::chunk_sizes(m_part_bytes);
+        let sets: Vec<(Access, u64)> =
+            [Access::Write, Access::Read].into_iter().flat_map(|a| chunks.iter().map(move |c| (a, *c))).collect();
+        let budget_seconds = TIME_SHARE * run.config.time_seconds;
+        let mut records = Vec::new();
+        // Not even two settings would have their trials: no file is made for that.
+        let least_seconds = 2.0 * choice::PASSES as f64 * choice::LEAST_TRIAL_SECONDS;
+        let worthwhile = budget_seconds >= least_seconds * sets.len() as f64;
+        let file_bytes = if worthwhile { self.lay_out(run, budget_seconds * LAYOUT_SHARE)? } else { 0 };
+        for (number, (access, chunk_bytes)) in sets.iter().enumerate() {
+            if run.stop.is_some() {
+                break;
+            }
+            // Rank 0's clock for all.
+            let left = budget_seconds - self.begin.elapsed().as_secs_f64();
+            let mut seconds = [left / (sets.len() - number) as f64];
+            self.comm.bcast_f64(&mut seconds, 0)?;
+            let file_chunks = file_bytes / chunk_bytes;
+            let trials = self.set(run, *access, *chunk_bytes, file_chunks, seconds[0], number as u64)?;
+            let Some(trials) = trials else { break };
+            let chosen = choice::choose(&trials, choice::untried(*chunk_bytes, self.options.queue_depth));
+            // The trials are equal on all ranks and so is the choice; rank 0's is taken all the same.
+            let mut parts = [f64::from(chosen.depth), f64::from(chosen.wait_for)];
+            self.comm.bcast_f64(&mut parts, 0)?;
+            records.push(TuningRecord {
+                backend: self.row.name.to_owned(),
+                access: *access,
+                chunk_bytes: *chunk_bytes,
+                trials,
+                depth: parts[0] as u32,
+                wait_for: parts[1] as u32,
+            });
+        }
+        Ok(records)
+    }
+
+    /// Writes every rank's file, as much of it as the time allows; the bytes that all ranks have. 0 after an error.
+    fn lay_out(&self, run: &mut Run<'_>, seconds: f64) -> Result<u64, MpiError> {
+        let space = run.plan.partitions.iter().filter_map(|p| p.space_bytes).min();
+        let by_space = space.map_or(FILE_BYTES, |s| s / SPACE_PARTS / self.comm.size());
+        let chunks = by_space.min(FILE_BYTES) / LAYOUT_CHUNK_BYTES;
+        let pattern = pattern(LAYOUT_CHUNK_BYTES, chunks);
+        let mut written = Ok(0);
+        if chunks > 0 {
+            let opened = self.open(&self.options, OpenMode::CreateNew, &pattern, Direction::Write, &mut run.ring);
+            written = opened.and_then(|file| {
+                let Some(mut file) = file else { return Ok(0) };
+                let written = write_synced(file.as_mut(), &run.ring, chunks, seconds, run.interrupt);
+                file.close().and(written)
+            });
+        }
+        self.agree(run, written.as_ref().err())?;
+        let mut least = [written.unwrap_or(0) * LAYOUT_CHUNK_BYTES];
+        self.comm.min_u64(&mut least)?;
+        Ok(least[0])
+    }
+
+    /// All trials of one direction and chunk size: none if there is no time or room for them, or if such a pattern cannot
+    /// run; None after an error or a signal.
+    fn set(
+        &self,
+        run: &mut Run<'_>,
+        access: Access,
+        chunk_bytes: u64,
+        file_chunks: u64,
+        seconds: f64,
+        number: u64,
+    ) -> Result<Option<Vec<DepthTrial>>, MpiError> {
+        let pattern = pattern(chunk_bytes, file_chunks);
+        let pilot_seconds = seconds * PILOT_SHARE;
+        let default = choice::untried(chunk_bytes, self.options.queue_depth);
+        if pilot_seconds < choice::LEAST_TRIAL_SECONDS || file_chunks < u64::from(default.depth) {
+            return Ok(Some(Vec::new()));
+        }
+        let mut ring = small_ring(&run.ring, chunk_bytes);
+        let set_begin = Instant::now();
+        // The first one only warms up: memory that was never touched, queues that were never made.
+        let effort = Effort { seconds: pilot_seconds / 2.0, batch_chunks: 0 };
+        if self.trial(run, ring.as_mut(), &pattern, access, default, effort)?.is_none() {
+            return Ok(None);
+        }
+        let pilot_begin = Instant::now();
+        let Some(pilot) = self.trial(run, ring.as_mut(), &pattern, access, default, effort)? else { return Ok(None) };
+        let around = pilot_begin.elapsed().as_secs_f64() - pilot.seconds;
+        let rank_bytes = pilot.bytes as f64 / self.comm.size() as f64;
+        let mut means = [
+            seconds - set_begin.elapsed().as_secs_f64(),
+            around.max(0.0),
+            rank_bytes / chunk_bytes as f64 / pilot.seconds.max(1e-9),
+        ];
+        self.comm.bcast_f64(&mut means, 0)?;
+        let [seconds, around_seconds, chunks_per_second] = means;
+        let means = Means { seconds, around_seconds, chunks_per_second, file_chunks };
+        let Some((tried, seconds)) = choice::settings(chunk_bytes, &means) else { return Ok(Some(Vec::new())) };
+        // The same batches for all settings, so that all drain their queue equally often.
+        let deepest = tried.iter().map(|s| u64::from(s.depth)).max().unwrap_or(1);
+        let by_time = (chunks_per_second * seconds / BATCHES_PER_TRIAL) as u64;
+        let batch_chunks = by_time.clamp(2 * deepest, file_chunks.max(2 * deepest));
+        let effort = Effort { seconds, batch_chunks };
+        let mut trials = Vec::new();
+        for index in
+            choice::order(tried.len(), run.config.seed.wrapping_add(number).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        {
+            match self.trial(run, ring.as_mut(), &pattern, access, tried[index], effort)? {
+                Some(trial) => trials.push(trial),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(trials))
+    }
+
+    /// One trial of all ranks at the same time; equal on all ranks. None after an error, which the run then knows, or a
+    /// signal; a pattern that cannot be run moves nothing.
+    fn trial(
+        &self,
+        run: &mut Run<'_>,
+        ring: Option<&mut Ring>,
+        pattern: &Pattern,
+        access: Access,
+        setting: Setting,
+        effort: Effort,
+    ) -> Result<Option<DepthTrial>, MpiError> {
+        let (mode, direction) = match access {
+            Access::Read => (OpenMode::ReadOnly, Direction::Read),
+            Access::Write | Access::Rewrite => (OpenMode::Update, Direction::Write),
+        };
+        let Setting { depth, wait_for } = setting;
+        let row = Tuned { direction, chunk_bytes: pattern.chunk_bytes, depth, wait_for };
+        let options = DriverOptions { queue_depth: depth, tuned: vec![row], ..self.options.clone() };
+        let dropped = if access == Access::Read { drop_pages(&self.path) } else { Ok(()) };
+        let ring = ring.unwrap_or(&mut run.ring);
+        let opened = dropped.and_then(|()| self.open(&options, mode, pattern, direction, ring));
+
+        self.comm.barrier()?;
+        let mut shared = [0.0, 0.0];
+        let done = opened.and_then(|file| {
+            let Some(mut file) = file else { return Ok(0) };
+            let begin = Instant::now();
+            let moved = transfer(file.as_mut(), ring, pattern, direction, effort, run.interrupt);
+            shared[0] = begin.elapsed().as_secs_f64();
+            file.close().and(moved)
+        });
+        shared[1] = f64::from(u8::from(run.interrupt.raised()));
+        let mut bytes = [*done.as_ref().unwrap_or(&0)];
+        self.comm.max_f64(&mut shared)?;
+        self.comm.sum_u64(&mut bytes)?;
+        if self.agree(run, done.as_ref().err())? || shared[1] > 0.0 {
+            return Ok(None);
+        }
+        Ok(Some(DepthTrial { depth, wait_for, bytes: bytes[0], seconds: shared[0] }))
+    }
+
+    /// This rank's file, prepared for the pattern; None if the pattern cannot be run with these options.
+    fn open(
+        &self,
+        options: &DriverOptions,
+        mode: OpenMode,
+        pattern: &Pattern,
+        direction: Direction,
+        ring: &mut Ring,
+    ) -> Result<Option<Box<dyn OpenFile>>, BackendError> {
+        let own = Comm::own();
+        let request = OpenRequest { path: &self.path, mode, comm: &own, hints: &[] };
+        let mut file = (self.row.make)(options).open(&request)?;
+        if file.unsupported(pattern).is_some() {
+            file.close()?;
+            return Ok(None);
+        }
+        file.prepare(pattern, direction, ring, &[])?;
+        Ok(Some(file))
+    }
+
+    /// True if a rank has an error; the run then stops with it.
+    fn agree(&self, run: &mut Run<'_>, mine: Option<&BackendError>) -> Result<bool, MpiError> {
+        let during = format!("{}, calibration of the queue before the first pattern", self.row.name);
+        let record = trouble::agree(self.comm, mine, &during)?;
+        let failed = record.is_some();
+        if let Some(record) = record {
+            run.fail(record);
+        }
+        Ok(failed)
+    }
+}
+
+/// A ring for chunks of this size, with windows for the deepest queue as far as the run's ring has them. Registering the
+/// whole memory of the run for each trial would take longer than the trial. None if the run's own does it.
+fn small_ring(run: &Ring, chunk_bytes: u64) -> Option<Ring> {
+    let period_bytes = choice::memory_bytes(chunk_bytes).next_multiple_of(4096).min(run.period_bytes());
+    let call_bytes = chunk_bytes.next_multiple_of(4096);
+    if period_bytes + call_bytes > run.bytes().len() as u64 / 2 {
+        return None;
+    }
+    let mut ring = Ring::new(period_bytes, call_bytes).ok()?;
+    let len = ring.bytes().len();
+    ring.bytes_mut().copy_from_slice(&run.bytes()[..len]);
+    Some(ring)
+}
+
+/// `chunks` chunks from the beginning of a private file, one per call.
+fn pattern(chunk_bytes: u64, chunks: u64) -> Pattern {
+    Pattern {
+        kind: AccessKind::Independent,
+        chunk_bytes,
+        chunks_per_call: 1,
+        base_bytes: 0,
+        stride_bytes: chunk_bytes,
+        origin_bytes: 0,
+        rank: 0,
+        ranks: 1,
+        rank_distance_bytes: 0,
+        parts: Parts::Equal,
+        form: CallForm::default(),
+        stream_bytes: 0,
+        max_calls: chunks,
+    }
+}
+
+/// Writes and syncs, more each time, until all is there or the time is used; how many chunks.
+fn write_synced(
+    file: &mut dyn OpenFile,
+    ring: &Ring,
+    chunks: u64,
+    seconds: f64,
+    interrupt: &Interrupt,
+) -> Result<u64, BackendError> {
+    let begin = Instant::now();
+    let (mut done, mut calls) = (0, 4);
+    while done < chunks && !interrupt.raised() && (done == 0 || begin.elapsed().as_secs_f64() < seconds) {
+        let batch = Batch { first_call: done, calls: calls.min(chunks - done) };
+        file.write(batch, ring, &mut Latency::off())?;
+        file.sync()?;
+        done += batch.calls;
+        calls = done;
+    }
+    Ok(done)
+}
+
+/// Moves chunks from the first one on, until the time is used or all have been moved: no byte twice, so that a buffered
+/// read never meets its own pages. The bytes moved.
+fn transfer(
+    file: &mut dyn OpenFile,
+    ring: &mut Ring,
+    pattern: &Pattern,
+    direction: Direction,
+    effort: Effort,
+    interrupt: &Interrupt,
+) -> Result<u64, BackendError> {
+    let begin = Instant::now();
+    let (mut done, mut bytes) = (0, 0);
+    while done < pattern.max_calls
+        && !interrupt.raised()
+        && (done == 0 || begin.elapsed().as_secs_f64() < effort.seconds)
+    {
+        let calls = if effort.batch_chunks > 0 { effort.batch_chunks } else { done.max(PILOT_CHUNKS) };
+        let batch = Batch { first_call: done, calls: calls.min(pattern.max_calls - done) };
+        bytes += match direction {
+            Direction::Write => file.write(batch, ring, &mut Latency::off())?,
+            Direction::Read => file.read(batch, ring, &mut Latency::off())?,
+        };
+        done += batch.calls;
+    }
+    Ok(bytes)
+}
+
+/// Takes the clean pages of the file out of the page cache (posix_fadvise(2)); after a sync that is all of them.
+fn drop_pages(path: &Path) -> Result<(), BackendError> {
+    let failed = |error: &std::io::Error| BackendError::from_io("posix_fadvise", path, None, error);
+    let file = File::open(path).map_err(|e| failed(&e))?;
+    file.sync_all().map_err(|e| failed(&e))?;
+    posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).map_err(|e| failed(&e.into()))
+}

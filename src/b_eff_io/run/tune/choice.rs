@@ -1,0 +1,269 @@
+//! What is tried in the calibration of a queue, and what is chosen from it: pure arithmetic on agreed numbers.
+
+use crate::b_eff_io::records::DepthTrial;
+use crate::frame::units::MIB;
+
+/// Trials of every setting. Three, because the median of three forgives one that the machine disturbed.
+pub const PASSES: usize = 3;
+/// A trial shorter than this measures clocks and wake-ups.
+pub const LEAST_TRIAL_SECONDS: f64 = 0.002;
+/// Bytes of one rank in flight at most.
+pub const IN_FLIGHT_BYTES: u64 = 64 * MIB;
+
+/// Depths that are tried.
+const DEPTHS: [u32; 5] = [4, 8, 16, 32, 64];
+/// Chunk sizes of the patterns, beside M_PART.
+const CHUNKS: [u64; 3] = [1 << 10, 32 << 10, MIB];
+/// From this size on a completion is rare: how many are waited for together matters little.
+const LARGE_CHUNK_BYTES: u64 = MIB;
+/// A trial holds this many full queues at least; with fewer it shows how a queue fills and drains.
+const QUEUES_PER_TRIAL: u64 = 2;
+/// A setting this near to the best is as good: below it the spread of short trials would choose.
+const NEAR_THE_BEST: f64 = 0.97;
+
+/// How a queue is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Setting {
+    /// Operations in flight at most.
+    pub depth: u32,
+    /// Completions waited for in one call.
+    pub wait_for: u32,
+}
+
+/// What a set of trials may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    /// Time for all trials of the set, what surrounds them included.
+    pub seconds: f64,
+    /// Time around one trial: open, registration, close.
+    pub around_seconds: f64,
+    /// Chunks one rank moves in a second, about.
+    pub chunks_per_second: f64,
+    /// Chunks in the file.
+    pub file_chunks: u64,
+}
+
+/// Chunk sizes for which a queue is calibrated, in ascending order.
+#[must_use]
+pub fn chunk_sizes(m_part_bytes: u64) -> Vec<u64> {
+    let last = CHUNKS[CHUNKS.len() - 1];
+    CHUNKS.into_iter().chain((m_part_bytes > last).then_some(m_part_bytes)).collect()
+}
+
+/// Memory in which the windows of two of the deepest queues have room.
+#[must_use]
+pub fn memory_bytes(chunk_bytes: u64) -> u64 {
+    2 * u64::from(DEPTHS[DEPTHS.len() - 1]) * chunk_bytes
+}
+
+/// What holds for a chunk size that was not calibrated: `default_depth`, less for chunks so large that it would be much
+/// memory in flight. Two large chunks keep the storage busy between the end of one and the beginning of the next.
+#[must_use]
+pub fn untried(chunk_bytes: u64, default_depth: u32) -> Setting {
+    let by_bytes = (IN_FLIGHT_BYTES / chunk_bytes.max(1)).clamp(2, 1 << 16) as u32;
+    let depth = default_depth.min(by_bytes).max(1);
+    Setting { depth, wait_for: (depth / 4).max(1) }
+}
+
+/// The settings to try and the time of one trial: as many depths as the time allows with each trial holding some full
+/// queues, and with what is then left several numbers to wait for at each depth. None if it does not allow two depths:
+/// then there is nothing to choose.
+#[must_use]
+pub fn settings(chunk_bytes: u64, means: &Means) -> Option<(Vec<Setting>, f64)> {
+    let fits = |depth: u32| {
+        u64::from(depth) * chunk_bytes <= IN_FLIGHT_BYTES
+            && u64::from(depth).saturating_mul(QUEUES_PER_TRIAL) <= means.file_chunks
+    };
+    let depths: Vec<u32> = DEPTHS.into_iter().filter(|d| fits(*d)).collect();
+    let most_waits = if chunk_bytes < LARGE_CHUNK_BYTES { 3 } else { 2 };
+    let shapes = (2..=depths.len()).rev().flat_map(|count| (1..=most_waits).rev().map(move |each| (count, each)));
+    shapes.into_iter().find_map(|(count, each)| {
+        let tried: Vec<Setting> = depths[..count].iter().flat_map(|d| waits(*d, each)).collect();
+        let seconds = means.seconds / (PASSES * tried.len()) as f64 - means.around_seconds;
+        let queues = u64::from(depths[count - 1]) * QUEUES_PER_TRIAL;
+        let least = (queues as f64 / means.chunks_per_second).max(LEAST_TRIAL_SECONDS);
+        (seconds >= least).then_some((tried, seconds))
+    })
+}
+
+/// A depth with up to `count` numbers to wait for: a quarter of it, one, half of it.
+fn waits(depth: u32, count: usize) -> Vec<Setting> {
+    let mut waits: Vec<Setting> = Vec::with_capacity(count);
+    for wait_for in [depth / 4, 1, depth / 2].into_iter().take(count) {
+        let setting = Setting { depth, wait_for };
+        if !waits.contains(&setting) {
+            waits.push(setting);
+        }
+    }
+    waits
+}
+
+/// Order of the trials, as indices of `count` settings: shuffled, and each pass the reverse of the one before, so that
+/// storage that becomes faster or slower meanwhile favours no setting.
+#[must_use]
+pub fn order(count: usize, seed: u64) -> Vec<usize> {
+    let mut pass: Vec<usize> = (0..count).collect();
+    let mut state = seed | 1;
+    for i in (1..count).rev() {
+        // xorshift64; the bias of the remainder does not matter here.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        pass.swap(i, (state % (i as u64 + 1)) as usize);
+    }
+    let mut all = Vec::with_capacity(count * PASSES);
+    for _ in 0..PASSES {
+        all.extend(&pass);
+        pass.reverse();
+    }
+    all
+}
+
+/// The smallest depth whose rate is within 3 % of the best, with the number to wait for that was fastest there; the rate
+/// of a setting is the median of its trials. `untried` without trials, and where it is deeper than all that were tried and
+/// the deepest of these won: more may be better, and the time did not allow to see it.
+#[must_use]
+pub fn choose(trials: &[DepthTrial], untried: Setting) -> Setting {
+    let mut rates: Vec<(Setting, f64)> = Vec::new();
+    for trial in trials {
+        let setting = Setting { depth: trial.depth, wait_for: trial.wait_for };
+        if rates.iter().all(|(known, _)| *known != setting) {
+            rates.push((setting, median_rate(trials, setting)));
+        }
+    }
+    let best = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let deepest = rates.iter().map(|(s, _)| s.depth).max().unwrap_or(0);
+    let near = rates.iter().filter(|(_, rate)| *rate >= NEAR_THE_BEST * best).map(|(s, _)| s.depth).min();
+    let depth = near.filter(|depth| *depth < deepest || deepest >= untried.depth);
+    let of_depth = rates.iter().filter(|(s, _)| Some(s.depth) == depth);
+    of_depth.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(untried, |(setting, _)| *setting)
+}
+
+fn median_rate(trials: &[DepthTrial], setting: Setting) -> f64 {
+    let of_setting = trials.iter().filter(|t| t.depth == setting.depth && t.wait_for == setting.wait_for);
+    let mut rates: Vec<f64> = of_setting.map(|t| t.bytes as f64 / t.seconds.max(1e-9)).collect();
+    rates.sort_by(f64::total_cmp);
+    let middle = rates.len() / 2;
+    if rates.len() % 2 == 1 {
+        rates[middle]
+    } else {
+        (rates[middle - 1] + rates[middle]) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(depth: u32, wait_for: u32, mb_per_second: f64) -> DepthTrial {
+        DepthTrial { depth, wait_for, bytes: 1_000_000, seconds: 1.0 / mb_per_second }
+    }
+
+    fn means(seconds: f64, chunks_per_second: f64) -> Means {
+        Means { seconds, around_seconds: 0.0, chunks_per_second, file_chunks: 1 << 20 }
+    }
+
+    const SHALLOW: Setting = Setting { depth: 2, wait_for: 1 };
+    const DEFAULT: Setting = Setting { depth: 32, wait_for: 8 };
+
+    #[test]
+    fn the_smallest_depth_near_the_best_wins_with_its_fastest_wait() {
+        let trials = [
+            trial(4, 1, 50.0),
+            trial(8, 1, 90.0),
+            trial(8, 2, 97.5),
+            trial(8, 4, 98.0),
+            trial(16, 4, 100.0),
+            trial(32, 8, 99.0),
+        ];
+        assert_eq!(choose(&trials, DEFAULT), Setting { depth: 8, wait_for: 4 });
+        assert_eq!(choose(&trials, SHALLOW), Setting { depth: 8, wait_for: 4 });
+    }
+
+    #[test]
+    fn a_rate_that_still_rises_where_the_trials_end_keeps_a_deeper_default() {
+        let trials = [trial(4, 1, 50.0), trial(8, 1, 90.0), trial(8, 2, 80.0)];
+        assert_eq!(choose(&trials, DEFAULT), DEFAULT);
+        assert_eq!(choose(&trials, SHALLOW), Setting { depth: 8, wait_for: 1 });
+        assert_eq!(choose(&[trial(4, 1, 99.0), trial(8, 1, 100.0)], DEFAULT), Setting { depth: 4, wait_for: 1 });
+    }
+
+    #[test]
+    fn one_disturbed_or_lucky_trial_does_not_choose() {
+        let mut trials = Vec::new();
+        for (disturbed, lucky) in [(1.0, 900.0), (100.0, 50.0), (100.0, 50.0)] {
+            trials.push(trial(32, 8, disturbed));
+            trials.push(trial(4, 1, lucky));
+        }
+        assert_eq!(choose(&trials, DEFAULT), DEFAULT);
+        assert_eq!(choose(&trials, SHALLOW), DEFAULT);
+    }
+
+    #[test]
+    fn without_trials_or_with_empty_ones_something_is_chosen() {
+        assert_eq!(choose(&[], DEFAULT), DEFAULT);
+        let nothing = DepthTrial { depth: 4, wait_for: 1, bytes: 0, seconds: 0.0 };
+        assert_eq!(choose(&[nothing], SHALLOW), Setting { depth: 4, wait_for: 1 });
+    }
+
+    #[test]
+    fn small_chunks_try_all_depths_and_large_ones_stay_within_the_memory() {
+        let (tried, seconds) = settings(1024, &means(1.0, 1e5)).unwrap();
+        assert_eq!(tried.len(), 14, "{tried:?}");
+        assert!((seconds - 1.0 / 42.0).abs() < 1e-12);
+        assert!(
+            tried.contains(&Setting { depth: 64, wait_for: 32 }) && tried.contains(&Setting { depth: 4, wait_for: 1 })
+        );
+        let (tried, _) = settings(8 * MIB, &means(100.0, 100.0)).unwrap();
+        assert_eq!(tried.last().map(|s| s.depth), Some(8));
+        assert!(tried.iter().all(|s| s.wait_for < s.depth && s.wait_for > 0));
+        assert_eq!(settings(94 * MIB, &means(1e9, 1e9)), None, "not even two depths");
+    }
+
+    #[test]
+    fn short_times_and_small_files_allow_fewer_depths_and_then_none() {
+        // 1000 chunks per second: a trial of 2 x 64 takes 128 ms, of 2 x 8 it takes 16 ms.
+        let deepest = |seconds| settings(MIB, &means(seconds, 1000.0)).map(|(s, _)| s.iter().map(|s| s.depth).max());
+        assert_eq!(deepest(10.0), Some(Some(64)));
+        assert_eq!(deepest(0.2), Some(Some(8)));
+        assert_eq!(deepest(0.05), None);
+        let (tried, _) = settings(1024, &means(0.04, 1e6)).unwrap();
+        assert_eq!(tried.len(), 5, "all depths before several numbers to wait for: {tried:?}");
+        let small = Means { file_chunks: 40, ..means(10.0, 1000.0) };
+        assert_eq!(settings(MIB, &small).unwrap().0.iter().map(|s| s.depth).max(), Some(16));
+        let opening = Means { around_seconds: 2.0, ..means(10.0, 1000.0) };
+        assert_eq!(settings(MIB, &opening), None);
+        assert_eq!(settings(1024, &means(0.01, 1e9)), None, "below 2 ms for each trial");
+        assert_eq!(settings(1024, &means(1.0, 0.0)), None, "nothing moves");
+    }
+
+    #[test]
+    fn every_pass_has_every_setting_and_runs_the_other_way() {
+        for count in [2, 3, 14] {
+            let all = order(count, 42);
+            assert_eq!(all.len(), count * PASSES);
+            for pass in all.chunks(count) {
+                let mut sorted = pass.to_vec();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            }
+            let back: Vec<usize> = all[count..2 * count].iter().rev().copied().collect();
+            assert_eq!(all[..count], back);
+        }
+        assert_ne!(order(14, 1), order(14, 3));
+    }
+
+    #[test]
+    fn what_is_not_tried_keeps_the_default_unless_it_is_much_memory() {
+        assert_eq!(untried(1024, 32), Setting { depth: 32, wait_for: 8 });
+        assert_eq!(untried(8 * MIB, 32), Setting { depth: 8, wait_for: 2 });
+        assert_eq!(untried(94 * MIB, 32), Setting { depth: 2, wait_for: 1 });
+        assert_eq!(untried(1024, 1), Setting { depth: 1, wait_for: 1 });
+    }
+
+    #[test]
+    fn chunk_sizes_are_those_of_the_patterns() {
+        assert_eq!(chunk_sizes(2 * MIB), [1024, 32 * 1024, MIB, 2 * MIB]);
+        assert_eq!(chunk_sizes(MIB), [1024, 32 * 1024, MIB]);
+    }
+}

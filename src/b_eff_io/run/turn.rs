@@ -1,0 +1,258 @@
+//! A pattern on its way through one backend, round by round: what surrounds the clock each time.
+
+use std::ops::Range;
+
+use beff_backends::{Direction, Pattern};
+use beff_ffi::MpiError;
+use hdrhistogram::Histogram;
+
+use crate::b_eff_io::plan::patterns::PatternSpec;
+use crate::b_eff_io::records::{Ended, JournalLine, Verification};
+use crate::b_eff_io::run::clocked;
+use crate::b_eff_io::run::clocked::{Measured, Task};
+use crate::b_eff_io::run::pattern_run::Open;
+use crate::b_eff_io::run::prelude::{limits, prelude, Prelude};
+use crate::b_eff_io::run::type_run::{report_findings, Place};
+use crate::b_eff_io::run::whole::Run;
+use crate::frame::config::CachePolicy;
+use crate::frame::records::{Access, ErrorRecord, Outcome, RoundRecord};
+use crate::frame::run::agree::first_message;
+use crate::frame::run::evidence::{drop_pages, Target, Watch};
+use crate::frame::run::stamp::Generation;
+use crate::frame::run::trouble;
+
+/// A pattern on its way through one backend.
+pub(super) struct Turn {
+    pub(super) prelude: Prelude,
+    /// This rank's part; None if there is nothing to run.
+    pattern: Option<Pattern>,
+    index: usize,
+    pub(super) ran: Ran,
+    pub(super) rounds: Vec<RoundRecord>,
+    pub(super) verification: Verification,
+    pub(super) latency: Option<Histogram<u64>>,
+    pub(super) watch: Option<Watch>,
+}
+
+impl Turn {
+    pub(super) fn new(
+        run: &mut Run<'_>,
+        place: Place<'_>,
+        open: &Open,
+        index: usize,
+        spec: &PatternSpec,
+    ) -> Result<Self, MpiError> {
+        let prelude = prelude(run, place, open, index, spec);
+        let (pattern, ran) = match can_run(run, place, open, &prelude)? {
+            Ok(pattern) => (Some(pattern), Ran::Empty),
+            Err(ran) => (None, ran),
+        };
+        let verification = Verification::default();
+        Ok(Self { prelude, pattern, index, ran, rounds: Vec::new(), verification, latency: None, watch: None })
+    }
+
+    /// True if no further round may follow: nothing to run, all calls made, or an end before its time.
+    pub(super) fn is_over(&self) -> bool {
+        match (&self.pattern, &self.ran) {
+            (None, _) => true,
+            (Some(_), Ran::Measured(m)) => {
+                m.progress.calls >= self.prelude.max_calls || matches!(m.ended, Ended::Error | Ended::Interrupted)
+            }
+            (Some(_), _) => false,
+        }
+    }
+
+    pub(super) fn round(
+        &mut self,
+        run: &mut Run<'_>,
+        place: Place<'_>,
+        open: &mut Open,
+        round: u32,
+        rounds: u32,
+    ) -> Result<(), MpiError> {
+        let Some(pattern) = self.pattern else { return Ok(()) };
+        let resume = match &self.ran {
+            Ran::Measured(m) => Some(m.progress),
+            _ => None,
+        };
+        let first_call = resume.map_or(0, |progress| progress.calls);
+        let limits = limits(run, place, open, &self.prelude).until(round, rounds);
+        if first_call >= limits.max_calls {
+            return Ok(());
+        }
+        let direction = fill_ring(run, place.access, &pattern, first_call..limits.max_calls);
+        if resume.is_none() {
+            let path = run.run_dir.path().join(run.files[open.file].name(part_rank(run, place)));
+            let target = Target { path: &path, pattern: &pattern, calls: self.prelude.max_calls };
+            self.watch = watch(run, place, open, &target)?;
+        }
+        let task = Task { pattern: &pattern, direction, limits: &limits, hints: &self.prelude.hints, resume };
+        if let Some(watch) = &mut self.watch {
+            watch.resume(place.site);
+        }
+        let m = clocked::run(open.handle.as_mut(), place.comm, &mut run.ring, task, &mut run.notes, run.interrupt)?;
+        if let Some(watch) = &mut self.watch {
+            watch.pause(place.site);
+        }
+        if direction == Direction::Write && m.ended != Ended::Error && m.calls > 0 {
+            run.backends[open.backend].sync.learn(m.moved_bytes, m.intervals.sync_seconds);
+        }
+        let during = describe(run, place, open, &self.prelude);
+        if let Some(record) = trouble::agree(place.comm, m.error.as_ref(), &during)? {
+            run.fail(record);
+        }
+        let calls = first_call..m.progress.calls;
+        self.take(run, m);
+        if direction == Direction::Read && !calls.is_empty() {
+            self.verify(run, place, open, &pattern, calls)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what a round has measured.
+    fn take(&mut self, run: &Run<'_>, m: Measured) {
+        if m.calls > 0 {
+            let seconds = m.intervals.total_seconds();
+            self.rounds.push(RoundRecord { calls: m.calls, moved_bytes: m.moved_bytes, seconds });
+        }
+        if let Some(histogram) = run.notes.latency().histogram() {
+            match &mut self.latency {
+                // The bounds are the same for all: adding cannot fail.
+                Some(sum) => sum.add(histogram).unwrap_or_default(),
+                None => self.latency = Some(histogram.clone()),
+            }
+        }
+        match &mut self.ran {
+            Ran::Measured(sum) => sum.add(m),
+            ran => *ran = Ran::Measured(Box::new(m)),
+        }
+    }
+
+    fn verify(
+        &mut self,
+        run: &mut Run<'_>,
+        place: Place<'_>,
+        open: &Open,
+        pattern: &Pattern,
+        calls: Range<u64>,
+    ) -> Result<(), MpiError> {
+        // After an error or a signal the ranks may have read less than their calls say.
+        if !run.backends[open.backend].moves_data || run.stop == Some(Outcome::Failed) {
+            return Ok(());
+        }
+        let (file, rank) = (&run.files[open.file], part_rank(run, place));
+        let findings = run.data.check_ring(&run.ring, file, &file.written[self.index], pattern, rank, calls);
+        let found = report_findings(run, place.comm, &findings)?;
+        self.verification.words_checked += found.words_checked;
+        self.verification.words_wrong += found.words_wrong;
+        Ok(())
+    }
+}
+
+/// Lays out what is written, or poisons what is read into.
+fn fill_ring(run: &mut Run<'_>, access: Access, pattern: &Pattern, calls: Range<u64>) -> Direction {
+    match access {
+        Access::Write => run.hold(Generation::First),
+        Access::Rewrite => run.hold(Generation::Second),
+        Access::Read => {
+            run.data.poison(&mut run.ring, pattern, calls);
+            run.spoil();
+            return Direction::Read;
+        }
+    }
+    Direction::Write
+}
+
+/// What became of a pattern.
+pub(super) enum Ran {
+    Measured(Box<Measured>),
+    NotRun(String),
+    /// Nothing to do: a fill-up of zero bytes, or no round yet.
+    Empty,
+}
+
+impl Ran {
+    pub(super) fn calls(&self) -> u64 {
+        match self {
+            Self::Measured(m) => m.calls,
+            _ => 0,
+        }
+    }
+
+    /// What the backend times with `--latency`.
+    pub(super) fn timed(&self) -> &'static str {
+        match self {
+            Self::Measured(m) => m.in_force.as_ref().map_or("call", |in_force| in_force.timed.name()),
+            _ => "call",
+        }
+    }
+}
+
+/// This rank's part of the pattern, or why it is not run. Collective.
+fn can_run(run: &mut Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Result<Result<Pattern, Ran>, MpiError> {
+    if p.max_calls == 0 {
+        let fill_up = p.written.spec.call_bytes == 0;
+        return Ok(Err(if fill_up { Ran::Empty } else { Ran::NotRun("its first write was not run".into()) }));
+    }
+    let rank = part_rank(run, place);
+    let pattern = match run.files[open.file].pattern(&p.written, rank, p.max_calls) {
+        Ok(pattern) => pattern,
+        Err(e) => return Ok(Err(overflow(run, place, open, p, &e.to_string()))),
+    };
+    Ok(match first_message(place.comm, open.handle.unsupported(&pattern))? {
+        Some((_, reason)) => Err(Ran::NotRun(reason)),
+        None => Ok(pattern),
+    })
+}
+
+/// Whose part of the files this rank moves: its own, or with `--cache rank-shift` for reads that of a rank on another
+/// host. The order of a shared pointer is that of the ranks and cannot be shifted.
+#[must_use]
+pub fn part_rank(run: &Run<'_>, place: Place<'_>) -> u64 {
+    let own = place.comm.rank();
+    let ordered = place.pattern_type == 1 && run.config.shared_pointer;
+    if run.config.cache != CachePolicy::RankShift || place.access != Access::Read || ordered {
+        return own;
+    }
+    // On one host there is no better neighbour than the next.
+    let shift = match run.plan.rank_shift % place.part.ranks {
+        0 => 1,
+        shift => shift,
+    };
+    (own + shift) % place.part.ranks
+}
+
+/// Drops cached pages, where that is the policy, and begins to watch; None for a backend that moves nothing.
+fn watch(run: &mut Run<'_>, place: Place<'_>, open: &Open, target: &Target<'_>) -> Result<Option<Watch>, MpiError> {
+    let backend = &run.backends[open.backend];
+    if !backend.moves_data {
+        return Ok(None);
+    }
+    if place.access != Access::Write && run.config.cache == CachePolicy::Drop {
+        if let Some(warning) = drop_pages(place.site, place.comm, target, &backend.name)? {
+            run.observer.record(JournalLine::Warning(warning.into()));
+        }
+    }
+    Ok(Some(Watch::begin(place.site, place.comm, target)))
+}
+
+fn overflow(run: &mut Run<'_>, place: Place<'_>, open: &Open, p: &Prelude, message: &str) -> Ran {
+    let during = describe(run, place, open, p);
+    run.fail(ErrorRecord {
+        during,
+        rank: 0,
+        ranks_affected: place.part.ranks,
+        message: message.to_owned(),
+        next_step: "use fewer ranks or a smaller --space; `beff-raw plan` shows the largest offset".into(),
+        no_space: false,
+    });
+    Ran::NotRun(message.to_owned())
+}
+
+pub(super) fn describe(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> String {
+    let (spec, access) = (&p.written.spec, place.access.name());
+    format!(
+        "{}, {access}, {} ranks, type {}, pattern {} (chunk {} bytes)",
+        run.backends[open.backend].name, place.part.ranks, spec.pattern_type, spec.number, spec.chunk_bytes
+    )
+}

@@ -1,0 +1,180 @@
+//! A made-up run by the book for the tests: two partitions, full rewrite, everything exactly on schedule.
+
+use crate::b_eff_io::config::{Config, Partitions, Release, Termination, Verify};
+use crate::b_eff_io::plan::patterns::{patterns, PATTERNS};
+use crate::b_eff_io::plan::schedule::pattern_seconds;
+use crate::b_eff_io::plan::{PatternSpec, Role};
+use crate::b_eff_io::records::{Ended, Intervals, PartitionRecord, PatternRecord, RunResult, TypeRecord, Verification};
+use crate::frame::config::DirectPolicy;
+use crate::frame::records::{Access, HarnessCost, HostRecord, Machine, Manifest, Outcome, StorageRecord};
+use crate::frame::units::MIB;
+
+const M_PART_BYTES: u64 = 32 * MIB;
+const PARTITION_SECONDS: f64 = 1800.0;
+const FILL_UP_BYTES: u64 = 4096;
+
+/// 50 MB/s per rank on 2 and on 4 ranks; opening and closing take about 1 % of each type.
+pub(super) fn full_run() -> RunResult {
+    let partition = |ranks| PartitionRecord {
+        ranks,
+        m_part_bytes: M_PART_BYTES,
+        m_part_wanted_bytes: M_PART_BYTES,
+        space_bytes: Some(1 << 40),
+        time_seconds: PARTITION_SECONDS,
+    };
+    let partitions = vec![partition(2), partition(4)];
+    let mut result = RunResult::new(config(), manifest(), HarnessCost::default(), partitions);
+    let specs: [PatternSpec; PATTERNS] = patterns(M_PART_BYTES);
+    for access in Access::ALL {
+        for ranks in [2, 4] {
+            result.patterns.extend(specs.iter().map(|spec| pattern(spec, ranks, access)));
+            result.types.extend((0..5).map(|t| file(t, ranks, access)));
+        }
+    }
+    result.ending.outcome = Outcome::Complete;
+    result
+}
+
+/// Changes one pattern record.
+pub(super) fn edit(
+    result: &mut RunResult,
+    ranks: u64,
+    access: Access,
+    pattern: u8,
+    mut change: impl FnMut(&mut PatternRecord),
+) {
+    let records = result.patterns.iter_mut();
+    records.filter(|p| p.ranks == ranks && p.access == access && p.pattern == pattern).for_each(&mut change);
+}
+
+fn pattern(spec: &PatternSpec, ranks: u64, access: Access) -> PatternRecord {
+    let scheduled_seconds = pattern_seconds(Release::R2_1, true, PARTITION_SECONDS, spec, access);
+    let transfer_seconds = if spec.role == Role::Timed { scheduled_seconds } else { 0.01 };
+    let fill_up = spec.role == Role::FillUp;
+    let moved_bytes = (5e7 * ranks as f64 * transfer_seconds) as u64;
+    PatternRecord {
+        backend: "mpiio".into(),
+        ranks,
+        access,
+        pattern_type: spec.pattern_type,
+        pattern: spec.number,
+        chunk_bytes: if fill_up { FILL_UP_BYTES } else { spec.chunk_bytes },
+        call_bytes: if fill_up { FILL_UP_BYTES } else { spec.call_bytes },
+        time_units: spec.time_units,
+        calls: 1,
+        moved_bytes,
+        scheduled_seconds,
+        budget_seconds: scheduled_seconds,
+        intervals: Intervals { transfer_seconds, ..Intervals::default() },
+        decisions: 0,
+        decision_cost_seconds: 0.0,
+        batches: Vec::new(),
+        rounds: Vec::new(),
+        ended: if spec.role == Role::Timed { Ended::Time } else { Ended::Count },
+        verification: Verification::default(),
+        strategy: "MPI_File_write_all".into(),
+        direct: None,
+        hints_requested: Vec::new(),
+        hints_granted: vec![("cb_nodes".into(), "2".into())],
+        storage_read_bytes: (access == Access::Read).then_some(moved_bytes),
+        storage_written_bytes: None,
+        evidence: crate::frame::records::Evidence::default(),
+        latency: None,
+        allocations_in_clock: 0,
+    }
+}
+
+fn file(pattern_type: u8, ranks: u64, access: Access) -> TypeRecord {
+    TypeRecord {
+        backend: "mpiio".into(),
+        ranks,
+        access,
+        pattern_type,
+        open_seconds: 0.25,
+        close_seconds: 0.75,
+        file_bytes: 0,
+        segment_bytes: None,
+        hints_requested: Vec::new(),
+        hints_granted: vec![("cb_nodes".into(), "2".into())],
+        full_verification: None,
+    }
+}
+
+fn config() -> Config {
+    Config {
+        release: Release::R2_1,
+        time_seconds: 2.0 * PARTITION_SECONDS,
+        backends: vec!["mpiio".into()],
+        path: "scratch".into(),
+        run_dir: None,
+        keep_files: false,
+        out: None,
+        partitions: Partitions::List(vec![2, 4]),
+        types: vec![0, 1, 2, 3, 4],
+        full_rewrite: true,
+        shared_pointer: true,
+        memory_per_process_bytes: None,
+        space_limit: crate::b_eff_io::config::SpaceLimit::Percent(80.0),
+        segment_multiple_bytes: MIB,
+        termination: Termination::Geometric,
+        verify: Verify::Ring,
+        direct: DirectPolicy::Auto,
+        queue_depth: Some(32),
+        sqpoll: false,
+        cache: crate::frame::config::CachePolicy::Keep,
+        collective: crate::b_eff_io::config::CollectivePolicy::Auto,
+        aggregators: None,
+        domain_bytes: None,
+        exchange: crate::b_eff_io::config::ExchangePolicy::Auto,
+        rounds: 1,
+        latency: false,
+        unique_open: false,
+        hints: Vec::new(),
+        seed: 1,
+        inject: None,
+    }
+}
+
+fn manifest() -> Manifest {
+    let host = HostRecord {
+        name: "node1".into(),
+        ranks: 4,
+        cores: 4,
+        cpu: "cpu".into(),
+        memory_bytes: 16 << 30,
+        cgroup_memory_limit_bytes: None,
+        last_level_cache_bytes: 32 * MIB,
+    };
+    let storage = StorageRecord {
+        path: "scratch".into(),
+        mount_point: "/".into(),
+        source: "/dev/vda".into(),
+        fs_type: "ext4".into(),
+        mount_options: "rw".into(),
+        device: None,
+        total_bytes: 1 << 40,
+        free_bytes: 1 << 40,
+        direct_offset_align_bytes: Some(512),
+        direct_memory_align_bytes: Some(512),
+    };
+    Manifest {
+        machine: Machine {
+            program_version: "0.1.0".into(),
+            git_revision: "0".into(),
+            mpi_built_with: "MPICH".into(),
+            mpi_library: "MPICH".into(),
+            mpi_standard: "4.0".into(),
+            started_utc: "2026-01-01T00:00:00Z".into(),
+            command_line: Vec::new(),
+            kernel: "Linux".into(),
+            hosts: vec![host],
+            ranks: 4,
+            memory_per_rank_bytes: 4 << 30,
+            environment: Vec::new(),
+        },
+        mpi_io_layer: "ROMIO".into(),
+        storage,
+        run_dir: "run".into(),
+        period_bytes: 8209 * 4096,
+    }
+}

@@ -1,0 +1,69 @@
+//! Hints asked for and not in force.
+
+use crate::b_eff_io::records::RunResult;
+use crate::frame::records::Warning;
+use crate::frame::values::hints::{missing, Hints};
+
+/// One for a backend, from all hints that the library does not list as they were asked for: those of an open with the
+/// list after the open, those of a pattern with the list of the pattern. Files and patterns that were not reached say
+/// nothing.
+pub(super) fn not_granted(result: &RunResult, backend: &str) -> Option<Warning> {
+    let opens = result.types.iter().filter(|t| t.backend == backend);
+    let patterns = result.patterns.iter().filter(|p| p.backend == backend && p.calls > 0 && p.was_run());
+    let asked_and_granted: Vec<(&Hints, &Hints)> = opens
+        .map(|t| (t.hints_requested.as_slice(), t.hints_granted.as_slice()))
+        .chain(patterns.map(|p| (p.hints_requested.as_slice(), p.hints_granted.as_slice())))
+        .collect();
+    missing(&asked_and_granted, backend)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::values::fixture::{edit, full_run};
+    use crate::frame::records::Access;
+
+    fn hint(key: &str, value: &str) -> Vec<(String, String)> {
+        vec![(key.into(), value.into())]
+    }
+
+    fn missing(result: &RunResult) -> Option<(u64, String, String, Option<String>)> {
+        not_granted(result, "mpiio").map(|warning| match warning {
+            Warning::HintNotGranted { hints, key, requested, granted, .. } => (hints, key, requested, granted),
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn hints_of_an_open_are_compared_with_the_list_after_the_open() {
+        let mut result = full_run();
+        result.types[0].hints_requested = hint("romio_cb_write", "ENABLE");
+        assert_eq!(missing(&result).unwrap().3, None, "the list of a pattern does not count");
+        result.types[0].hints_granted = hint("romio_cb_write", "enable ");
+        assert_eq!(missing(&result), None);
+        result.types[0].hints_granted = hint("romio_cb_write", "automatic");
+        let expected = (1, "romio_cb_write".into(), "ENABLE".into(), Some("automatic".into()));
+        assert_eq!(missing(&result), Some(expected));
+    }
+
+    #[test]
+    fn hints_of_a_pattern_are_compared_with_its_own_list() {
+        let mut result = full_run();
+        edit(&mut result, 4, Access::Read, 3, |p| p.hints_requested = hint("cb_nodes", "2"));
+        assert_eq!(missing(&result), None);
+        edit(&mut result, 4, Access::Read, 3, |p| p.hints_requested = hint("cb_nodes", "7"));
+        assert_eq!(missing(&result), Some((1, "cb_nodes".into(), "7".into(), Some("2".into()))));
+        edit(&mut result, 4, Access::Read, 3, |p| p.calls = 0);
+        assert_eq!(missing(&result), None, "it was not reached");
+    }
+
+    #[test]
+    fn one_warning_counts_the_different_ones() {
+        let mut result = full_run();
+        for p in result.patterns.iter_mut().filter(|p| p.pattern < 3) {
+            p.hints_requested = hint("cb_nodes", &p.pattern.to_string());
+        }
+        // Asked for 0, 1 and 2 in every partition and access method; 2 is in force.
+        assert_eq!(missing(&result), Some((2, "cb_nodes".into(), "0".into(), Some("2".into()))));
+    }
+}

@@ -1,0 +1,321 @@
+//! Whether a value may be compared with that of another system.
+//!
+//! The papers and release 2.1 each have conditions of their own; ours come on top for all of them: what was measured
+//! must be the definition, whole, through MPI-IO and with correct data. Other backends give values to compare with,
+//! never a b_eff_io. More ranks than cores is a warning, no condition.
+
+use super::totals::find;
+use super::{PartitionValue, TypeValue, Validity};
+use crate::b_eff_io::config::Release;
+use crate::b_eff_io::plan::patterns::m_part_bytes;
+use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
+use crate::frame::records::{Access, Outcome};
+use crate::frame::units::{format_seconds, format_size};
+use crate::frame::values::{memory_of_hosts, Criterion, MPI_IO};
+
+/// Names shown before "and n more".
+const NAMES_SHOWN: usize = 5;
+
+/// One judgement for each backend and release.
+pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[PartitionValue]) -> Vec<Validity> {
+    let mut all = Vec::new();
+    for backend in &result.config.backends {
+        for release in [Release::R0_5, Release::R1, Release::R2_1] {
+            let judge = Judge { result, types, partitions, backend, release };
+            let criteria = judge.criteria();
+            let valid = criteria.iter().all(|c| c.met);
+            all.push(Validity { backend: backend.clone(), release, valid, criteria });
+        }
+    }
+    all
+}
+
+struct Judge<'a> {
+    result: &'a RunResult,
+    types: &'a [TypeValue],
+    partitions: &'a [PartitionValue],
+    backend: &'a str,
+    release: Release,
+}
+
+impl Judge<'_> {
+    fn criteria(&self) -> Vec<Criterion> {
+        let mut criteria = vec![self.time()];
+        match self.release {
+            Release::R0_5 => criteria.push(self.memory()),
+            Release::R1 => {}
+            Release::R2_1 => criteria.push(self.shared_pointer()),
+        }
+        criteria.extend([
+            self.mpi_io(),
+            self.complete(),
+            self.errors(),
+            self.data(),
+            self.all_patterns(),
+            self.early_ends(Ended::Space, "no pattern ended by its share of the space"),
+            self.m_part(),
+        ]);
+        criteria
+    }
+
+    fn own_patterns(&self) -> impl Iterator<Item = &PatternRecord> {
+        self.result.patterns.iter().filter(|p| p.backend == self.backend)
+    }
+
+    fn time(&self) -> Criterion {
+        let minimum_seconds = match self.release {
+            Release::R0_5 => 600.0,
+            Release::R1 => 900.0,
+            Release::R2_1 => 1800.0,
+        };
+        let seconds = smallest(self.result.partitions.iter().map(|p| p.time_seconds));
+        Criterion {
+            text: format!(
+                "scheduled time of a partition {} >= {:.0} min",
+                format_seconds(seconds),
+                minimum_seconds / 60.0
+            ),
+            met: seconds >= minimum_seconds,
+        }
+    }
+
+    /// The smallest partition counts: it must not fit into the caches either.
+    fn memory(&self) -> Criterion {
+        let own = self.partitions.iter().filter(|p| p.backend == self.backend);
+        let written_bytes = own.map(|p| p.access_bytes[0]).min().unwrap_or(0);
+        let memory_bytes = memory_of_hosts(&self.result.manifest.machine);
+        Criterion {
+            text: format!(
+                "bytes of the first write {} >= memory of all hosts {}",
+                format_size(written_bytes),
+                format_size(memory_bytes)
+            ),
+            met: written_bytes >= memory_bytes,
+        }
+    }
+
+    fn shared_pointer(&self) -> Criterion {
+        let config = &self.result.config;
+        Criterion {
+            text: "shared file pointers used for pattern type 1".into(),
+            met: config.shared_pointer && config.types.contains(&1) && self.backend == MPI_IO,
+        }
+    }
+
+    fn mpi_io(&self) -> Criterion {
+        Criterion { text: format!("measured through MPI-IO (backend {})", self.backend), met: self.backend == MPI_IO }
+    }
+
+    fn complete(&self) -> Criterion {
+        let outcome = self.result.ending.outcome;
+        let how = match outcome {
+            Outcome::Complete => "complete",
+            Outcome::Interrupted => "interrupted",
+            Outcome::Failed => "failed",
+            Outcome::Killed => "killed",
+        };
+        Criterion { text: format!("run complete ({how})"), met: outcome == Outcome::Complete }
+    }
+
+    fn errors(&self) -> Criterion {
+        let count = self.result.errors.len();
+        Criterion { text: format!("I/O errors {count} == 0"), met: count == 0 }
+    }
+
+    fn data(&self) -> Criterion {
+        let of_patterns: u64 = self.own_patterns().map(|p| p.verification.words_wrong).sum();
+        let own_types = self.result.types.iter().filter(|t| t.backend == self.backend);
+        let of_files: u64 = own_types.filter_map(|t| t.full_verification).map(|v| v.words_wrong).sum();
+        let own_places = self.result.corruptions.iter().filter(|c| c.backend == self.backend);
+        let (wrong, places) = (of_patterns + of_files, own_places.count());
+        Criterion {
+            text: format!("wrong data words {wrong} == 0, corrupt places {places} == 0"),
+            met: wrong == 0 && places == 0,
+        }
+    }
+
+    /// All types with all access methods of the definition, in all partitions.
+    fn all_patterns(&self) -> Criterion {
+        let mut missing = Vec::new();
+        for partition in &self.result.partitions {
+            for access in Access::ALL {
+                for t in 0..=4 {
+                    let part_of_it = access != Access::Rewrite || self.release != Release::R2_1 || t == 0;
+                    if part_of_it && find(self.types, self.backend, partition.ranks, access, t).is_none() {
+                        missing.push(format!("{} of type {t} on {} ranks", access.name(), partition.ranks));
+                    }
+                }
+            }
+        }
+        Criterion {
+            text: format!("all patterns run (incomplete: {})", list(&missing)),
+            met: missing.is_empty() && !self.result.partitions.is_empty(),
+        }
+    }
+
+    fn early_ends(&self, how: Ended, what: &str) -> Criterion {
+        let early: Vec<String> = self
+            .own_patterns()
+            .filter(|p| p.ended == how)
+            .map(|p| format!("{} of pattern {} on {} ranks", p.access.name(), p.pattern, p.ranks))
+            .collect();
+        Criterion { text: format!("{what} ({})", list(&early)), met: early.is_empty() }
+    }
+
+    fn m_part(&self) -> Criterion {
+        let config = &self.result.config;
+        let memory_bytes =
+            config.memory_per_process_bytes.unwrap_or(self.result.manifest.machine.memory_per_rank_bytes);
+        // The releases differ in their largest M_PART; the run used that of its own.
+        let wanted = |planned: u64| {
+            if self.release == config.release {
+                planned
+            } else {
+                m_part_bytes(memory_bytes, self.release)
+            }
+        };
+        let wrong = self.result.partitions.iter().find(|p| p.m_part_bytes != wanted(p.m_part_wanted_bytes));
+        let text = match wrong {
+            None => "M_PART as defined".into(),
+            Some(p) => format!(
+                "M_PART as defined (used {}, defined {})",
+                format_size(p.m_part_bytes),
+                format_size(wanted(p.m_part_wanted_bytes))
+            ),
+        };
+        Criterion { text, met: wrong.is_none() }
+    }
+}
+
+/// "none", or how many and the first of them.
+fn list(names: &[String]) -> String {
+    match names.len() {
+        0 => "none".into(),
+        n if n <= NAMES_SHOWN => format!("{n}: {}", names.join(", ")),
+        n => format!("{n}: {} and {} more", names[..NAMES_SHOWN].join(", "), n - NAMES_SHOWN),
+    }
+}
+
+/// 0 if there is none.
+fn smallest(values: impl Iterator<Item = f64>) -> f64 {
+    values.reduce(f64::min).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::records::{RunResult, Verification};
+    use crate::b_eff_io::values::derive;
+    use crate::b_eff_io::values::fixture::{edit, full_run};
+    use crate::frame::records::ErrorRecord;
+
+    /// Releases for which `result` is valid, and the unmet criteria of release 2.1.
+    fn judged(result: &RunResult) -> (Vec<Release>, Vec<String>) {
+        let d = derive(result);
+        let valid = d.validity.iter().filter(|v| v.valid).map(|v| v.release).collect();
+        let of_2_1 = d.validity.into_iter().find(|v| v.release == Release::R2_1).unwrap();
+        (valid, of_2_1.criteria.into_iter().filter(|c| !c.met).map(|c| c.text).collect())
+    }
+
+    #[test]
+    fn a_run_by_the_book_is_valid_everywhere() {
+        assert_eq!(judged(&full_run()), (vec![Release::R0_5, Release::R1, Release::R2_1], vec![]));
+    }
+
+    #[test]
+    fn each_release_has_its_time() {
+        for (seconds, valid) in
+            [(1799.0, vec![Release::R0_5, Release::R1]), (899.0, vec![Release::R0_5]), (599.0, vec![])]
+        {
+            let mut result = full_run();
+            result.partitions[0].time_seconds = seconds;
+            assert_eq!(judged(&result).0, valid, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn release_0_5_asks_for_more_data_than_memory() {
+        let mut result = full_run();
+        result.manifest.machine.hosts[0].memory_bytes = 1 << 50;
+        assert_eq!(judged(&result).0, [Release::R1, Release::R2_1]);
+        result.manifest.machine.hosts[0].cgroup_memory_limit_bytes = Some(1 << 30);
+        assert_eq!(judged(&result).0.len(), 3);
+    }
+
+    #[test]
+    fn release_2_1_asks_for_shared_pointers() {
+        let mut result = full_run();
+        result.config.shared_pointer = false;
+        assert_eq!(judged(&result).0, [Release::R0_5, Release::R1]);
+    }
+
+    #[test]
+    fn rewrites_of_all_types_are_asked_for_by_the_papers_only() {
+        let mut result = full_run();
+        result.config.full_rewrite = false;
+        result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == 0);
+        result.types.retain(|p| p.access != Access::Rewrite || p.pattern_type == 0);
+        assert_eq!(judged(&result).0, [Release::R2_1]);
+    }
+
+    #[test]
+    fn the_cap_of_m_part_belongs_to_release_2_1() {
+        let mut result = full_run();
+        result.config.memory_per_process_bytes = Some(1 << 40);
+        for p in &mut result.partitions {
+            (p.m_part_bytes, p.m_part_wanted_bytes) = (1 << 30, 1 << 30);
+        }
+        assert_eq!(judged(&result).0, [Release::R2_1]);
+    }
+
+    type Damage = fn(&mut RunResult);
+
+    #[test]
+    fn our_own_conditions() {
+        let damages: [(Damage, &str); 8] = [
+            (|r| r.ending.outcome = Outcome::Interrupted, "run complete (interrupted)"),
+            (|r| edit(r, 4, Access::Write, 10, |p| p.ended = Ended::Space), "(1: write of pattern 10 on 4 ranks)"),
+            (
+                |r| edit(r, 2, Access::Read, 20, |p| p.ended = Ended::NotRun("direct".into())),
+                "all patterns run (incomplete: 1: read of type 2 on 2 ranks)",
+            ),
+            (|r| edit(r, 2, Access::Read, 20, |p| p.verification.words_wrong = 3), "wrong data words 3 == 0"),
+            (
+                |r| r.types[3].full_verification = Some(Verification { words_checked: 9, words_wrong: 2 }),
+                "wrong data words 2 == 0",
+            ),
+            (|r| r.partitions[0].m_part_bytes = 2 << 20, "M_PART as defined (used 2 MiB, defined 32 MiB)"),
+            (|r| r.errors.push(error()), "I/O errors 1 == 0"),
+            (|r| r.patterns.clear(), "all patterns run (incomplete: 22: write of type 0 on 2 ranks"),
+        ];
+        for (damage, text) in damages {
+            let mut result = full_run();
+            damage(&mut result);
+            let (valid, unmet) = judged(&result);
+            assert_eq!(valid, [], "{text}");
+            assert!(unmet.iter().any(|u| u.contains(text)), "{text}: {unmet:?}");
+        }
+    }
+
+    #[test]
+    fn other_backends_are_never_valid() {
+        let mut result = full_run();
+        result.config.backends = vec!["posix".into()];
+        result.patterns.iter_mut().for_each(|p| p.backend = "posix".into());
+        result.types.iter_mut().for_each(|t| t.backend = "posix".into());
+        let (valid, unmet) = judged(&result);
+        assert_eq!(valid, []);
+        assert!(unmet.contains(&"measured through MPI-IO (backend posix)".to_owned()), "{unmet:?}");
+    }
+
+    fn error() -> ErrorRecord {
+        ErrorRecord {
+            during: "mpiio write pattern 3".into(),
+            rank: 0,
+            ranks_affected: 1,
+            message: "pwrite".into(),
+            next_step: "look at the disk".into(),
+            no_space: false,
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What several benchmarks can be told about files: how they are accessed, and what is done about the page cache.
+
+use serde::{Deserialize, Serialize};
+
+/// Direct I/O policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DirectPolicy {
+    /// What suits the backend: auto for uring, off for posix.
+    ByBackend,
+    /// Only direct transfers; what cannot be direct is not run.
+    Required,
+    /// Direct where the alignment allows it.
+    Auto,
+    /// Never.
+    Off,
+}
+
+impl DirectPolicy {
+    /// The policy in force for a backend.
+    #[must_use]
+    pub fn of(self, backend: &str) -> Self {
+        match (self, backend) {
+            (Self::ByBackend, "uring") => Self::Auto,
+            (Self::ByBackend, _) => Self::Off,
+            (policy, _) => policy,
+        }
+    }
+}
+
+/// What is done about the page cache, so that a read tells about the storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CachePolicy {
+    /// Cached pages are dropped before every rewrite and read pattern, outside the clock.
+    Drop,
+    /// Buffered transfers drop their pages themselves (RWF_DONTCACHE).
+    Dontcache,
+    /// Ranks read what a rank of another host has written.
+    RankShift,
+    /// Nothing. What a result without this field was measured with.
+    #[default]
+    Keep,
+}

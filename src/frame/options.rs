@@ -1,0 +1,95 @@
+//! What the command lines of several benchmarks share: headings of the help, words and numbers as values. Errors are
+//! sentences: clap puts the option's name before them.
+
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::units;
+
+/// Seed of the data when none is given: the day of the Euro-Par 2000 paper, so that two runs write the same bytes.
+pub const DEFAULT_SEED: u64 = 20_000_829;
+
+pub(crate) const MEASURED: &str = "What is measured";
+
+pub(crate) const PLACE: &str = "Where the files go";
+
+pub(crate) const ACCESS: &str = "How the files are accessed";
+
+pub(crate) const TRUST: &str = "Checks";
+
+pub(crate) const OUTPUT: &str = "Output";
+
+/// Words of an option and what they mean. The configuration stays free of the command line's library.
+macro_rules! words {
+    ($type:ident: $($variant:ident = $word:literal $(or $alias:literal)?, $help:literal;)+) => {
+        impl clap::ValueEnum for $type {
+            fn value_variants<'a>() -> &'a [Self] {
+                &[$(Self::$variant),+]
+            }
+
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+                Some(match self {
+                    $(Self::$variant => clap::builder::PossibleValue::new($word).help($help)$(.alias($alias))?,)+
+                })
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! { DirectPolicy:
+    ByBackend = "by-backend", "auto for uring, off for posix";
+    Required = "required", "what cannot be direct is not run";
+    Auto = "auto", "direct where the alignment allows it";
+    Off = "off", "always through the page cache";
+}
+words! { CachePolicy:
+    Drop = "drop", "cached pages are dropped before every rewrite and read, outside the clock";
+    Dontcache = "dontcache", "buffered transfers drop their pages themselves (RWF_DONTCACHE; posix, uring)";
+    RankShift = "rank-shift", "ranks read what a rank of another host has written";
+    Keep = "keep", "nothing: reads may come from memory";
+}
+
+/// A size in bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    units::parse_size(text).map_err(|error| error.to_string())
+}
+
+/// A time in seconds.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    units::parse_seconds(text).map_err(|error| error.to_string())
+}
+
+/// A number above zero.
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        Ok(_) => Err("the number must be above zero".into()),
+        Err(_) => Err(format!("'{text}' is not a number")),
+    }
+}
+
+/// A hint.
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write a key and its value, e.g. romio_cb_write=enable".into()),
+    }
+}
+
+/// Units and exit codes, the same under the help of every command.
+macro_rules! common_help {
+    () => {
+        "\
+Units:
+  Sizes are bytes, or a number with K, M, G or T in powers of two: 64K = 65536.
+  Times are seconds, or a number with s, m or h: 90s, 15m, 2h.
+  Bandwidths are shown in MB/s = 1000000 bytes per second, as in the papers.
+
+Exit codes:
+    0  done
+    1  an I/O or MPI operation failed; what was measured before is kept
+    2  the command line, the hints file or the launcher does not fit; nothing was measured
+    3  data read was not the data written
+  130  interrupted; what was measured before is kept"
+    };
+}
+pub(crate) use common_help;

@@ -1,0 +1,158 @@
+//! Plain records that several benchmarks keep: what was seen of the machine, of storage and caches, what went wrong. Rates
+//! are derived when shown.
+//!
+//! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
+
+mod evidence;
+mod machine;
+mod placement;
+mod record;
+mod warning;
+
+pub use machine::{HostRecord, Machine, Manifest, StorageRecord};
+pub use placement::{Numbering, Placement, Transport};
+pub use record::{Record, RunEnd};
+pub use warning::Warning;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the result format; raised when a field changes its meaning or goes away.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Access method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Initial write.
+    Write,
+    /// Rewrite of what the initial write wrote.
+    Rewrite,
+    /// Read.
+    Read,
+}
+
+impl Access {
+    /// All three in the order of work.
+    pub const ALL: [Self; 3] = [Self::Write, Self::Rewrite, Self::Read];
+
+    /// The name as it is printed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Rewrite => "rewrite",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// One round of a pattern: batches, and for writes a sync, between the turns of other backends. What ratios of backends
+/// are compared by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoundRecord {
+    /// Calls per rank.
+    pub calls: u64,
+    /// Bytes of all ranks.
+    pub moved_bytes: u64,
+    /// Time of the slowest rank, all intervals.
+    pub seconds: f64,
+}
+
+/// Bytes a block device has moved while a pattern ran, for whomever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTraffic {
+    /// Name as in /proc/diskstats; with several hosts, `host:name`.
+    pub device: String,
+    /// Read from it.
+    pub read_bytes: u64,
+    /// Written to it.
+    pub written_bytes: u64,
+    /// Requests completed (reads, writes), after merging.
+    pub read_requests: u64,
+    /// Write requests completed.
+    pub write_requests: u64,
+}
+
+/// Where the bytes of a pattern went, as far as the kernel tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Devices below the path, from the one that is mounted to the one at the bottom (a loop device comes before the
+    /// disk with its backing file). Empty: not known.
+    pub devices: Vec<DeviceTraffic>,
+    /// Why nothing is known about devices, e.g. a network file system.
+    pub devices_unknown: Option<String>,
+    /// Bytes of the pattern's range of the file(s) in the page cache before the pattern; None: not known.
+    pub resident_before_bytes: Option<u64>,
+    /// The same after it.
+    pub resident_after_bytes: Option<u64>,
+    /// Bytes of that range that exist in the file(s).
+    pub range_bytes: u64,
+    /// How residency was found: `cachestat`, `mincore`, or why it is not known or not to be trusted.
+    pub residency_by: String,
+}
+
+/// Times of the calls of a pattern, all ranks, with `--latency`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyRecord {
+    /// What was timed: `call`, or `operation` where a backend overlaps the chunks of calls.
+    pub of: String,
+    /// How many.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99 of 100 were not slower.
+    pub p99_ns: u64,
+    /// 999 of 1000.
+    pub p999_ns: u64,
+    /// The slowest.
+    pub max_ns: u64,
+}
+
+/// What the harness itself costs, measured at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HarnessCost {
+    /// Smallest step of the clock seen.
+    pub clock_resolution_ns: f64,
+    /// One reading of the clock.
+    pub clock_read_ns: f64,
+    /// One barrier over all ranks, median.
+    pub barrier_ns: f64,
+    /// One common decision over all ranks, median.
+    pub decision_ns: f64,
+    /// One access of the null backend with 1 kB chunks.
+    pub null_access_ns: f64,
+    /// Recording the time of one call with `--latency`; 0: not measured.
+    #[serde(default)]
+    pub latency_record_ns: f64,
+}
+
+/// An error that ended the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorRecord {
+    /// Where: backend, access and pattern, or the phase.
+    pub during: String,
+    /// Rank that saw it (lowest if several).
+    pub rank: u64,
+    /// How many ranks saw one.
+    pub ranks_affected: u64,
+    /// Full message: operation, file, offset, cause.
+    pub message: String,
+    /// What to do next.
+    pub next_step: String,
+    /// True if the storage was full.
+    pub no_space: bool,
+}
+
+/// How the run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All patterns were worked through.
+    Complete,
+    /// A signal ended it; what was measured is kept.
+    Interrupted,
+    /// An error ended it; what was measured is kept.
+    Failed,
+    /// No end was recorded: the run was killed (only seen in journals).
+    Killed,
+}

@@ -1,0 +1,39 @@
+//! Where ranks run and which way their messages take.
+
+use serde::{Deserialize, Serialize};
+
+/// Where one rank runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Index into the hosts of the machine.
+    pub host: u64,
+    /// CPUs it may run on, as a list such as `0-3,8`.
+    pub cpus: String,
+}
+
+/// How ranks are numbered over the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Numbering {
+    /// All on one host.
+    OneHost,
+    /// One rank on each host: nothing to choose.
+    OneEach,
+    /// Neighbouring ranks share a host until it is full.
+    Sequential,
+    /// Rank r is on host r modulo their number.
+    RoundRobin,
+    /// Neither.
+    Mixed,
+}
+
+/// What is known of the way messages take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transport {
+    /// What the library's version text says, e.g. `ch4:ofi`.
+    pub device: Option<String>,
+    /// Components and communication libraries loaded after the start, e.g. `btl vader`, `libucp`.
+    pub loaded: Vec<String>,
+    /// Network interfaces of the first host that are up, loopback left out.
+    pub interfaces: Vec<String>,
+}

@@ -1,0 +1,65 @@
+//! Warnings: what the reader of the numbers must know. At most one of a kind for each backend, with the worst case
+//! named, so that a page of warnings stays readable whatever the number of patterns, partitions and hosts.
+
+use serde::{Deserialize, Serialize};
+
+/// Something the reader of the numbers must know. The values are a closed set; text is made when shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Warning {
+    /// More ranks than cores on a host.
+    Oversubscribed {
+        /// How many hosts.
+        hosts: u64,
+        /// Name of the host with the most ranks per core.
+        host: String,
+        /// Ranks on it.
+        ranks: u64,
+        /// Cores usable there.
+        cores: u64,
+    },
+    /// Hints were asked for and the library does not list them as in force.
+    HintNotGranted {
+        /// Backend name.
+        backend: String,
+        /// How many different ones.
+        hints: u64,
+        /// Key of the first.
+        key: String,
+        /// Value asked for.
+        requested: String,
+        /// Value in force, if any.
+        granted: Option<String>,
+    },
+    /// The files' pages did not leave the page cache by themselves, so the cached pages of whole hosts were dropped.
+    AllCachesDropped {
+        /// Backend name.
+        backend: String,
+    },
+    /// The file system lives in memory.
+    MemoryFileSystem {
+        /// Its type.
+        fs_type: String,
+    },
+    /// The file could not be removed.
+    FilesLeft {
+        /// Directory.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The journal could not be written to its end; a killed run would have lost what came after.
+    JournalBroken {
+        /// The journal.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The journal this result was read from ends inside a line.
+    JournalTorn {
+        /// Number of the torn line, from 1.
+        line: u64,
+        /// Bytes of it that are there.
+        bytes: u64,
+    },
+}

@@ -1,0 +1,22 @@
+//! Criteria of validity in words.
+
+use crate::frame::values::Criterion;
+
+use super::text::Page;
+
+/// One line for each.
+pub(crate) fn lines<'a>(page: &mut Page, criteria: impl Iterator<Item = &'a Criterion>) {
+    for criterion in criteria {
+        let reached = if criterion.met { "reached" } else { "NOT reached" };
+        page.hanging(&format!("    {reached:<13}"), &criterion.text);
+    }
+}
+
+/// `VALID`, or `NOT VALID (2 criteria not reached)`.
+pub(crate) fn verdict(criteria: &[Criterion]) -> String {
+    match criteria.iter().filter(|c| !c.met).count() {
+        0 => "VALID".to_owned(),
+        1 => "NOT VALID (1 criterion not reached)".to_owned(),
+        missed => format!("NOT VALID ({missed} criteria not reached)"),
+    }
+}

@@ -1,0 +1,22 @@
+//! What the reports of all benchmarks share: pages of text, journal and document, the files of a run, and the machine, the
+//! end, the criteria and the costs in words. Pure functions, but for the files.
+
+pub(crate) mod costs;
+pub(crate) mod criteria;
+pub(crate) mod ending;
+pub(crate) mod grid;
+pub mod journal;
+pub mod json;
+pub mod library;
+pub(crate) mod machine;
+pub mod marks;
+pub mod outputs;
+#[cfg(test)]
+pub(crate) mod schema;
+pub mod text;
+mod views;
+pub mod warnings;
+
+pub use outputs::{OutputError, Outputs};
+pub(crate) use views::no_view;
+pub use views::{document, journal, Report, Shown, Views};

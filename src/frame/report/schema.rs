@@ -1,0 +1,37 @@
+//! What the tests of every published schema ask for.
+
+/// The document fits the schema.
+pub(crate) fn assert_valid(schema: &serde_json::Value, document: &[u8]) {
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let document = serde_json::from_slice(document).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+/// The schema cannot rot: every object in it is closed, and every property of it is required, but for the two texts
+/// that only derived warnings have and for fields that came later: these say what their absence means.
+pub(crate) fn assert_closed(schema: &serde_json::Value) {
+    fn check(node: &serde_json::Value, path: &str) {
+        if let Some(properties) = node.get("properties").and_then(|p| p.as_object()) {
+            assert_eq!(node.get("additionalProperties"), Some(&serde_json::Value::Bool(false)), "{path}");
+            let required: Vec<&str> = node["required"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
+            for (name, property) in properties.iter().filter(|(n, _)| !["cause", "next_step"].contains(&n.as_str())) {
+                let came_later = property.get("default").is_some();
+                assert_ne!(required.contains(&name.as_str()), came_later, "{path}: {name}");
+            }
+        }
+        match node {
+            serde_json::Value::Object(map) => {
+                map.iter()
+                    .filter(|(key, _)| *key != "default")
+                    .for_each(|(key, child)| check(child, &format!("{path}/{key}")));
+            }
+            serde_json::Value::Array(items) => {
+                items.iter().for_each(|child| check(child, path));
+            }
+            _ => {}
+        }
+    }
+    assert!(jsonschema::meta::is_valid(schema));
+    check(schema, "");
+}

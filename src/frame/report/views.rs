@@ -1,0 +1,108 @@
+//! A result as it is shown: on stdout, in the files of a run, and again by `report`.
+
+use std::io;
+
+use serde::de::DeserializeOwned;
+
+use super::journal::JournalError;
+use super::json::JsonError;
+use super::{journal as jsonl, json};
+use crate::frame::records::Record;
+
+/// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
+pub trait Views: Record + DeserializeOwned {
+    /// What follows from the records.
+    type Derived;
+    /// The file that describes the fields of its document.
+    const SCHEMA: &'static str;
+
+    /// Derives everything, also from a result that ended early.
+    fn derived(&self) -> Self::Derived;
+
+    /// What a user reads on stdout.
+    fn table(&self, derived: &Self::Derived, details: bool) -> String;
+
+    /// Suffixes of the files beside the journal.
+    fn suffixes(&self) -> Vec<String>;
+
+    /// The bytes of the file with this suffix.
+    ///
+    /// # Errors
+    /// A record that the format cannot hold; a suffix that is none of [`Views::suffixes`].
+    fn view(&self, derived: &Self::Derived, suffix: &str) -> io::Result<Vec<u8>>;
+
+    /// What `report --format` prints for this word; None: this benchmark has no such format.
+    fn format(&self, derived: &Self::Derived, word: &str) -> Option<io::Result<Vec<u8>>> {
+        let suffix = format!(".{word}");
+        self.suffixes().contains(&suffix).then(|| self.view(derived, &suffix))
+    }
+}
+
+/// No view ends with `suffix`.
+#[must_use]
+pub(crate) fn no_view(title: &str, suffix: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{title} has no file that ends with {suffix}"))
+}
+
+/// A result of some benchmark, read from a file.
+pub trait Report: std::fmt::Debug {
+    /// What a user reads on stdout.
+    fn table(&self, details: bool) -> String;
+
+    /// What `report --format` prints for this word; None: its benchmark has no such format.
+    fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
+}
+
+/// A result with what follows from it.
+#[derive(Debug)]
+pub struct Shown<R: Views> {
+    /// The records.
+    pub result: R,
+    /// What follows.
+    pub derived: R::Derived,
+}
+
+impl<R: Views> Shown<R> {
+    /// Derives what follows.
+    #[must_use]
+    pub fn new(result: R) -> Self {
+        Self { derived: result.derived(), result }
+    }
+}
+
+impl<R: Views + std::fmt::Debug> Report for Shown<R>
+where
+    R::Derived: std::fmt::Debug,
+{
+    fn table(&self, details: bool) -> String {
+        self.result.table(&self.derived, details)
+    }
+
+    fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {
+        self.result.format(&self.derived, word)
+    }
+}
+
+/// Reads PREFIX.jsonl.
+///
+/// # Errors
+/// [`JournalError`].
+pub fn journal<R>(bytes: &[u8]) -> Result<Box<dyn Report>, JournalError>
+where
+    R: Views + std::fmt::Debug + 'static,
+    R::Derived: std::fmt::Debug,
+{
+    Ok(Box::new(Shown::new(jsonl::read::<R>(bytes)?)))
+}
+
+/// Reads PREFIX.json.
+///
+/// # Errors
+/// [`JsonError`].
+pub fn document<R>(bytes: &[u8]) -> Result<Box<dyn Report>, JsonError>
+where
+    R: Views + std::fmt::Debug + 'static,
+    R::Derived: std::fmt::Debug,
+{
+    Ok(Box::new(Shown::new(json::parse_as::<R>(bytes, R::SCHEMA)?)))
+}

@@ -1,0 +1,71 @@
+//! Text of the warnings that every benchmark knows: the cause, with figures, and the next step.
+
+use super::text::count;
+use crate::frame::records::Warning;
+
+/// Cause and next step, each a few plain sentences.
+#[must_use]
+pub fn text(warning: &Warning) -> (String, String) {
+    (cause(warning), next_step(warning))
+}
+
+fn cause(warning: &Warning) -> String {
+    match warning {
+        Warning::Oversubscribed { hosts, host, ranks, cores } => format!(
+            "{} on {} of host {host}{}: they wait for each other's turn inside the clock.",
+            count(*ranks, "rank"),
+            count(*cores, "core"),
+            others(*hosts, "host")
+        ),
+        Warning::HintNotGranted { backend, hints, key, requested, granted } => {
+            let granted = granted.as_ref().map_or("the library does not list it".into(), |v| format!("{v} is in force"));
+            format!("{backend}: hint {key} = {requested} was asked for, {granted}{}.", others(*hints, "hint"))
+        }
+        Warning::AllCachesDropped { backend } => format!(
+            "{backend}: pages of the files stayed in the page cache after they were told to leave, so the cached pages of \
+             all files of the host were dropped (vm.drop_caches): other programs there had to read theirs again."
+        ),
+        Warning::MemoryFileSystem { fs_type } => format!(
+            "The files are on {fs_type}, a file system in memory: these numbers are memory bandwidth, not storage."
+        ),
+        Warning::FilesLeft { path, reason } => {
+            format!("The files of this run could not be removed from {path}: {}.", clause(reason))
+        }
+        Warning::JournalBroken { path, reason } => {
+            format!("The journal {path} could not be written to its end: {}. These results come from memory.", clause(reason))
+        }
+        Warning::JournalTorn { line, bytes } => format!(
+            "The journal ends inside line {line} ({bytes} bytes of it are there): the run was killed while it wrote."
+        ),
+    }
+}
+
+/// Behind the worst case of `all`: how many more there are.
+pub(crate) fn others(all: u64, noun: &str) -> String {
+    match all {
+        0 | 1 => String::new(),
+        more => format!(" (and {} more)", count(more - 1, noun)),
+    }
+}
+
+/// A reason as part of a sentence that brings its own full stop.
+pub(crate) fn clause(reason: &str) -> &str {
+    reason.trim_end().trim_end_matches('.')
+}
+
+fn next_step(warning: &Warning) -> String {
+    let fixed = match warning {
+        Warning::Oversubscribed { .. } => "Start no more ranks per host than it has cores, or use more hosts.",
+        Warning::HintNotGranted { .. } => "Check its spelling, and whether this MPI library and file system know it.",
+        Warning::AllCachesDropped { .. } => {
+            "On a machine that others use, take --cache keep or --direct required, or do not run as root."
+        }
+        Warning::MemoryFileSystem { .. } => "Give --path a directory on the storage that is to be measured.",
+        Warning::FilesLeft { path, .. } => return format!("Remove the directory by hand: rm -r {path}"),
+        Warning::JournalBroken { .. } => "Free space where --out writes; use the .json of this run, not its journal.",
+        Warning::JournalTorn { .. } => {
+            "The record of that line is lost, all earlier ones are kept. Repeat the run for a complete result."
+        }
+    };
+    fixed.to_owned()
+}

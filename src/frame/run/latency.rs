@@ -1,0 +1,45 @@
+//! The times of all ranks' calls in one record.
+
+use beff_ffi::{Comm, MpiError};
+use hdrhistogram::Histogram;
+
+use crate::frame::records::LatencyRecord;
+
+/// Puts the ranks' histograms together; the record is complete on rank 0 and None on the others, and where no call was
+/// made. Collective, outside the clock.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn merge(comm: &Comm, mine: &Histogram<u64>, of: &str) -> Result<Option<LatencyRecord>, MpiError> {
+    let counts: Vec<(u64, u64)> = mine.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
+    let mut all = Histogram::new_from(mine);
+    // Written by the same program a moment ago: they are readable, and their values within the bounds.
+    for bytes in comm.gather_bytes(&serde_json::to_vec(&counts).unwrap_or_default())? {
+        for (value, count) in serde_json::from_slice::<Vec<(u64, u64)>>(&bytes).unwrap_or_default() {
+            all.saturating_record_n(value, count);
+        }
+    }
+    Ok((!all.is_empty()).then(|| LatencyRecord {
+        of: of.to_owned(),
+        count: all.len(),
+        p50_ns: all.value_at_quantile(0.5),
+        p99_ns: all.value_at_quantile(0.99),
+        p999_ns: all.value_at_quantile(0.999),
+        max_ns: all.max(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_known_times() {
+        let mut histogram = Histogram::new_with_bounds(1, 1_000_000, 3).unwrap();
+        (1..=1000_u64).for_each(|ns| histogram.record(ns).unwrap());
+        let record = merge(&Comm::own(), &histogram, "call").unwrap().unwrap();
+        assert_eq!((record.count, record.p50_ns, record.p99_ns, record.max_ns), (1000, 500, 990, 1000));
+        histogram.reset();
+        assert_eq!(merge(&Comm::own(), &histogram, "call").unwrap(), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! From a rank's error to the record that ends a run.
+
+use beff_backends::error::Cause;
+use beff_backends::BackendError;
+use beff_ffi::{Comm, MpiError};
+
+use crate::frame::records::ErrorRecord;
+use crate::frame::run::agree::{count, first_message};
+
+/// What the user should do about an error of this cause.
+fn next_step(cause: Cause) -> &'static str {
+    match cause {
+        Cause::NoSpace => "free space, give a smaller --space, or choose another --path",
+        Cause::Short => "the file system moved fewer bytes than asked without an error: check its log and its free space",
+        Cause::Path => "check that --path exists, is writable and is the same directory on all hosts",
+        Cause::Io => "check the log of the kernel and of the file system; repeat with --backend posix to see if MPI-IO is to blame",
+        Cause::Unsupported => "choose another --backend or --direct off; `beff-raw info` lists what works here",
+    }
+}
+
+/// If any rank of `comm` has an error: its record, equal on all ranks. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn agree(comm: &Comm, mine: Option<&BackendError>, during: &str) -> Result<Option<ErrorRecord>, MpiError> {
+    let ranks_affected = count(comm, mine.is_some())?;
+    if ranks_affected == 0 {
+        return Ok(None);
+    }
+    // Message, next step and cause travel together, so that they are of the same rank.
+    let packed = mine.map(|e| {
+        format!("{e}\u{1f}{}\u{1f}{}", next_step(e.cause), if e.cause == Cause::NoSpace { "full" } else { "" })
+    });
+    let (rank, packed) = first_message(comm, packed)?.unwrap_or_default();
+    let mut parts = packed.split('\u{1f}').map(str::to_owned);
+    Ok(Some(ErrorRecord {
+        during: during.to_owned(),
+        rank,
+        ranks_affected,
+        message: parts.next().unwrap_or_default(),
+        next_step: parts.next().unwrap_or_default(),
+        no_space: parts.next().is_some_and(|p| p == "full"),
+    }))
+}

@@ -1,0 +1,140 @@
+//! What /sys tells about the block device under a file system.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::{major, minor};
+use procfs::process::MountInfo;
+
+use super::read_trimmed;
+use super::storage::mount_of;
+use crate::frame::units::format_size;
+
+/// Loop devices on loop devices end here.
+const MAX_DEPTH: u32 = 4;
+
+/// Facts about the device of `mount` in one line; None if no local block device is under it (network, memory).
+pub(super) fn device_of(mount: &MountInfo, mounts: &[MountInfo]) -> Option<String> {
+    describe_mount(Path::new("/sys/dev/block"), mount, mounts, 0)
+}
+
+fn describe_mount(sys: &Path, mount: &MountInfo, mounts: &[MountInfo], depth: u32) -> Option<String> {
+    let of_source = || block_number(Path::new(mount.mount_source.as_deref()?));
+    // btrfs and others give their files a device number of their own (major 0): there the source tells.
+    let number = if mount.majmin.starts_with("0:") { of_source()? } else { mount.majmin.clone() };
+    describe(sys, &number, mounts, depth)
+}
+
+fn block_number(device: &Path) -> Option<String> {
+    let metadata = fs::metadata(device).ok().filter(|metadata| metadata.file_type().is_block_device())?;
+    Some(format!("{}:{}", major(metadata.rdev()), minor(metadata.rdev())))
+}
+
+fn describe(sys: &Path, number: &str, mounts: &[MountInfo], depth: u32) -> Option<String> {
+    let directory = fs::canonicalize(sys.join(number)).ok()?;
+    let name = directory.file_name()?.to_string_lossy().into_owned();
+    // A partition lies inside the directory of its disk, which has the facts.
+    let is_partition = directory.join("partition").exists();
+    let disk = if is_partition { directory.parent()?.to_path_buf() } else { directory };
+    let disk_name = disk.file_name()?.to_string_lossy().into_owned();
+    let title = if is_partition { format!("{name} on {disk_name}") } else { name };
+    let mut facts = facts(&disk);
+    if let Some(file) = read_trimmed(disk.join("loop/backing_file")) {
+        facts.push(backing(sys, &file, mounts, depth));
+    }
+    Some(if facts.is_empty() { title } else { format!("{title}: {}", facts.join(", ")) })
+}
+
+fn facts(disk: &Path) -> Vec<String> {
+    let read = |name: &str| read_trimmed(disk.join(name));
+    let model = read("device/model").or_else(|| read("dm/name"));
+    // Sectors of 512 bytes whatever the device uses.
+    let sectors = read("size").and_then(|text| text.parse::<u64>().ok()).and_then(|sectors| sectors.checked_mul(512));
+    let rotational = read("queue/rotational").map(|flag| if flag == "1" { "rotational" } else { "not rotational" });
+    let scheduler = read("queue/scheduler").map(|list| format!("scheduler {}", chosen(&list)));
+    let mut slaves: Vec<_> = fs::read_dir(disk.join("slaves"))
+        .map(|entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+        .unwrap_or_default();
+    slaves.sort();
+    let slaves = (!slaves.is_empty()).then(|| format!("on {}", slaves.join(" + ")));
+    [model, sectors.map(format_size), rotational.map(str::to_owned), scheduler, slaves].into_iter().flatten().collect()
+}
+
+/// The scheduler in brackets; a list without brackets is a single name.
+fn chosen(list: &str) -> &str {
+    list.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(list, |(name, _)| name)
+}
+
+fn backing(sys: &Path, file: &str, mounts: &[MountInfo], depth: u32) -> String {
+    let path = PathBuf::from(file);
+    let under = (depth < MAX_DEPTH)
+        .then(|| mount_of(&path, mounts))
+        .flatten()
+        .map(|mount| match describe_mount(sys, mount, mounts, depth + 1) {
+            Some(device) => format!(" on {} on {device}", mount.fs_type),
+            None => format!(" on {}", mount.fs_type),
+        })
+        .unwrap_or_default();
+    format!("file {file}{under}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use procfs::process::MountInfos;
+    use procfs::FromBufRead;
+
+    use super::*;
+
+    fn mounts(text: &str) -> Vec<MountInfo> {
+        MountInfos::from_buf_read(text.as_bytes()).unwrap().0
+    }
+
+    fn file(path: PathBuf, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A disk sda with a partition sda1, and loop0 with its image in /data.
+    fn fake_sys() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let devices = root.path().join("devices");
+        file(devices.join("sda/size"), "2048\n");
+        file(devices.join("sda/device/model"), "FAST DISK   \n");
+        file(devices.join("sda/queue/rotational"), "0\n");
+        file(devices.join("sda/queue/scheduler"), "none [mq-deadline] kyber\n");
+        file(devices.join("sda/sda1/partition"), "1\n");
+        file(devices.join("loop0/loop/backing_file"), "/data/disk.img\n");
+        file(devices.join("loop0/queue/scheduler"), "none\n");
+        let numbers = root.path().join("dev/block");
+        fs::create_dir_all(&numbers).unwrap();
+        symlink(devices.join("sda/sda1"), numbers.join("8:1")).unwrap();
+        symlink(devices.join("loop0"), numbers.join("7:0")).unwrap();
+        root
+    }
+
+    #[test]
+    fn a_partition_shows_its_disk_and_a_loop_device_its_file() {
+        let root = fake_sys();
+        let sys = root.path().join("dev/block");
+        let mounts = mounts(
+            "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n3 1 0:44 / /nfs rw - nfs4 host:/x rw\n",
+        );
+        let disk = describe_mount(&sys, &mounts[0], &mounts, 0).unwrap();
+        assert!(disk.starts_with("sda1 on sda: FAST DISK, "), "{disk}");
+        assert!(disk.ends_with(", not rotational, scheduler mq-deadline"), "{disk}");
+        let looped = describe_mount(&sys, &mounts[1], &mounts, 0).unwrap();
+        assert_eq!(looped, format!("loop0: scheduler none, file /data/disk.img on ext4 on {disk}"));
+        assert_eq!(describe_mount(&sys, &mounts[2], &mounts, 0), None);
+    }
+
+    #[test]
+    fn a_loop_device_on_itself_ends() {
+        let root = fake_sys();
+        let mounts = mounts("2 1 7:0 / / rw - xfs /dev/loop0 rw\n");
+        let text = describe_mount(&root.path().join("dev/block"), &mounts[0], &mounts, 0).unwrap();
+        assert_eq!(text.matches("loop0").count(), MAX_DEPTH as usize + 1);
+    }
+}

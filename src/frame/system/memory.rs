@@ -1,0 +1,197 @@
+//! Memory of the node and what this process may use of it, the last-level cache, and what the process itself used.
+
+use std::path::{Path, PathBuf};
+
+use procfs::process::Process;
+use procfs::{Current, Meminfo};
+
+use super::cgroup;
+use super::cgroup::{Hierarchy, Version};
+use super::{read_trimmed, SystemError};
+
+/// Taken as last-level cache where /sys does not tell its size (some virtual machines and ARM boards). Larger than
+/// most, because it is used to keep data out of the cache.
+pub const ASSUMED_LAST_LEVEL_CACHE_BYTES: u64 = 32 << 20;
+
+/// Memory of the node: MemTotal of /proc/meminfo, bytes.
+///
+/// # Errors
+/// If /proc/meminfo cannot be read.
+pub fn node_memory_bytes() -> Result<u64, SystemError> {
+    // procfs has already turned kB into bytes.
+    Meminfo::current().map(|info| info.mem_total).map_err(|error| SystemError {
+        operation: "read",
+        subject: "/proc/meminfo".into(),
+        cause: error.to_string(),
+        next_step: "Mount /proc, or give the memory with --memory-per-process.",
+    })
+}
+
+/// Memory limit of the control groups of this process, bytes: the smallest over the group and all its parents, of both
+/// versions. None: no limit, or none below `node_memory_bytes`.
+///
+/// Of version 2 both `memory.max` and `memory.high` count: above the latter the kernel reclaims at once, so a page cache
+/// never grows beyond it.
+#[must_use]
+pub fn cgroup_memory_limit_bytes(node_memory_bytes: u64) -> Option<u64> {
+    smallest_limit(&cgroup::hierarchies("memory"), read_trimmed).filter(|limit| *limit < node_memory_bytes)
+}
+
+/// Memory that this process can use: that of the node, or the limit of its control groups if it is smaller, bytes.
+///
+/// # Errors
+/// As [`node_memory_bytes`].
+pub fn usable_node_memory_bytes() -> Result<u64, SystemError> {
+    let node = node_memory_bytes()?;
+    Ok(cgroup_memory_limit_bytes(node).unwrap_or(node))
+}
+
+/// The word "unlimited" is `max` in version 2 and no number; in version 1 it is 2^63 rounded down to a page, larger
+/// than any node and so dropped by the comparison with the node's memory.
+fn smallest_limit(hierarchies: &[Hierarchy], read: impl Fn(PathBuf) -> Option<String>) -> Option<u64> {
+    let number = |file: PathBuf| read(file)?.parse::<u64>().ok();
+    let mut limits = Vec::new();
+    for hierarchy in hierarchies {
+        for directory in &hierarchy.directories {
+            let files: &[&str] = match hierarchy.version {
+                Version::V1 => &["memory.limit_in_bytes"],
+                Version::V2 => &["memory.max", "memory.high"],
+            };
+            limits.extend(files.iter().filter_map(|name| number(directory.join(name))));
+        }
+        // Version 1 also tells the limit of parents that a container does not see.
+        let stat = hierarchy.directories.first().filter(|_| hierarchy.version == Version::V1);
+        limits.extend(stat.and_then(|directory| hierarchical_limit(&read(directory.join("memory.stat"))?)));
+    }
+    limits.into_iter().min()
+}
+
+fn hierarchical_limit(stat: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix("hierarchical_memory_limit "))?.trim().parse().ok()
+}
+
+/// Size of the last-level cache of CPU 0 as /sys tells it, bytes; None if it does not.
+#[must_use]
+pub fn known_last_level_cache_bytes() -> Option<u64> {
+    last_level_cache(Path::new("/sys/devices/system/cpu/cpu0/cache"))
+}
+
+/// Size of the last-level cache, bytes; [`ASSUMED_LAST_LEVEL_CACHE_BYTES`] where it is not known.
+#[must_use]
+pub fn last_level_cache_bytes() -> u64 {
+    known_last_level_cache_bytes().unwrap_or(ASSUMED_LAST_LEVEL_CACHE_BYTES)
+}
+
+fn last_level_cache(directory: &Path) -> Option<u64> {
+    let caches = std::fs::read_dir(directory).ok()?.flatten().filter_map(|entry| {
+        let index = entry.path();
+        if read_trimmed(index.join("type"))? == "Instruction" {
+            return None;
+        }
+        let level: u32 = read_trimmed(index.join("level"))?.parse().ok()?;
+        Some((level, kernel_size(&read_trimmed(index.join("size"))?)?))
+    });
+    caches.max().map(|(_, bytes)| bytes)
+}
+
+/// Cache sizes of /sys: a number with K or M behind it.
+fn kernel_size(text: &str) -> Option<u64> {
+    let (digits, factor) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 1 << 10),
+        b'M' => (&text[..text.len() - 1], 1 << 20),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor).filter(|bytes| *bytes > 0)
+}
+
+/// Largest resident memory of this process so far (VmHWM of /proc/self/status), bytes; None if the kernel does not tell.
+#[must_use]
+pub fn high_water_bytes() -> Option<u64> {
+    let status = Process::myself().ok()?.status().ok()?;
+    status.vmhwm.map(|kilobytes| kilobytes * 1024)
+}
+
+/// What this process, with all its threads, moved to and from storage so far; see proc_pid_io(5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// Bytes fetched from storage: 0 if they came from the page cache.
+    pub read_bytes: u64,
+    /// Bytes sent to storage, counted when a page becomes dirty, not when it is written back.
+    pub written_bytes: u64,
+}
+
+/// The counters of /proc/self/io; None if the kernel keeps none (CONFIG_TASK_IO_ACCOUNTING) or forbids to read them.
+/// Network file systems and file systems in memory are counted incompletely or not at all.
+#[must_use]
+pub fn process_io() -> Option<ProcessIo> {
+    let io = Process::myself().ok()?.io().ok()?;
+    Some(ProcessIo { read_bytes: io.read_bytes, written_bytes: io.write_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn hierarchy(version: Version, directories: &[&str]) -> Hierarchy {
+        Hierarchy { version, directories: directories.iter().map(PathBuf::from).collect() }
+    }
+
+    fn files<'a>(list: &'a [(&'a str, &'a str)]) -> impl Fn(PathBuf) -> Option<String> + 'a {
+        |path| list.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
+    }
+
+    #[test]
+    fn the_smallest_limit_of_all_parents_holds() {
+        let v2 = [hierarchy(Version::V2, &["/c/a/b", "/c/a", "/c"])];
+        let read = [("/c/a/b/memory.max", "max"), ("/c/a/memory.max", "4096000"), ("/c/a/memory.high", "max")];
+        assert_eq!(smallest_limit(&v2, files(&read)), Some(4_096_000));
+        let high = [("/c/a/memory.max", "4096000"), ("/c/a/b/memory.high", "1000")];
+        assert_eq!(smallest_limit(&v2, files(&high)), Some(1000));
+        assert_eq!(smallest_limit(&v2, files(&[("/c/a/b/memory.max", "max")])), None);
+    }
+
+    #[test]
+    fn version_1_sees_limits_of_hidden_parents() {
+        let v1 = [hierarchy(Version::V1, &["/c"]), hierarchy(Version::V2, &["/u"])];
+        let unlimited = "9223372036854771712";
+        let read =
+            [("/c/memory.limit_in_bytes", unlimited), ("/c/memory.stat", "cache 1\nhierarchical_memory_limit 512\n")];
+        assert_eq!(smallest_limit(&v1, files(&read)), Some(512));
+        // Unlimited is a number here; it must be larger than any node.
+        assert_eq!(smallest_limit(&v1, files(&read[..1])).filter(|l| *l < 1 << 60), None);
+    }
+
+    #[test]
+    fn the_largest_level_is_the_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let caches =
+            [("1", "48K", "Data"), ("1", "64K", "Instruction"), ("3", "32768K", "Unified"), ("2", "64M", "Unified")];
+        for (i, (level, size, kind)) in caches.iter().enumerate() {
+            let index = dir.path().join(format!("index{i}"));
+            fs::create_dir(&index).unwrap();
+            fs::write(index.join("level"), format!("{level}\n")).unwrap();
+            fs::write(index.join("size"), format!("{size}\n")).unwrap();
+            fs::write(index.join("type"), format!("{kind}\n")).unwrap();
+        }
+        fs::write(dir.path().join("uevent"), "").unwrap();
+        assert_eq!(last_level_cache(dir.path()), Some(32 << 20));
+        assert_eq!(last_level_cache(&dir.path().join("absent")), None);
+    }
+
+    #[test]
+    fn this_machine_answers() {
+        let node = node_memory_bytes().unwrap();
+        assert!(node > 64 << 20, "{node}");
+        assert!(usable_node_memory_bytes().unwrap() <= node);
+        assert!(high_water_bytes().unwrap() > 100 << 10);
+        assert!(last_level_cache_bytes() >= 1 << 10);
+        let before = process_io();
+        let file = tempfile::NamedTempFile::new_in(".").unwrap();
+        fs::write(file.path(), vec![1; 1 << 20]).unwrap();
+        if let (Some(before), Some(after)) = (before, process_io()) {
+            assert!(after.written_bytes >= before.written_bytes);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What all ranks together know of their machine: hosts, memory per rank, the manifest of the run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use beff_backends::statx;
+use beff_ffi::{Comm, MpiError, Universe};
+use serde::{Deserialize, Serialize};
+
+use crate::frame::records::Placement;
+use crate::frame::records::{HostRecord, Machine, Manifest, StorageRecord};
+use crate::frame::system::placement::cpu_list;
+use crate::frame::system::{environment, host, memory, storage, SystemError};
+
+/// Longest library string kept in a manifest.
+pub const LIBRARY_CHARS: usize = 4000;
+
+/// What one rank says of its host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Witness {
+    host: String,
+    kernel: String,
+    cpu: String,
+    cpus: Vec<u32>,
+    quota: Option<f64>,
+    memory_bytes: u64,
+    limit_bytes: Option<u64>,
+    cache_bytes: u64,
+}
+
+/// The survey, equal on all ranks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Survey {
+    /// Hosts in the order of their first rank.
+    pub hosts: Vec<HostRecord>,
+    /// Where each rank runs.
+    pub placement: Vec<Placement>,
+    /// Kernel of the first host.
+    pub kernel: String,
+    /// Memory one rank can use: of its node or control group, divided by the ranks on the node; the smallest of all.
+    pub memory_per_rank_bytes: u64,
+    /// Largest last-level cache.
+    pub last_level_cache_bytes: u64,
+}
+
+/// Asks all ranks. Collective.
+///
+/// # Errors
+/// Outer: MPI between the ranks. Inner: a fact that cannot be found out, equal on all ranks.
+pub fn survey(world: &Comm) -> Result<Result<Survey, String>, MpiError> {
+    let mine = witness();
+    let packed = match &mine {
+        Ok(w) => serde_json::to_vec(&Ok::<_, String>(w)).unwrap_or_default(),
+        Err(e) => serde_json::to_vec(&Err::<Witness, _>(e.to_string())).unwrap_or_default(),
+    };
+    let gathered = world.gather_bytes(&packed)?;
+    let combined = if world.is_root() { combine(&gathered) } else { Err(String::new()) };
+    let bytes = world.bcast_bytes(serde_json::to_vec(&combined).unwrap_or_default(), 0)?;
+    Ok(serde_json::from_slice(&bytes).unwrap_or_else(|e| Err(format!("the survey of the hosts is unreadable: {e}"))))
+}
+
+fn witness() -> Result<Witness, SystemError> {
+    let memory_bytes = memory::node_memory_bytes()?;
+    Ok(Witness {
+        host: host::host_name()?,
+        kernel: host::kernel()?,
+        cpu: host::cpu_model(),
+        cpus: host::allowed_cpus()?,
+        quota: host::cgroup_cpu_quota(),
+        memory_bytes,
+        limit_bytes: memory::cgroup_memory_limit_bytes(memory_bytes),
+        cache_bytes: memory::last_level_cache_bytes(),
+    })
+}
+
+fn combine(gathered: &[Vec<u8>]) -> Result<Survey, String> {
+    let mut witnesses = Vec::new();
+    for (rank, bytes) in gathered.iter().enumerate() {
+        let witness: Result<Witness, String> =
+            serde_json::from_slice(bytes).map_err(|e| format!("rank {rank} answered nonsense: {e}"))?;
+        witnesses.push(witness.map_err(|e| format!("rank {rank} {e}"))?);
+    }
+    let kernel = witnesses.first().map(|w| w.kernel.clone()).unwrap_or_default();
+    let mut order = Vec::new();
+    let mut placement = Vec::with_capacity(witnesses.len());
+    let mut by_host: BTreeMap<String, Vec<Witness>> = BTreeMap::new();
+    for w in witnesses {
+        if !by_host.contains_key(&w.host) {
+            order.push(w.host.clone());
+        }
+        let host = order.iter().position(|name| *name == w.host).unwrap_or(0) as u64;
+        placement.push(Placement { host, cpus: cpu_list(&w.cpus) });
+        by_host.entry(w.host.clone()).or_default().push(w);
+    }
+    let hosts: Vec<HostRecord> = order.iter().filter_map(|name| by_host.get(name)).map(|w| host_record(w)).collect();
+    let per_rank = |h: &HostRecord| h.cgroup_memory_limit_bytes.unwrap_or(h.memory_bytes) / h.ranks;
+    Ok(Survey {
+        kernel,
+        placement,
+        memory_per_rank_bytes: hosts.iter().map(per_rank).min().unwrap_or(0),
+        last_level_cache_bytes: hosts.iter().map(|h| h.last_level_cache_bytes).max().unwrap_or(0),
+        hosts,
+    })
+}
+
+fn host_record(ranks: &[Witness]) -> HostRecord {
+    let first = &ranks[0];
+    HostRecord {
+        name: first.host.clone(),
+        ranks: ranks.len() as u64,
+        cores: host::cores_together(ranks.iter().map(|w| w.cpus.as_slice()), first.quota),
+        cpu: first.cpu.clone(),
+        memory_bytes: first.memory_bytes,
+        cgroup_memory_limit_bytes: ranks.iter().filter_map(|w| w.limit_bytes).min(),
+        last_level_cache_bytes: first.cache_bytes,
+    }
+}
+
+/// The storage under `path` with its direct-I/O alignment, asked of the directory's file system through a file that the
+/// run makes anyway.
+///
+/// # Errors
+/// What cannot be found out about the path.
+pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
+    let align = probe_align(path);
+    Ok(storage::storage(path)?.into_record(align.map(|a| a.0), align.map(|a| a.1)))
+}
+
+/// (offset, memory) alignment of direct I/O on files of the directory; None if unknown. STATX_DIOALIGN is answered for
+/// regular files only, so a file without a name is asked.
+fn probe_align(directory: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let tmpfile = nix::fcntl::OFlag::O_TMPFILE.bits();
+    let file = std::fs::OpenOptions::new().write(true).custom_flags(tmpfile).open(directory).ok()?;
+    let align = statx::direct_align(&file).ok()??;
+    Some((align.offset_bytes, align.memory_bytes))
+}
+
+/// The I/O layer as far as the library's text tells.
+#[must_use]
+pub fn io_layer(library: &str, environment: &[(String, String)]) -> String {
+    let component = environment.iter().find(|(k, _)| k == "OMPI_MCA_io").map(|(_, v)| v.as_str());
+    match (library.starts_with("Open MPI"), component) {
+        (true, Some(component)) => format!("{component} (asked for by OMPI_MCA_io)"),
+        (true, None) => "OMPIO (default of Open MPI; --mca io chooses)".into(),
+        (false, _) if library.contains("MPICH") || library.contains("Intel") => "ROMIO".into(),
+        _ => "unknown".into(),
+    }
+}
+
+/// The machine of a run. Rank 0 only.
+///
+/// # Errors
+/// What MPI or the system cannot tell.
+pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError> {
+    Ok(Machine {
+        program_version: env!("CARGO_PKG_VERSION").into(),
+        git_revision: env!("BEFF_GIT_REVISION").into(),
+        mpi_built_with: beff_ffi::built_with().into(),
+        mpi_library: beff_ffi::library_version(LIBRARY_CHARS)?,
+        mpi_standard: universe.standard()?,
+        started_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        command_line: std::env::args().collect(),
+        kernel: survey.kernel.clone(),
+        hosts: survey.hosts.clone(),
+        ranks: survey.hosts.iter().map(|h| h.ranks).sum(),
+        memory_per_rank_bytes: survey.memory_per_rank_bytes,
+        environment: environment::relevant_environment(),
+    })
+}
+
+/// The manifest of a run of b_eff_io on this machine.
+#[must_use]
+pub fn manifest(machine: Machine, storage: StorageRecord, run_dir: &Path, period_bytes: u64) -> Manifest {
+    Manifest {
+        mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
+        machine,
+        storage,
+        run_dir: run_dir.display().to_string(),
+        period_bytes,
+    }
+}

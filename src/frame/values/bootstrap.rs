@@ -1,0 +1,352 @@
+//! How sure a ratio of two backends is: 95 % intervals from rounds in which the backends took turns.
+//!
+//! Round i of one backend is paired with round i of the other: what disturbs both at the same time cancels. Pairs are drawn
+//! with replacement, [`RESAMPLES`] times; the spread of the logarithm of the ratio over the resamples is its standard
+//! error, and the interval is `ratio * exp(+-t * error)` with Student's t for the number of rounds. From n rounds n - 1
+//! are drawn and scaled up, which makes the variance unbiased for few rounds (Rao and Wu, "Resampling inference with
+//! complex survey data", JASA 83, 1988).
+//!
+//! Why not the plain percentiles of the resamples: with lognormal noise they hold the true ratio in 88 % of the cases
+//! with 8 rounds and in 74 % with 3. This interval does in 91 to 97 % with 3 to 16 rounds (the test prints it), and the
+//! interval of B to A is the reciprocal of that of A to B.
+
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use serde::{Deserialize, Serialize};
+
+use crate::frame::records::RoundRecord;
+
+/// Resamples of each ratio.
+pub const RESAMPLES: u32 = 2000;
+
+/// With fewer rounds there is no interval.
+pub const MIN_ROUNDS: usize = 3;
+
+/// The same for each ratio: the same records give the same intervals, in whatever order they are looked at.
+const SEED: u64 = 0x0062_6566_665f_696f;
+
+/// Rates closer than this are the same but for the rounding of sums.
+const ROUNDING: f64 = 1e-9;
+
+/// A 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The rate of one backend divided by that of another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Best estimate.
+    pub value: f64,
+    /// Where the true ratio is, with 95 % confidence; None: fewer than [`MIN_ROUNDS`] rounds.
+    pub interval: Option<Interval>,
+    /// The interval contains 1: the two cannot be told apart. None without an interval.
+    pub equal: Option<bool>,
+    /// Rounds that both backends have, 0: the records have none. For a type, the smallest number of its patterns.
+    pub rounds: u64,
+}
+
+impl Ratio {
+    /// Without an interval.
+    #[must_use]
+    pub fn alone(value: f64, rounds: u64) -> Self {
+        Self { value, interval: None, equal: None, rounds }
+    }
+
+    fn with(value: f64, interval: Option<Interval>, rounds: u64) -> Self {
+        let equal = interval.map(|i| i.low <= 1.0 + ROUNDING && i.high >= 1.0 - ROUNDING);
+        Self { value, interval, equal, rounds }
+    }
+}
+
+/// Bytes and seconds of two backends, of one round or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Bytes of the backend above the fraction line.
+    pub bytes: f64,
+    /// Its time.
+    pub seconds: f64,
+    /// Bytes of the backend below it.
+    pub base_bytes: f64,
+    /// Its time.
+    pub base_seconds: f64,
+}
+
+impl Totals {
+    /// The ratio of the two rates; None where one of them has no rate.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        let all = [self.bytes, self.seconds, self.base_bytes, self.base_seconds];
+        all.iter().all(|v| *v > 0.0).then(|| self.bytes / self.seconds / (self.base_bytes / self.base_seconds))
+    }
+
+    /// Adds `other`, `weight` times.
+    pub fn add(&mut self, other: &Self, weight: f64) {
+        self.bytes += weight * other.bytes;
+        self.seconds += weight * other.seconds;
+        self.base_bytes += weight * other.base_bytes;
+        self.base_seconds += weight * other.base_seconds;
+    }
+
+    /// Part of these totals that `one` is responsible for in the logarithm of the ratio.
+    fn influence(&self, one: &Self) -> f64 {
+        one.bytes / self.bytes - one.seconds / self.seconds - one.base_bytes / self.base_bytes
+            + one.base_seconds / self.base_seconds
+    }
+}
+
+/// The rounds that two backends have in common, paired; those in which one of them moved nothing are left out.
+#[must_use]
+pub fn pairs(rounds: &[RoundRecord], base: &[RoundRecord]) -> Vec<Totals> {
+    let pair = |(a, b): (&RoundRecord, &RoundRecord)| Totals {
+        bytes: a.moved_bytes as f64,
+        seconds: a.seconds,
+        base_bytes: b.moved_bytes as f64,
+        base_seconds: b.seconds,
+    };
+    rounds.iter().zip(base).map(pair).filter(|p| p.ratio().is_some()).collect()
+}
+
+/// Ratio of the rates over paired rounds; None if there are none.
+#[must_use]
+pub fn paired(pairs: &[Totals]) -> Option<Ratio> {
+    let mut sum = Totals::default();
+    pairs.iter().for_each(|p| sum.add(p, 1.0));
+    let value = sum.ratio()?;
+    Some(Ratio::with(value, interval(&Totals::default(), &[pairs]), pairs.len() as u64))
+}
+
+/// Ratio of `whole`, of which the rounds of several patterns are parts; they are drawn pattern by pattern, the rest of
+/// `whole` (opening and closing, patterns with too few rounds) counts as it was. None if one of the two has no rate.
+#[must_use]
+pub fn pooled(whole: &Totals, patterns: &[&[Totals]]) -> Option<Ratio> {
+    let value = whole.ratio()?;
+    let mut rest = *whole;
+    patterns.iter().flat_map(|p| p.iter()).for_each(|p| rest.add(p, -1.0));
+    // Below 0 only by the rounding of sums.
+    for part in [&mut rest.bytes, &mut rest.seconds, &mut rest.base_bytes, &mut rest.base_seconds] {
+        *part = part.max(0.0);
+    }
+    let rounds = patterns.iter().map(|p| p.len()).min().unwrap_or(0) as u64;
+    Some(Ratio::with(value, interval(&rest, patterns), rounds))
+}
+
+fn interval(rest: &Totals, patterns: &[&[Totals]]) -> Option<Interval> {
+    if patterns.is_empty() || patterns.iter().any(|p| p.len() < MIN_ROUNDS) {
+        return None;
+    }
+    let mut sum = *rest;
+    patterns.iter().flat_map(|p| p.iter()).for_each(|p| sum.add(p, 1.0));
+    let value = sum.ratio()?;
+    let reach = student_97_5(degrees_of_freedom(&sum, patterns)) * standard_error(rest, patterns);
+    Some(Interval { low: value * (-reach).exp(), high: value * reach.exp() })
+}
+
+/// Standard deviation of the logarithm of the ratio over the resamples.
+fn standard_error(rest: &Totals, patterns: &[&[Totals]]) -> f64 {
+    let mut random = Pcg64Mcg::seed_from_u64(SEED);
+    let mut logarithm = || {
+        let mut sum = *rest;
+        for pairs in patterns {
+            let drawn = pairs.len() - 1;
+            let weight = pairs.len() as f64 / drawn as f64;
+            for _ in 0..drawn {
+                sum.add(&pairs[below(&mut random, pairs.len())], weight);
+            }
+        }
+        (sum.bytes / sum.seconds / (sum.base_bytes / sum.base_seconds)).ln()
+    };
+    // Welford: the difference of large sums would lose what small noise leaves.
+    let (mut mean, mut squares) = (0.0, 0.0);
+    for n in 1..=RESAMPLES {
+        let value = logarithm();
+        let off = value - mean;
+        mean += off / f64::from(n);
+        squares += off * (value - mean);
+    }
+    (squares / f64::from(RESAMPLES - 1)).sqrt()
+}
+
+/// A number below `end`; the bias of the multiplication is end / 2^32.
+fn below(random: &mut impl Rng, end: usize) -> usize {
+    ((u64::from(random.next_u32()) * end as u64) >> 32) as usize
+}
+
+/// Satterthwaite's approximation from the linearised variance of each pattern; n - 1 for one pattern with n rounds.
+fn degrees_of_freedom(sum: &Totals, patterns: &[&[Totals]]) -> f64 {
+    let (mut variance, mut weighted, mut free) = (0.0, 0.0, 0.0);
+    for pairs in patterns {
+        let n = pairs.len() as f64;
+        let mean = pairs.iter().map(|p| sum.influence(p)).sum::<f64>() / n;
+        let of_pattern = n / (n - 1.0) * pairs.iter().map(|p| (sum.influence(p) - mean).powi(2)).sum::<f64>();
+        variance += of_pattern;
+        weighted += of_pattern.powi(2) / (n - 1.0);
+        free += n - 1.0;
+    }
+    if weighted > 0.0 {
+        variance.powi(2) / weighted
+    } else {
+        free
+    }
+}
+
+/// Quantile 0.975 of Student's t: the tables for few degrees of freedom, rounded down to whole ones, beyond them the
+/// expansion around the normal distribution (Abramowitz and Stegun, 26.7.5).
+fn student_97_5(degrees: f64) -> f64 {
+    const TABLE: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+    // A sum of squares may lie a rounding below a whole number.
+    let whole = (degrees + 1e-6).floor().max(1.0);
+    if let Some(value) = TABLE.get(whole as usize - 1) {
+        return *value;
+    }
+    let z: f64 = 1.959_964;
+    z + (z.powi(3) + z) / (4.0 * whole)
+        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * whole.powi(2))
+        + (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / (384.0 * whole.powi(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rounds(of: &[(u64, f64)]) -> Vec<RoundRecord> {
+        of.iter().map(|&(moved_bytes, seconds)| RoundRecord { calls: 1, moved_bytes, seconds }).collect()
+    }
+
+    #[test]
+    fn students_quantiles_are_those_of_the_tables() {
+        for (degrees, expected) in [
+            (1.0, 12.706),
+            (2.0, 4.303),
+            (7.0, 2.365),
+            (6.999_999_9, 2.365),
+            (7.9, 2.365),
+            (10.0, 2.228),
+            (15.0, 2.131),
+            (30.0, 2.042),
+            (120.0, 1.980),
+        ] {
+            let found = student_97_5(degrees);
+            assert!((found - expected).abs() < 1e-3, "{degrees}: {found}");
+        }
+    }
+
+    #[test]
+    fn few_rounds_have_no_interval() {
+        let two = rounds(&[(10, 1.0), (12, 1.0)]);
+        let eight = rounds(&[(10, 1.0); 8]);
+        for (a, b, expected) in [(&two, &eight, 2), (&eight, &two, 2), (&eight, &eight, 8)] {
+            let ratio = paired(&pairs(a, b)).unwrap();
+            assert_eq!((ratio.rounds, ratio.interval.is_some()), (expected, expected > 2));
+        }
+        assert_eq!(paired(&pairs(&[], &eight)), None);
+        assert_eq!(paired(&pairs(&rounds(&[(0, 1.0)]), &eight)), None, "nothing moved");
+    }
+
+    #[test]
+    fn noise_that_both_share_cancels() {
+        let noise = [1.0, 3.0, 0.5, 2.0, 1.5, 0.7, 2.5, 1.1];
+        let with = |factor: f64| rounds(&noise.map(|n| (1000, n * factor)));
+        let ratio = paired(&pairs(&with(2.0), &with(1.0))).unwrap();
+        let interval = ratio.interval.unwrap();
+        assert!((ratio.value - 0.5).abs() < 1e-12 && interval.high - interval.low < 1e-12, "{ratio:?}");
+        assert_eq!(ratio.equal, Some(false));
+    }
+
+    #[test]
+    fn what_has_no_rounds_widens_nothing_and_weighs() {
+        let noisy = rounds(&[(100, 1.0), (100, 1.2), (100, 0.9), (100, 1.1), (100, 0.8)]);
+        let base = rounds(&[(100, 0.5); 5]);
+        let own = pairs(&noisy, &base);
+        let alone = paired(&own).unwrap();
+        let mut whole = Totals { bytes: 1e6, seconds: 1e4, base_bytes: 1e6, base_seconds: 0.5e4 };
+        own.iter().for_each(|p| whole.add(p, 1.0));
+        let diluted = pooled(&whole, &[&own]).unwrap();
+        let width = |r: Ratio| r.interval.map(|i| i.high - i.low).unwrap();
+        assert!((alone.value - diluted.value).abs() < 1e-9);
+        assert!(width(diluted) < width(alone) / 100.0, "{diluted:?}");
+        let mut only = Totals::default();
+        own.iter().for_each(|p| only.add(p, 1.0));
+        assert_eq!(pooled(&only, &[&own]), Some(alone));
+        assert_eq!(pooled(&only, &[&own, &own[..2]]).and_then(|r| r.interval), None);
+        assert_eq!(pooled(&only, &[]).and_then(|r| r.interval), None);
+    }
+
+    /// A normally distributed number (Box and Muller).
+    fn normal(random: &mut Pcg64Mcg) -> f64 {
+        let mut uniform = || (f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0;
+        let radius = (-2.0 * uniform().ln()).sqrt();
+        radius * (2.0 * std::f64::consts::PI * uniform()).cos()
+    }
+
+    /// How often the interval holds the true ratio, with lognormal noise of each round and a drift that both share.
+    fn coverage(number: usize, sigma: f64, trials: u32) -> f64 {
+        let mut random = Pcg64Mcg::seed_from_u64(number as u64);
+        let mut hits = 0;
+        for _ in 0..trials {
+            let series: Vec<Totals> = (0..number)
+                .map(|_| {
+                    let drift = (0.3 * normal(&mut random)).exp();
+                    let (a, b) = ((sigma * normal(&mut random)).exp(), (sigma * normal(&mut random)).exp());
+                    Totals { bytes: 3.0, seconds: drift * a, base_bytes: 1.0, base_seconds: drift * b }
+                })
+                .collect();
+            let interval = paired(&series).and_then(|r| r.interval).unwrap();
+            hits += u32::from((interval.low..=interval.high).contains(&3.0));
+        }
+        f64::from(hits) / f64::from(trials)
+    }
+
+    #[test]
+    fn coverage_is_what_it_promises() {
+        for (number, sigma) in [(3, 0.2), (4, 0.2), (8, 0.05), (8, 0.2), (8, 0.5), (16, 0.2)] {
+            let share = coverage(number, sigma, 600);
+            println!(
+                "{number} rounds, lognormal noise {sigma}: the interval holds the true ratio in {:.1} %",
+                share * 100.0
+            );
+            assert!((0.90..=0.99).contains(&share), "{number} {sigma} {share}");
+        }
+    }
+
+    fn series() -> impl Strategy<Value = Vec<(u64, f64)>> {
+        prop::collection::vec((1..1_000_000_000_u64, 1e-6..1e3_f64), 3..12)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn a_series_is_equal_to_itself(a in series()) {
+            let ratio = paired(&pairs(&rounds(&a), &rounds(&a))).unwrap();
+            prop_assert_eq!((ratio.value, ratio.equal), (1.0, Some(true)));
+        }
+
+        #[test]
+        fn the_interval_holds_the_estimate_and_turns_over_with_it(a in series(), b in series()) {
+            let (one, other) = (pairs(&rounds(&a), &rounds(&b)), pairs(&rounds(&b), &rounds(&a)));
+            let (one, other) = (paired(&one).unwrap(), paired(&other).unwrap());
+            let (i, o) = (one.interval.unwrap(), other.interval.unwrap());
+            prop_assert!(i.low <= one.value && one.value <= i.high);
+            prop_assert!((one.value * other.value - 1.0).abs() < 1e-9);
+            prop_assert!((i.low * o.high - 1.0).abs() < 1e-6 && (i.high * o.low - 1.0).abs() < 1e-6);
+            prop_assert_eq!(one.equal, other.equal);
+        }
+
+        #[test]
+        fn units_do_not_matter(a in series(), b in series(), bytes in 1..1000_u64, seconds in 1e-3..1e3_f64) {
+            let scaled = |s: &[(u64, f64)]| rounds(&s.iter().map(|&(x, t)| (x * bytes, t * seconds)).collect::<Vec<_>>());
+            let before = paired(&pairs(&rounds(&a), &rounds(&b))).unwrap();
+            let after = paired(&pairs(&scaled(&a), &scaled(&b))).unwrap();
+            let (i, j) = (before.interval.unwrap(), after.interval.unwrap());
+            let near = |x: f64, y: f64| (x / y - 1.0).abs() < 1e-6;
+            prop_assert!(near(before.value, after.value) && near(i.low, j.low) && near(i.high, j.high));
+            prop_assert_eq!(before.equal, after.equal);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Hints asked for and not in force.
+
+use crate::frame::records::Warning;
+
+/// Hints as key and value.
+pub(crate) type Hints = [(String, String)];
+
+/// The warning that follows from pairs of what was asked for and what the library lists.
+pub(crate) fn missing(asked_and_granted: &[(&Hints, &Hints)], backend: &str) -> Option<Warning> {
+    let mut missing: Vec<(&String, &String, Option<&String>)> = Vec::new();
+    for (requested, granted) in asked_and_granted {
+        for (key, wanted) in *requested {
+            let in_force = granted.iter().find(|(k, _)| k == key).map(|(_, value)| value);
+            let hint = (key, wanted, in_force);
+            if !in_force.is_some_and(|value| is_same(value, wanted)) && !missing.contains(&hint) {
+                missing.push(hint);
+            }
+        }
+    }
+    let &(key, requested, granted) = missing.first()?;
+    Some(Warning::HintNotGranted {
+        backend: backend.to_owned(),
+        hints: missing.len() as u64,
+        key: key.clone(),
+        requested: requested.clone(),
+        granted: granted.cloned(),
+    })
+}
+
+/// Libraries change the case of words such as "enable" and pad values.
+fn is_same(granted: &str, wanted: &str) -> bool {
+    granted.trim().eq_ignore_ascii_case(wanted.trim())
+}

@@ -1,0 +1,39 @@
+//! What follows from the records of any benchmark: where reads came from, how sure a ratio is, what must be warned of.
+//! Pure functions.
+
+pub mod bootstrap;
+pub(crate) mod hints;
+pub(crate) mod pairs;
+pub mod source;
+pub(crate) mod warning;
+
+pub use source::CACHE_SHARE;
+
+use serde::{Deserialize, Serialize};
+
+use crate::frame::records::Machine;
+
+/// The backend that moves nothing. Its times are the cost of the program itself; it has no averages and no b_eff_io.
+pub const NULL_BACKEND: &str = "null";
+
+/// One condition of validity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// What is asked, e.g. `scheduled time 15.0 min >= 15 min`.
+    pub text: String,
+    /// Reached or not.
+    pub met: bool,
+}
+
+/// The backend that makes a value a b_eff_io.
+pub const MPI_IO: &str = "mpiio";
+
+/// Memory of all hosts together in bytes, as their control groups limit it: a page cache cannot be larger.
+#[must_use]
+pub fn memory_of_hosts(machine: &Machine) -> u64 {
+    let usable = machine
+        .hosts
+        .iter()
+        .map(|h| h.cgroup_memory_limit_bytes.map_or(h.memory_bytes, |limit| limit.min(h.memory_bytes)));
+    usable.fold(0, u64::saturating_add)
+}

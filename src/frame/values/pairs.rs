@@ -1,0 +1,48 @@
+//! Our loops beside bare ones, measured in turns: the ratio of the pairs and how sure it is.
+
+/// What pairs of times of the same work say, by their medians.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Compared {
+    /// Ratios there are.
+    pub pairs: u64,
+    /// Ours, median, seconds of a whole loop.
+    pub ours_seconds: f64,
+    /// The same of the bare loop.
+    pub bare_seconds: f64,
+    /// ours / bare, median over the pairs.
+    pub ratio: f64,
+    /// 95 % interval of that median by the order of the pairs (sign test); None with fewer than 6.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// From pairs of ours and bare in seconds; None if there are none.
+pub(crate) fn compare(pairs: &[[f64; 2]]) -> Option<Compared> {
+    let sorted = |value: fn(&[f64; 2]) -> f64| {
+        let mut all: Vec<f64> = pairs.iter().map(value).filter(|s| s.is_finite() && *s > 0.0).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let ratios = sorted(|[ours, bare]| ours / bare);
+    Some(Compared {
+        pairs: ratios.len() as u64,
+        ours_seconds: median(&sorted(|pair| pair[0]))?,
+        bare_seconds: median(&sorted(|pair| pair[1]))?,
+        ratio: median(&ratios)?,
+        interval: interval(&ratios),
+    })
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    let n = sorted.len();
+    (n > 0).then(|| (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0)
+}
+
+/// The k-th smallest and k-th largest, k from the normal approximation of the binomial distribution.
+fn interval(sorted: &[f64]) -> Option<[f64; 2]> {
+    let n = sorted.len();
+    if n < 6 {
+        return None;
+    }
+    let k = ((n as f64 - 1.96 * (n as f64).sqrt()) / 2.0).floor().max(0.0) as usize;
+    Some([sorted[k.saturating_sub(1)], sorted[n - k.max(1)]])
+}

@@ -1,0 +1,158 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
+fn translated(line: &str) -> String {
+    let args = translate(words(line)).unwrap();
+    args.iter().map(|arg| arg.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn command_lines_of_the_release() {
+    for (theirs, ours) in [
+        (
+            "beff-raw imb -npmin 2 -multi 0 -msglog 16:16 -iter_policy off -iter 100,1 -time 3 S_Read_Indv",
+            "beff-raw imb --npmin 2 --multi 0 --msglog 16:16 --iter-policy off --iter 100,1 --time 3 S_Read_Indv",
+        ),
+        (
+            "beff-raw imb P_Write_Indv -include a,b -exclude c -input f -msglen g -aggregate_mode aggregate -list -help",
+            "beff-raw imb P_Write_Indv --include a,b --exclude c --input f --msglen g --aggregate-mode aggregate --list --help",
+        ),
+        ("beff-raw imb -aggregate_mode multi", "beff-raw imb --aggregate-mode multi"),
+        ("beff-raw imb -iter_policy=off -iter=100,1", "beff-raw imb --iter-policy=off --iter=100,1"),
+        ("beff-raw imb -include=a,b -time 3", "beff-raw imb --include=a,b --time 3"),
+        ("x imb -q -T 3 -msglog 3", "x imb -q -T 3 --msglog 3"),
+    ] {
+        assert_eq!(translated(theirs), ours);
+        assert_eq!(translated(ours), ours);
+    }
+}
+
+#[test]
+fn everything_else_stays() {
+    for line in [
+        "beff-raw",
+        "beff-raw imb",
+        "beff-raw io -npmin 2 -map 2x2",
+        "beff-raw --path imb -list",
+        "beff-raw -npmin 2 imb",
+        "beff-raw imb --npmin 2 --iter_policy off -5 -12 - -x -x=1 --npmi --msg",
+        // Short options of ours, alone and together, with their values.
+        "beff-raw imb -q -h -V -T 3 -T3 -T=3 -T.5m -qT3 -qT -T -3 -qh",
+        // Values, whatever they look like.
+        "beff-raw imb --out -list --run-dir -map -T -time --hint -mem=1 --iter_policy -off_cache --cache -include --seed -12",
+        "beff-raw imb -- -list -map 2x2",
+    ] {
+        assert_eq!(translated(line), line);
+    }
+    assert_eq!(translated("beff-raw imb -input -list -list"), "beff-raw imb --input -list --list");
+}
+
+#[test]
+fn options_that_are_missing_say_what_to_do() {
+    for (name, next_step) in MISSING {
+        for line in [format!("x imb -{name} 1"), format!("x imb -npmin 2 -{name}=1"), format!("x imb --{name}")] {
+            let error = translate(words(&line)).unwrap_err();
+            assert!(error.cause.contains(&format!("-{name}:")) && error.cause.contains("not supported"), "{error}");
+            assert!(error.next_step == next_step && next_step.ends_with('.'), "{error}");
+        }
+    }
+    assert!(translate(words("x imb --off-cache -1")).unwrap_err().cause.contains("-off_cache"));
+}
+
+#[test]
+fn unknown_words_with_one_dash_are_named_whole() {
+    for (word, cause, next_step) in [
+        ("-path", "-path", "Write --path."),
+        ("-hint", "-hint", "Write --hint."),
+        ("-hint=a=b", "-hint", "Write --hint."),
+        ("-run_dir", "-run_dir", "Write --run-dir."),
+        ("-iter-policy", "-iter-policy", "Write --iter-policy."),
+        ("-quiet", "-quiet", "Write --quiet."),
+        ("-hlep", "-hlep", "Did you mean -help?"),
+        ("-npmins", "-npmins", "Did you mean -npmin?"),
+        ("-NPMIN", "-NPMIN", "Did you mean -npmin?"),
+        ("-Time", "-Time", "Did you mean -time?"),
+        ("-uniqe_open", "-uniqe_open", "Did you mean --unique-open?"),
+        ("-of_cache", "-of_cache", "Did you mean -off_cache?"),
+        ("-xyz", "-xyz", "`beff-raw imb --help`"),
+        ("-inject", "-inject", "Did you mean -input?"),
+        ("-qx", "-qx", "`beff-raw imb --help`"),
+        ("-Tsoon", "-Tsoon", "`beff-raw imb --help`"),
+    ] {
+        for line in [format!("x imb {word} a"), format!("x imb -npmin 2 S_Read_Indv {word}")] {
+            let error = translate(words(&line)).unwrap_err();
+            assert!(error.cause.starts_with(&format!("{cause}: ")), "{error}");
+            assert!(error.next_step.starts_with(next_step) && error.next_step.ends_with('.'), "{error}");
+        }
+        // Of another command they are none of ours.
+        assert!(translate(words(&format!("x io {word} a"))).is_ok());
+    }
+}
+
+#[test]
+fn a_list_of_words_is_not_guessed() {
+    for line in ["x imb -include a b", "x imb -exclude=a b -time 3", "x imb -exclude a,b c"] {
+        let error = translate(words(line)).unwrap_err().to_string();
+        assert!(error.contains("behind the list") && error.contains("commas"), "{error}");
+    }
+    assert_eq!(translated("x imb b -include a -exclude c"), "x imb b --include a --exclude c");
+    assert_eq!(translated("x imb --include a b"), "x imb --include a b");
+}
+
+/// Every name of the tables is an option of ours, or none.
+#[test]
+fn the_tables_fit_the_command() {
+    let imb = ImbArgs::augment_args(Command::new(COMMAND));
+    let known: Vec<String> = imb.get_arguments().flat_map(spellings).collect();
+    for (_, ours) in OPTIONS {
+        assert!(ours == "help" || known.contains(&format!("--{ours}")), "{ours}");
+    }
+    for (missing, _) in MISSING {
+        assert!(!known.contains(&format!("--{}", missing.replace('_', "-"))), "{missing}");
+        assert!(OPTIONS.iter().all(|(name, _)| *name != missing), "{missing}");
+    }
+    let with_value = with_value(&options());
+    for (option, takes) in [("--path", true), ("-T", true), ("--iter_policy", true), ("--list", false), ("-q", false)] {
+        assert_eq!(with_value.iter().any(|o| o == option), takes, "{option}");
+    }
+}
+
+fn word() -> impl Strategy<Value = String> {
+    let theirs = proptest::sample::select(OPTIONS.iter().map(|(name, _)| format!("-{name}")).collect::<Vec<_>>());
+    let ours = proptest::sample::select(with_value(&options()));
+    prop_oneof![
+        3 => theirs.clone(),
+        1 => theirs.prop_map(|name| format!("{name}=1,2")),
+        3 => ours,
+        3 => "[a-zA-Z_,:0-9]{1,6}",
+        1 => "-{1,2}[a-z=]{0,3}[0-9]{0,2}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn twice_is_once(words in proptest::collection::vec(word(), 0..12)) {
+        let args: Vec<OsString> = ["x", "imb"].into_iter().map(OsString::from)
+            .chain(words.into_iter().map(OsString::from)).collect();
+        if let Ok(once) = translate(args.clone()) {
+            prop_assert_eq!(once.len(), args.len());
+            for (before, after) in args.iter().zip(&once) {
+                let name = before.to_str().unwrap().trim_start_matches('-').split('=').next().unwrap();
+                prop_assert!(before == after || OPTIONS.iter().any(|(theirs, _)| *theirs == name));
+            }
+            prop_assert_eq!(translate(once.clone()), Ok(once));
+        }
+    }
+
+    #[test]
+    fn other_commands_are_left_alone(words in proptest::collection::vec(word(), 0..8), command in "[a-z]{0,4}") {
+        prop_assume!(command != COMMAND);
+        let args: Vec<OsString> = ["x".into(), command].into_iter().chain(words).map(OsString::from).collect();
+        prop_assert_eq!(translate(args.clone()), Ok(args));
+    }
+}

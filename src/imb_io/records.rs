@@ -1,0 +1,394 @@
+//! Plain records of IMB-IO: times, counts and bytes of its rows. Rates and overlaps are derived when shown
+//! ([`crate::imb_io::values`]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::frame::records::{
+    ErrorRecord, Evidence, Machine, Outcome, Record, RunEnd, StorageRecord, Warning, SCHEMA_VERSION,
+};
+use crate::imb_io::config::ImbConfig;
+use crate::imb_io::plan::Mode;
+
+/// Value of the field `benchmark` in the files of IMB-IO.
+pub const IMB_IO: &str = "imb_io";
+
+/// How a row ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by", content = "reason")]
+pub enum RowEnd {
+    /// All its repetitions were made, and every transfer was whole.
+    Complete,
+    /// A transfer was short or failed, with rank and message: the row has no times. What to do about it is in `errors`.
+    Error(String),
+    /// A signal came: the row has no times.
+    Interrupted,
+    /// Not run, with the reason: a backend that cannot do it.
+    NotRun(String),
+}
+
+/// Times of one repetition over the ranks of one group, seconds: a rank's is its time of all repetitions divided by their
+/// number, with the syncs that belong to the mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupTimes {
+    /// Fastest rank.
+    pub min_seconds: f64,
+    /// Slowest rank.
+    pub max_seconds: f64,
+    /// Mean over the ranks.
+    pub mean_seconds: f64,
+}
+
+/// Times of the single repetitions of a rank, the slowest rank's value of each (all groups). A repetition is the call, in
+/// non-aggregate mode with its sync.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RepetitionTimes {
+    /// Median.
+    pub median_seconds: f64,
+    /// 99 of 100 were not slower.
+    pub p99_seconds: f64,
+    /// The slowest.
+    pub max_seconds: f64,
+}
+
+/// A non-blocking benchmark run twice, per repetition, of the slowest rank each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OverlapTimes {
+    /// Alone: begun and completed at once.
+    pub pure_seconds: f64,
+    /// With the CPU load between beginning and completing.
+    pub overlapped_seconds: f64,
+    /// The load alone, as calibrated.
+    pub cpu_seconds: f64,
+    /// The load as it took inside the overlapped run.
+    pub cpu_overlapped_seconds: f64,
+}
+
+/// One line of the report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowRecord {
+    /// Backend name.
+    pub backend: String,
+    /// Benchmark name.
+    pub benchmark: String,
+    /// Ranks of each group.
+    pub ranks: u64,
+    /// Groups at the same time.
+    pub groups: u64,
+    /// Aggregate or not.
+    pub mode: Mode,
+    /// X; None: Open_Close.
+    pub sample_bytes: Option<u64>,
+    /// Repetitions made.
+    pub repetitions: u64,
+    /// Repetitions before the time limit reduced them.
+    pub repetitions_wanted: u64,
+    /// How it ended.
+    pub ended: RowEnd,
+    /// By group; empty unless complete. Of a non-blocking benchmark: the overlapped run.
+    pub times: Vec<GroupTimes>,
+    /// Over the repetitions; None: not complete, a non-blocking benchmark, or a cycle counter that the clock contradicts.
+    pub repetition_times: Option<RepetitionTimes>,
+    /// Both runs of a non-blocking benchmark.
+    pub overlap: Option<OverlapTimes>,
+    /// Of `times`, the sync behind all repetitions in aggregate mode, per repetition, slowest rank; 0 for reads.
+    pub sync_seconds: f64,
+    /// Bytes that the transfers of the timed repetitions say they moved, all ranks and groups.
+    pub moved_bytes: u64,
+    /// Bytes compared, all ranks.
+    pub bytes_checked: u64,
+    /// Of these, bytes that were wrong.
+    pub bytes_wrong: u64,
+    /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect. Not counted for
+    /// Open_Close, which makes and frees what belongs to a file each time.
+    pub allocations_in_clock: u64,
+    /// The calls used, in words.
+    pub strategy: String,
+    /// True if the page cache was bypassed, None if the backend cannot know.
+    pub direct: Option<bool>,
+    /// Of the hints asked for, what the library lists after preparing; empty: none asked for, or no such backend.
+    pub hints_granted: Vec<(String, String)>,
+    /// Where the bytes of a read came from; None: not looked at (writes, Open_Close, several groups).
+    pub evidence: Option<Evidence>,
+    /// Bytes the kernel fetched from storage on behalf of the ranks (/proc/self/io), where `evidence` is; None: not known.
+    pub storage_read_bytes: Option<u64>,
+    /// Time of the row with its preparation, trial and verification.
+    pub real_seconds: f64,
+}
+
+/// Bytes that were not the bytes written, named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImbCorruption {
+    /// Backend name.
+    pub backend: String,
+    /// Benchmark name.
+    pub benchmark: String,
+    /// Ranks of each group.
+    pub ranks: u64,
+    /// Aggregate or not.
+    pub mode: Mode,
+    /// X.
+    pub sample_bytes: u64,
+    /// Rank of the world that found it.
+    pub rank: u64,
+    /// Repetition it belongs to, from 0; None: not known (order of arrival).
+    pub repetition: Option<u64>,
+    /// File name below the run directory.
+    pub file: String,
+    /// First wrong byte in the file, or in what was read from there; None: not known (order of arrival).
+    pub offset_bytes: Option<u64>,
+    /// Byte expected there; None: not known.
+    pub expected: Option<u8>,
+    /// Byte found.
+    pub found: Option<u8>,
+    /// What it looks like: `one bit flipped`, `hole (zeros)`, `never delivered`, `data of offset 4096`, ...
+    pub looks_like: String,
+    /// Wrong bytes found by this rank in this row.
+    pub bytes_wrong: u64,
+}
+
+/// The CPU load of the overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuLoad {
+    /// Time of one unit of the load, slowest rank.
+    pub unit_seconds: f64,
+    /// Largest relative difference between a load as asked and as it took, over the checks of the calibration, all ranks.
+    pub calibration_error: f64,
+}
+
+/// What IMB-IO works with, as far as it is not in the configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImbSetup {
+    /// Where it runs.
+    pub machine: Machine,
+    /// File system under --path.
+    pub storage: StorageRecord,
+    /// Directory of the files.
+    pub run_dir: String,
+    /// Numbers of ranks of the rows.
+    pub rank_counts: Vec<u64>,
+    /// Sizes of the samples.
+    pub sizes_bytes: Vec<u64>,
+    /// Rows of the plan for every backend, also those that it cannot run.
+    pub rows: u64,
+    /// Smallest step of the clock seen.
+    pub clock_resolution_ns: f64,
+    /// The end of a repetition: the cycle counter is read and the time kept.
+    pub lap_ns: f64,
+    /// One barrier over all ranks, median.
+    pub barrier_ns: f64,
+}
+
+/// What was told before the first row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImbAnnouncement {
+    /// Time expected for all rows, from what the pilot saw; the pilot included.
+    pub expected_seconds: f64,
+    /// The time limit of all rows, and what is beside them, for which repetitions are reduced; None: no time limit
+    /// (`-iter_policy off`).
+    pub limit_seconds: Option<f64>,
+    /// Of that, the pilot itself, which is over.
+    pub pilot_seconds: f64,
+    /// The load for the overlap; None: no non-blocking benchmark is to run.
+    pub cpu_load: Option<CpuLoad>,
+}
+
+/// The same loop by us and in bare C, one after the other, slowest rank each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImbBarePair {
+    /// Ours.
+    pub ours_seconds: f64,
+    /// In C, without clock or check of each call.
+    pub bare_seconds: f64,
+}
+
+/// Our loop of one benchmark and size beside a bare one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImbBareRecord {
+    /// Benchmark name.
+    pub benchmark: String,
+    /// Ranks.
+    pub ranks: u64,
+    /// X.
+    pub sample_bytes: u64,
+    /// Calls of each loop.
+    pub repetitions: u64,
+    /// In turns.
+    pub pairs: Vec<ImbBarePair>,
+}
+
+/// The end of a run of IMB-IO.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImbEnding {
+    /// How.
+    pub outcome: Outcome,
+    /// From the pilot to the last verification.
+    pub real_seconds: f64,
+    /// Of that, comparing data, slowest rank.
+    pub verify_seconds: f64,
+    /// Time to remove the files, after everything.
+    pub cleanup_seconds: f64,
+    /// Largest resident memory of a rank (VmHWM).
+    pub rank_memory_high_water_bytes: u64,
+    /// Memory for data per rank as planned.
+    pub rank_memory_planned_bytes: u64,
+}
+
+/// Everything about one run of IMB-IO.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImbResult {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// [`IMB_IO`].
+    pub benchmark: String,
+    /// What was asked.
+    pub config: ImbConfig,
+    /// With what.
+    pub setup: ImbSetup,
+    /// What was told before; None: it ended before that.
+    pub announcement: Option<ImbAnnouncement>,
+    /// Rows in order of measurement.
+    pub rows: Vec<RowRecord>,
+    /// Our loops beside bare ones, if asked for.
+    pub bare: Vec<ImbBareRecord>,
+    /// Corruption found.
+    pub corruptions: Vec<ImbCorruption>,
+    /// Errors.
+    pub errors: Vec<ErrorRecord>,
+    /// Warnings of the run itself (the journal broke or is torn, caches dropped, files left).
+    pub warnings: Vec<Warning>,
+    /// The end.
+    pub ending: ImbEnding,
+}
+
+/// One line of the journal of IMB-IO.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "record")]
+pub enum ImbLine {
+    /// First line.
+    Start {
+        /// [`SCHEMA_VERSION`].
+        schema_version: u32,
+        /// [`IMB_IO`].
+        benchmark: String,
+        /// What was asked.
+        config: Box<ImbConfig>,
+        /// With what.
+        setup: Box<ImbSetup>,
+    },
+    /// What is told before the first row.
+    Announcement(ImbAnnouncement),
+    /// A row that ended.
+    Row(Box<RowRecord>),
+    /// Our loops beside bare ones.
+    Bare(ImbBareRecord),
+    /// Corruption.
+    Corruption(ImbCorruption),
+    /// An error.
+    Error(ErrorRecord),
+    /// A warning.
+    Warning(Warning),
+    /// Last line of a run that was not killed.
+    End(ImbEnding),
+}
+
+impl ImbResult {
+    /// An empty result; the outcome is [`Outcome::Killed`] until an end is recorded.
+    #[must_use]
+    pub fn new(config: ImbConfig, setup: ImbSetup) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            benchmark: IMB_IO.into(),
+            config,
+            setup,
+            announcement: None,
+            rows: Vec::new(),
+            bare: Vec::new(),
+            corruptions: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            ending: ImbEnding {
+                outcome: Outcome::Killed,
+                real_seconds: 0.0,
+                verify_seconds: 0.0,
+                cleanup_seconds: 0.0,
+                rank_memory_high_water_bytes: 0,
+                rank_memory_planned_bytes: 0,
+            },
+        }
+    }
+}
+
+impl Record for ImbResult {
+    type Line = ImbLine;
+    type Ending = ImbEnding;
+    const BENCHMARK: &'static str = IMB_IO;
+
+    fn begin(line: ImbLine) -> Result<Self, ImbLine> {
+        match line {
+            ImbLine::Start { schema_version, benchmark, config, setup } => {
+                Ok(Self { schema_version, benchmark, ..Self::new(*config, *setup) })
+            }
+            other => Err(other),
+        }
+    }
+
+    fn start_line(&self) -> ImbLine {
+        ImbLine::Start {
+            schema_version: self.schema_version,
+            benchmark: self.benchmark.clone(),
+            config: Box::new(self.config.clone()),
+            setup: Box::new(self.setup.clone()),
+        }
+    }
+
+    fn absorb(&mut self, line: ImbLine) {
+        match line {
+            ImbLine::Start { .. } => {}
+            ImbLine::Announcement(a) => self.announcement = Some(a),
+            ImbLine::Row(row) => self.rows.push(*row),
+            ImbLine::Bare(b) => self.bare.push(b),
+            ImbLine::Corruption(c) => self.corruptions.push(c),
+            ImbLine::Error(e) => self.errors.push(e),
+            ImbLine::Warning(w) => self.warnings.push(w),
+            ImbLine::End(e) => self.ending = e,
+        }
+    }
+
+    fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+
+    fn warning_line(warning: Warning) -> ImbLine {
+        ImbLine::Warning(warning)
+    }
+
+    fn end_line(ending: ImbEnding) -> ImbLine {
+        ImbLine::End(ending)
+    }
+
+    fn outcome(&self) -> Outcome {
+        self.ending.outcome
+    }
+
+    fn errors(&self) -> &[ErrorRecord] {
+        &self.errors
+    }
+
+    fn is_corrupt(&self) -> bool {
+        !self.corruptions.is_empty() || self.rows.iter().any(|row| row.bytes_wrong > 0)
+    }
+}
+
+impl RunEnd for ImbEnding {
+    fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
+        &mut self.rank_memory_high_water_bytes
+    }
+
+    fn cleaned_up(&mut self, seconds: f64) {
+        self.cleanup_seconds = seconds;
+    }
+}

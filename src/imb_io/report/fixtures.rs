@@ -1,0 +1,227 @@
+//! Hand-made results of IMB-IO for the tests of the reports. The numbers follow simple formulas; they are no measurement.
+
+use crate::frame::records::*;
+use crate::imb_io::config::Multi;
+use crate::imb_io::plan::Mode;
+use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
+use crate::imb_io::records::*;
+use crate::imb_io::values::fixture::{from_cache, row, run};
+use crate::imb_io::values::{derive, ImbDerived, ImbWarning};
+
+/// The fixtures by name, with their derived values.
+pub fn all() -> Vec<(&'static str, ImbResult, ImbDerived)> {
+    [("complete", complete()), ("groups", groups()), ("failed", failed())]
+        .into_iter()
+        .map(|(name, result)| {
+            let derived = derive(&result);
+            (name, result, derived)
+        })
+        .collect()
+}
+
+const SIZES: [u64; 4] = [0, 1, 4096, 1 << 20];
+
+fn rows(benchmark: &str, ranks: u64, mode: Mode) -> impl Iterator<Item = RowRecord> + '_ {
+    SIZES.into_iter().map(move |bytes| {
+        let record = row(benchmark, ranks, mode, Some(bytes));
+        // The volume of 40 MiB.
+        let repetitions = if bytes == 1 << 20 { 40 } else { record.repetitions };
+        let moved = bytes * repetitions;
+        let evidence = record.evidence.is_some().then(|| from_cache(0, moved));
+        let repetitions_wanted = repetitions;
+        // What does not block runs twice, and both files are compared.
+        let bytes_checked = moved * if record.overlap.is_some() { 2 } else { 1 };
+        RowRecord { repetitions, repetitions_wanted, moved_bytes: moved, bytes_checked, evidence, ..record }
+    })
+}
+
+fn finish(mut result: ImbResult) -> ImbResult {
+    result.setup.rows = result.rows.len() as u64;
+    let mut names: Vec<String> = Vec::new();
+    for row in &result.rows {
+        if !names.contains(&row.benchmark) {
+            names.push(row.benchmark.clone());
+        }
+    }
+    result.config.benchmarks = names;
+    result
+}
+
+/// S, P and C, both modes, an overlap, Open_Close, reads from cache and of an unknown source; nothing wrong.
+pub fn complete() -> ImbResult {
+    let mut result = run();
+    result.config.bare = true;
+    result.bare = vec![beside_bare("S_Write_Indv", 4096, 1.01), beside_bare("S_Read_Indv", 1 << 20, 1.08)];
+    result.rows.extend(rows("S_Write_Indv", 1, Aggregate));
+    result.rows.extend(rows("S_Write_Indv", 1, NonAggregate));
+    result.rows.extend(rows("S_IRead_Expl", 1, Aggregate));
+    result.rows.extend(rows("P_Read_Priv", 2, Aggregate));
+    result.rows.extend(rows("C_Write_Expl", 4, NonAggregate));
+    result.rows.push(row("Open_Close", 4, Aggregate, None));
+    let cached = result.rows.iter_mut().filter(|r| r.benchmark == "P_Read_Priv");
+    for record in cached {
+        match record.sample_bytes {
+            Some(4096) => record.evidence = Some(from_cache(1, 1)),
+            Some(1) => record.evidence = None,
+            _ => {}
+        }
+    }
+    let last = result.rows.iter_mut().rfind(|r| r.sample_bytes.is_some());
+    if let Some(last) = last {
+        (last.repetitions, last.moved_bytes, last.bytes_checked) = (7, 7 << 20, 7 << 20);
+    }
+    finish(result)
+}
+
+fn beside_bare(benchmark: &str, sample_bytes: u64, ratio: f64) -> ImbBareRecord {
+    let pair = |n: u32| {
+        let bare_seconds = 1e-4 * f64::from(n % 3 + 1);
+        ImbBarePair { ours_seconds: bare_seconds * ratio * (1.0 + f64::from(n) * 1e-3), bare_seconds }
+    };
+    ImbBareRecord {
+        benchmark: benchmark.into(),
+        ranks: 1,
+        sample_bytes,
+        repetitions: 10,
+        pairs: (0..9).map(pair).collect(),
+    }
+}
+
+/// Two groups of two ranks, each shown; two backends in turns, one of which cannot do all.
+pub fn groups() -> ImbResult {
+    let mut result = run();
+    result.config.backends = vec!["mpiio".into(), "posix".into()];
+    result.config.multi = Some(Multi::Each);
+    for record in rows("P_Write_Shared", 2, Aggregate).chain(rows("P_IWrite_Indv", 2, Aggregate)) {
+        let second = GroupTimes { max_seconds: 2.0 * record.times[0].max_seconds, ..record.times[0] };
+        let times = vec![record.times[0], second];
+        let (moved_bytes, bytes_checked) = (2 * record.moved_bytes, 2 * record.bytes_checked);
+        let own = RowRecord { groups: 2, times, moved_bytes, bytes_checked, ..record };
+        let no_file = "a shared file pointer is a thing of MPI files".to_owned();
+        let posix = RowRecord {
+            backend: "posix".into(),
+            ended: RowEnd::NotRun(no_file),
+            times: Vec::new(),
+            repetition_times: None,
+            overlap: None,
+            repetitions: 0,
+            moved_bytes: 0,
+            bytes_checked: 0,
+            sync_seconds: 0.0,
+            strategy: String::new(),
+            real_seconds: 0.0,
+            ..own.clone()
+        };
+        result.rows.extend([own, posix]);
+    }
+    for record in rows("P_Read_Expl", 2, Aggregate) {
+        let times = vec![record.times[0]; 2];
+        let own = RowRecord { groups: 2, times, evidence: None, ..record };
+        let strategy = "pread".into();
+        let posix = RowRecord { backend: "posix".into(), strategy, direct: Some(false), ..own.clone() };
+        result.rows.extend([own, posix]);
+    }
+    finish(result)
+}
+
+/// Oversubscribed, wrong data, an error row, an interrupted one, rows that were not reached, allocations, a torn journal.
+pub fn failed() -> ImbResult {
+    let mut result = run();
+    result.config.inject = true;
+    result.setup.machine.hosts[0].cores = 2;
+    result.setup.lap_ns = 900.0;
+    if let Some(told) = &mut result.announcement {
+        (told.limit_seconds, told.cpu_load) = (None, Some(CpuLoad { unit_seconds: 1e-6, calibration_error: 0.25 }));
+    }
+    result.rows.extend(rows("P_Write_Shared", 4, Aggregate));
+    result.rows.extend(rows("P_Read_Shared", 4, Aggregate));
+    (result.rows[1].bytes_wrong, result.rows[3].allocations_in_clock) = (3, 2);
+    // The times of a broken row are not to be shown, so this one has some.
+    (result.rows[2].ended, result.rows[2].repetitions) =
+        (RowEnd::Error("rank 2: MPI_File_write_shared moved 512 of 1024 bytes".into()), 17);
+    result.rows[7].ended = RowEnd::Interrupted;
+    result = finish(result);
+    result.setup.rows += 5;
+    result.corruptions.push(corruption());
+    result.errors.push(ErrorRecord {
+        during: "P_Write_Shared, mpiio, 4 ranks, aggregate, 4096 bytes".into(),
+        rank: 2,
+        ranks_affected: 3,
+        message: "MPI_File_write_shared moved 512 of 1024 bytes".into(),
+        next_step: "Look for a full file system or a quota.".into(),
+        no_space: false,
+    });
+    result.warnings.push(Warning::JournalTorn { line: 17, bytes: 99 });
+    result.ending.outcome = Outcome::Interrupted;
+    result.ending.real_seconds = 14.5;
+    result
+}
+
+fn corruption() -> ImbCorruption {
+    ImbCorruption {
+        backend: "mpiio".into(),
+        benchmark: "P_Write_Shared".into(),
+        ranks: 4,
+        mode: Aggregate,
+        sample_bytes: 1,
+        rank: 0,
+        repetition: Some(41),
+        file: "common".into(),
+        offset_bytes: Some(41),
+        expected: Some(0xfe),
+        found: Some(0xff),
+        looks_like: "one bit flipped".into(),
+        bytes_wrong: 3,
+    }
+}
+
+/// One of each kind.
+pub fn every_warning() -> Vec<ImbWarning> {
+    let backend = || "mpiio".to_owned();
+    vec![
+        ImbWarning::AllocationsInClock { allocations: 2, rows: 1, benchmark: "S_Write_Indv".into() },
+        ImbWarning::NotVerified { rows: 3, benchmark: "P_Write_Shared".into() },
+        ImbWarning::NotRun { backend: "posix".into(), rows: 24, reason: "no shared file pointer".into() },
+        ImbWarning::ReadFromCache { backend: backend(), rows: 2, of: 9, asked_bytes: 40 << 20, storage_bytes: 1 << 20 },
+        ImbWarning::ReadFromCache { backend: backend(), rows: 1, of: 1, asked_bytes: 4096, storage_bytes: 0 },
+        ImbWarning::SourceUnknown { backend: backend(), rows: 1 },
+        ImbWarning::LoadNotCalibrated { calibration_error: 0.25 },
+        ImbWarning::ClockCost {
+            rows: 3,
+            of: 90,
+            benchmark: "S_Write_Indv".into(),
+            sample_bytes: Some(0),
+            seconds: 80e-9,
+            lap_ns: 24.5,
+        },
+        ImbWarning::ClockCost {
+            rows: 1,
+            of: 1,
+            benchmark: "Open_Close".into(),
+            sample_bytes: None,
+            seconds: 80e-6,
+            lap_ns: 5000.0,
+        },
+        ImbWarning::Overrun { limit_seconds: 240.0, expected_seconds: 200.0, real_seconds: 300.0 },
+        ImbWarning::Overrun { limit_seconds: 2.11, expected_seconds: 2.1, real_seconds: 3.0 },
+        ImbWarning::Shared(Warning::Oversubscribed { hosts: 1, host: "node01".into(), ranks: 4, cores: 2 }),
+        ImbWarning::Shared(Warning::MemoryFileSystem { fs_type: "tmpfs".into() }),
+        ImbWarning::Shared(Warning::AllCachesDropped { backend: backend() }),
+        ImbWarning::Shared(Warning::FilesLeft { path: "/scratch/run/beff-raw-1".into(), reason: "busy".into() }),
+        ImbWarning::Shared(Warning::JournalBroken { path: "run1.jsonl".into(), reason: "no space".into() }),
+        ImbWarning::Shared(Warning::JournalTorn { line: 17, bytes: 99 }),
+    ]
+}
+
+/// The journal a run with this result would have written, but for the order among the kinds of records.
+pub fn journal_lines(result: &ImbResult) -> Vec<ImbLine> {
+    let mut lines = vec![result.start_line()];
+    lines.extend(result.announcement.clone().map(ImbLine::Announcement));
+    lines.extend(result.rows.iter().cloned().map(|row| ImbLine::Row(Box::new(row))));
+    lines.extend(result.bare.iter().cloned().map(ImbLine::Bare));
+    lines.extend(result.corruptions.iter().cloned().map(ImbLine::Corruption));
+    lines.extend(result.errors.iter().cloned().map(ImbLine::Error));
+    lines.extend(result.warnings.iter().cloned().map(ImbLine::Warning));
+    lines.push(ImbLine::End(result.ending.clone()));
+    lines
+}

@@ -1,0 +1,75 @@
+//! The journal, whole and cut.
+
+use proptest::prelude::*;
+
+use crate::frame::records::{Outcome, Warning};
+use crate::frame::report::journal::{read, JournalError};
+use crate::frame::report::json::parse_as;
+use crate::frame::report::Views;
+use crate::imb_io::plan::catalogue::all;
+use crate::imb_io::plan::Mode;
+use crate::imb_io::records::{ImbLine, ImbResult, RowEnd};
+use crate::imb_io::report::{document, fixtures};
+use crate::imb_io::values::derive;
+use crate::imb_io::values::fixture::{row, run};
+
+fn read_journal(bytes: &[u8]) -> Result<ImbResult, JournalError> {
+    read(bytes)
+}
+
+fn written(lines: &[ImbLine]) -> Vec<u8> {
+    lines.iter().flat_map(|line| serde_json::to_string(line).unwrap().into_bytes().into_iter().chain([b'\n'])).collect()
+}
+
+#[test]
+fn a_whole_journal_reads_back_as_the_result() {
+    for (name, result, _) in fixtures::all() {
+        assert_eq!(read_journal(&written(&fixtures::journal_lines(&result))).unwrap(), result, "{name}");
+    }
+}
+
+#[test]
+fn a_journal_cut_in_a_line_keeps_the_rest() {
+    let lines = fixtures::journal_lines(&fixtures::complete());
+    let before = written(&lines[..4]).len();
+    let whole = written(&lines[..5]);
+    let mut cut = read_journal(&whole[..before + 100]).unwrap();
+    assert_eq!(cut.warnings.pop(), Some(Warning::JournalTorn { line: 5, bytes: 100 }));
+    assert_eq!(cut.ending.outcome, Outcome::Killed);
+    assert_eq!(cut, read_journal(&whole[..before]).unwrap());
+}
+
+proptest! {
+    /// Journal, result, document, and read again: nothing is lost on the way, no digit of a time either.
+    #[test]
+    fn journal_and_document_are_the_same_result(
+        rows in prop::collection::vec((0..all().len(), 0_u64..1 << 31, 0.0..1e4_f64, 0_u8..4), 0..6),
+        seconds in prop::option::of(0.0..1e6_f64),
+        killed: bool,
+    ) {
+        let mut result = run();
+        for (index, bytes, time, end) in rows {
+            let benchmark = &all()[index];
+            let mut record = row(benchmark.name, 2, Mode::Aggregate, benchmark.transfer().map(|_| bytes));
+            record.real_seconds = time;
+            record.times[0].max_seconds = time / 3.0;
+            let ends = [RowEnd::Complete, RowEnd::Error("rank 1: \"short\"".into()), RowEnd::Interrupted, RowEnd::NotRun("no \"file\"\n".into())];
+            record.ended = ends[usize::from(end)].clone();
+            result.rows.push(record);
+        }
+        if let Some(told) = &mut result.announcement {
+            told.limit_seconds = seconds;
+        }
+        let mut lines = fixtures::journal_lines(&result);
+        if killed {
+            lines.pop();
+            result.ending = ImbResult::new(result.config.clone(), result.setup.clone()).ending;
+        }
+        let journal = written(&lines);
+        let read = read_journal(&journal).unwrap();
+        prop_assert_eq!(&read, &result);
+        let again = parse_as::<ImbResult>(&document(&read, &derive(&read)).unwrap(), ImbResult::SCHEMA).unwrap();
+        prop_assert_eq!(&again, &result);
+        prop_assert_eq!(derive(&again), derive(&result));
+    }
+}

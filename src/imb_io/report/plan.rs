@@ -1,0 +1,144 @@
+//! What IMB-IO would measure, as text: the list of benchmarks, and the rows of a run.
+
+use crate::frame::units::{format_seconds, format_size};
+use crate::imb_io::config::ImbConfig;
+use crate::imb_io::plan::catalogue::all;
+use crate::imb_io::plan::space::row_bytes;
+use crate::imb_io::plan::{Benchmark, ImbPlan, Mode, Row};
+
+use crate::frame::report::text::{count, Page};
+
+/// All benchmarks with their MPI calls and the backends that can run them, as `able` tells. No line wider than
+/// [`crate::frame::report::text::WIDTH`].
+#[must_use]
+pub fn list(able: impl Fn(&Benchmark) -> Vec<&'static str>) -> String {
+    let mut page = Page::default();
+    page.line("Benchmarks of IMB-IO. S: one rank; P: all ranks, each on its own; C: all ranks in collective calls.");
+    let parts = [(true, "of the release, run if nothing is named"), (false, "not of the release")];
+    for (in_release, title) in parts {
+        let benchmarks: Vec<_> = all().iter().filter(|benchmark| benchmark.in_release() == in_release).collect();
+        page.heading(&format!("{} {title}", benchmarks.len()));
+        page.line(format!("{:<18}{:<62}{}", "name", "MPI calls of a repetition", "backends"));
+        for benchmark in benchmarks {
+            page.line(format!("{:<18}{:<62}{}", benchmark.name, benchmark.calls, able(benchmark).join(" ")));
+        }
+    }
+    page.finish()
+}
+
+/// The rows of a run on `ranks` ranks; `runs` of them with all backends together.
+#[must_use]
+pub fn text(plan: &ImbPlan, config: &ImbConfig, ranks: u64, runs: u64) -> String {
+    let mut page = Page::default();
+    page.line("Plan of an IMB-IO run; nothing has been measured.");
+    page.blank();
+    page.field("ranks", &ranks.to_string());
+    page.field("backends", &config.backends.join(", "));
+    page.field("rows", &runs.to_string());
+    page.field("policy", config.repetitions.policy.name());
+    page.field("time", &time(config, runs));
+    page.field("memory", &format!("{} for data in each rank", format_size(plan.memory_bytes())));
+    benchmarks(&mut page, plan, config);
+    sizes(&mut page, plan, config);
+    page.finish()
+}
+
+fn time(config: &ImbConfig, runs: u64) -> String {
+    match config.repetitions.bound_seconds(runs) {
+        Some(bound) => format!(
+            "at most about {}, {} for each row by fewer repetitions, at least one",
+            format_seconds(bound),
+            format_seconds(config.repetitions.limit_seconds)
+        ),
+        None => "no limit".to_owned(),
+    }
+}
+
+fn benchmarks(page: &mut Page, plan: &ImbPlan, config: &ImbConfig) {
+    page.heading("Benchmarks; files are those of the largest row, all ranks and groups");
+    page.line(format!("{:<18}{:>14}{:>10}{:>14}  {}", "name", "modes", "rows", "files", "ranks x groups"));
+    let mut rest = plan.rows.as_slice();
+    while let [first, ..] = rest {
+        let benchmark = first.benchmark;
+        let alike = rest.iter().take_while(|row| row.benchmark == benchmark).count();
+        let (rows, others) = rest.split_at(alike);
+        rest = others;
+        let groups = |row: &Row| plan.groups(row).map_or(1, |groups| groups.groups);
+        let largest = rows.iter().map(|row| row_bytes(row, &config.repetitions, groups(row))).max();
+        let mut shapes: Vec<String> = rows.iter().map(|row| format!("{} x {}", row.ranks, groups(row))).collect();
+        shapes.dedup();
+        let modes = benchmark.modes(config.modes).len();
+        let files = format_size(largest.unwrap_or(0));
+        let head = format!("{:<18}{modes:>14}{:>10}{files:>14}  ", benchmark.name, rows.len());
+        page.hanging(&head, &shapes.join(", "));
+    }
+}
+
+fn sizes(page: &mut Page, plan: &ImbPlan, config: &ImbConfig) {
+    let with_size = |row: &Row| row.sample_bytes.is_some();
+    if !plan.rows.iter().any(with_size) {
+        return;
+    }
+    page.heading(&format!("{}; repetitions at most", count(plan.sizes_bytes.len() as u64, "size")));
+    page.line(format!("{:>12}{:>16}{:>16}", "bytes", "aggregate", "non-aggregate"));
+    for bytes in &plan.sizes_bytes {
+        let most = |mode| {
+            let runs = plan.rows.iter().any(|row| with_size(row) && row.mode == mode);
+            if runs {
+                config.repetitions.most(Some(*bytes), mode).to_string()
+            } else {
+                "-".to_owned()
+            }
+        };
+        page.line(format!("{bytes:>12}{:>16}{:>16}", most(Mode::Aggregate), most(Mode::NonAggregate)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::benchmark::of_words;
+    use crate::frame::command::known_backends;
+    use crate::frame::report::text::WIDTH;
+    use crate::imb_io::cli::ImbArgs;
+
+    fn plan(options: &str, ranks: u64) -> String {
+        let args: ImbArgs = of_words(options.split_whitespace());
+        let config = args.config(&known_backends()).unwrap();
+        let text = text(&ImbPlan::new(&config, ranks).unwrap(), &config, ranks, 7);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        text
+    }
+
+    #[test]
+    fn every_benchmark_is_listed() {
+        let text = list(|benchmark| if benchmark.needs_mpi_file() { vec!["mpiio"] } else { vec!["mpiio", "posix"] });
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH && !line.ends_with(' ')), "{text}");
+        for benchmark in all() {
+            let line = text.lines().find(|line| line.split_whitespace().next() == Some(benchmark.name)).unwrap();
+            assert!(line.contains(benchmark.calls) && line.contains("  mpiio"), "{line}");
+        }
+        assert!(text.contains("37 of the release") && text.contains("4 not of the release"), "{text}");
+    }
+
+    #[test]
+    fn a_plan_shows_benchmarks_and_repetitions() {
+        let text = plan("S_Write_Indv,C_Read_Expl,Open_Close --npmin 2 --multi 0 --msglog 16:16 --time 3", 5);
+        for line in [
+            "S_Write_Indv                   2         4        40 MiB  1 x 1",
+            "C_Read_Expl                    1         6        80 MiB  2 x 2, 4 x 1, 5 x 1",
+            "Open_Close                     1         3           2 B  2 x 2, 4 x 1, 5 x 1",
+            "2 sizes; repetitions at most",
+            "           0            1000             100",
+            "       65536             640             100",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}: {text}");
+        }
+        assert!(text.contains("at most about 21.0 s, 3.0 s for each row"), "{text}");
+        assert!(plan("--iter-policy off C_Read_Expl", 2).contains("no limit"));
+        assert!(!plan("Open_Close", 2).contains("repetitions at most"));
+        // Without writes there is no second mode.
+        assert!(plan("S_Read_Indv", 2).contains("        1000               -"));
+        plan("", 10_000_000);
+    }
+}

@@ -1,0 +1,50 @@
+//! Announced against real time, and what measuring itself cost.
+
+use crate::frame::report::costs;
+use crate::frame::report::machine;
+use crate::frame::report::text::{count, nanoseconds, percent, Page};
+use crate::frame::units::format_seconds;
+use crate::imb_io::records::ImbResult;
+use crate::imb_io::values::ImbDerived;
+
+use super::header;
+
+pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
+    let (setup, ending) = (&result.setup, &result.ending);
+    page.heading("Schedule and costs");
+    let ratio = derived.verdict.real_to_expected.map_or_else(String::new, |r| format!("; real / announced {r:.2}"));
+    page.field("time", &format!("{}{ratio}", header::time(result)));
+    let rows: f64 = result.rows.iter().map(|r| r.real_seconds).sum();
+    let pilot = result.announcement.as_ref().map_or(0.0, |a| a.pilot_seconds);
+    page.field(
+        "real time",
+        &format!(
+            "{} for {} with preparation, trial and comparing data; pilot {}; comparing data {}; removing files {}",
+            format_seconds(rows),
+            count(result.rows.len() as u64, "row"),
+            format_seconds(pilot),
+            format_seconds(ending.verify_seconds),
+            format_seconds(ending.cleanup_seconds)
+        ),
+    );
+    if let Some(load) = result.announcement.as_ref().and_then(|a| a.cpu_load) {
+        let unit = nanoseconds(load.unit_seconds * 1e9);
+        let error = percent(load.calibration_error);
+        page.field("CPU load", &format!("one unit takes {unit}; as calibrated up to {error} off"));
+    }
+    page.field(
+        "harness",
+        &format!(
+            "clock step {}, end of a repetition {}, barrier {}",
+            nanoseconds(setup.clock_resolution_ns),
+            nanoseconds(setup.lap_ns),
+            nanoseconds(setup.barrier_ns)
+        ),
+    );
+    page.field(
+        "rank memory",
+        &machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes),
+    );
+    let allocations = costs::allocations(&result.rows, |r| r.allocations_in_clock, "row", |r| r.benchmark.clone());
+    page.field("allocations", &allocations);
+}

@@ -1,0 +1,142 @@
+//! Verification where the order of arrival decides who has which bytes of the file: as sets.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use beff_backends::Batch;
+use beff_ffi::{Comm, MpiError};
+
+use super::check::{cannot_read, Checked, Finding, LOOK_BYTES};
+use super::data::{tile, Data, Expected, Histogram, Record, Wrong};
+use super::shape::Shape;
+use crate::imb_io::plan::tiles::{part, UNIT_BYTES};
+
+/// Reads the whole file on the first rank and takes it apart. Collective over the group.
+///
+/// # Errors
+/// MPI between the ranks.
+pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Result<Checked, MpiError> {
+    let mut checked = Checked::default();
+    if group.is_root() && shape.file_bytes > 0 {
+        take_apart(&mut checked, shape, data, path);
+    }
+    // Before the file is removed.
+    group.barrier()?;
+    Ok(checked)
+}
+
+fn take_apart(checked: &mut Checked, shape: &Shape, data: &Data, path: &Path) {
+    let all = shape.file_bytes;
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) => return checked.missing(all, None, format!("the file cannot be opened: {e}")),
+    };
+    let mut bytes = vec![0; all as usize];
+    if let Err(e) = file.read_exact_at(&mut bytes, 0) {
+        return checked.missing(all, None, cannot_read(&file, &e));
+    }
+    let mut expected = match Expected::new(data, shape.ranks, shape.steps) {
+        Ok(expected) => expected,
+        Err(e) => return checked.missing(all, None, e.to_string()),
+    };
+    let arrival = data.records_in(&bytes, &mut expected);
+    checked.bytes_checked += arrival.bytes_checked;
+    checked.bytes_wrong += arrival.bytes_wrong;
+    checked.finding = arrival.first.map(|first| Finding {
+        repetition: None,
+        offset_bytes: first.offset_bytes,
+        expected: first.expected,
+        found: first.found,
+        looks_like: first.looks_like,
+    });
+}
+
+/// Looks where in the file the windows of all ranks are from: each byte of `calls` once, by whoever. Collective over the group.
+///
+/// # Errors
+/// MPI between the ranks.
+pub(super) fn received(
+    group: &Comm,
+    shape: &Shape,
+    data: &Data,
+    windows: &[u8],
+    calls: Batch,
+) -> Result<Checked, MpiError> {
+    let mut checked = Checked { bytes_checked: windows.len() as u64, ..Checked::default() };
+    let first_byte = calls.first_call * shape.sample_bytes;
+    let range = first_byte..first_byte + calls.calls * shape.sample_bytes;
+    if shortest_part(shape) < data.findable_bytes() {
+        by_value(group, &data.histogram(range), windows, &mut checked)?;
+        return Ok(checked);
+    }
+    let mut records = Vec::new();
+    for window in windows.chunks_exact(shape.part.length_bytes.max(1) as usize) {
+        match data.identify(window) {
+            Some(position) => records.push(Record { position, length: window.len() as u64 }),
+            None => wrong_window(&mut checked, data, window),
+        }
+    }
+    let packed: Vec<u8> =
+        records.iter().flat_map(|r| [r.position.to_le_bytes(), r.length.to_le_bytes()].concat()).collect();
+    let gathered = group.gather_bytes(&packed)?;
+    let mut all_wrong = [checked.bytes_wrong];
+    group.sum_u64(&mut all_wrong)?;
+    // Windows of unknown data leave gaps; they are wrong already.
+    if group.is_root() && all_wrong[0] == 0 {
+        let mut records: Vec<Record> = gathered.iter().flat_map(|bytes| bytes.chunks_exact(16)).map(unpack).collect();
+        if let Err(why) = tile(&mut records, range) {
+            checked.missing(1, None, format!("of what all ranks have read together, {why}"));
+        }
+    }
+    Ok(checked)
+}
+
+fn unpack(bytes: &[u8]) -> Record {
+    let word = |at: usize| bytes[at..at + 8].iter().rev().fold(0_u64, |n, byte| (n << 8) | u64::from(*byte));
+    Record { position: word(0), length: word(8) }
+}
+
+fn wrong_window(checked: &mut Checked, data: &Data, window: &[u8]) {
+    // What is right of it tells where it is from, and so how much is wrong: its beginning, or what comes later.
+    let from = |skip: usize| data.find(window.get(skip..)?)?.checked_sub(skip as u64);
+    let position = [0, LOOK_BYTES, window.len() / 2].into_iter().find_map(from);
+    let wrong = position.map(|position| (position, data.compare(window, position)));
+    let finding = match wrong {
+        Some((position, Wrong { bytes_wrong, first: Some((index, expected, found)) })) => {
+            checked.bytes_wrong += bytes_wrong;
+            let looks_like = data.diagnose(&window[index..], position + index as u64);
+            Finding { expected: Some(expected), found: Some(found), looks_like, ..Finding::default() }
+        }
+        _ => {
+            checked.bytes_wrong += window.len() as u64;
+            Finding { looks_like: data.diagnose_any(window), ..Finding::default() }
+        }
+    };
+    checked.finding.get_or_insert(finding);
+}
+
+/// Records too short to be recognised: how often each value of a byte was read by all ranks together.
+fn by_value(group: &Comm, expected: &Histogram, windows: &[u8], checked: &mut Checked) -> Result<(), MpiError> {
+    let mut all = Histogram::default();
+    all.add(windows);
+    group.sum_u64(all.as_mut_slice())?;
+    if group.is_root() {
+        let wrong = all.bytes_wrong(expected);
+        if wrong > 0 {
+            checked.bytes_wrong += wrong;
+            let looks_like = "the values of the bytes that all ranks have read are not those of the file".into();
+            checked.finding.get_or_insert(Finding { looks_like, ..Finding::default() });
+        }
+    }
+    Ok(())
+}
+
+/// Of the ranks that have one: the last of them. As long as can be where nobody has one.
+fn shortest_part(shape: &Shape) -> u64 {
+    let last = shape.sample_bytes.div_ceil(UNIT_BYTES).min(shape.ranks);
+    match last.checked_sub(1) {
+        Some(rank) => part(shape.sample_bytes, shape.ranks, rank).map_or(0, |part| part.length_bytes),
+        None => u64::MAX,
+    }
+}

@@ -1,0 +1,319 @@
+//! Our loops beside bare ones in C, in turns, in the same process, on the same file and from the same windows: what this
+//! program costs. Without syncs; the files stay in the page cache.
+
+use std::fs;
+use std::path::Path;
+
+use beff_backends::{Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern};
+use beff_ffi::bare_file::{BareCall, BareFile, BareLoop};
+use beff_ffi::{Comm, Info, MpiError};
+
+use super::check::{received, reread, Checked};
+use super::contents;
+use super::contents::share;
+use super::data::Data;
+use super::shape::Shape;
+use super::stage::Backend;
+use super::timed;
+use super::timed::{Syncs, Task, Way};
+use super::Bench;
+use crate::frame::records::ErrorRecord;
+use crate::frame::run::agree::first_message;
+use crate::imb_io::config::ImbConfig;
+use crate::imb_io::plan::names::find;
+use crate::imb_io::plan::{Benchmark, Group, Pointer, Transfer};
+use crate::imb_io::records::{ImbBarePair, ImbBareRecord};
+
+/// What is compared.
+const NAMES: [&str; 12] = [
+    "S_Write_Indv",
+    "S_Read_Indv",
+    "S_Write_Expl",
+    "S_Read_Expl",
+    "P_Write_Indv",
+    "P_Read_Indv",
+    "P_Write_Expl",
+    "P_Read_Expl",
+    "C_Write_Indv",
+    "C_Read_Indv",
+    "C_Write_Expl",
+    "C_Read_Expl",
+];
+/// With these samples.
+const SIZES_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
+/// Bytes of a file at most: windows and pages that both kinds of loops use again and again.
+const FILE_BYTES: u64 = 32 << 20;
+/// What a loop is to take.
+const LOOP_SECONDS: f64 = 0.01;
+/// Time of one comparison, about.
+const SHARE_SECONDS: f64 = 0.6;
+/// Pairs at least and at most.
+const PAIRS: [u64; 2] = [7, 101];
+/// Calls of a loop at most.
+const CALLS: u64 = 1000;
+
+/// Bytes for the windows, if there is something to compare.
+pub(super) fn memory_bytes(config: &ImbConfig) -> u64 {
+    if config.bare {
+        FILE_BYTES
+    } else {
+        0
+    }
+}
+
+/// Time of all comparisons, about.
+pub(super) fn expected_seconds(config: &ImbConfig) -> f64 {
+    if config.bare {
+        (NAMES.len() * SIZES_BYTES.len()) as f64 * SHARE_SECONDS
+    } else {
+        0.0
+    }
+}
+
+/// Both loops of one benchmark and size.
+struct Sides<'a> {
+    comm: &'a Comm,
+    shape: Shape,
+    pattern: Pattern,
+    data: Data,
+    ours: Box<dyn OpenFile>,
+    bare: BareFile,
+}
+
+/// How the comparison ended.
+pub(super) enum Compared {
+    /// With all its records, complete on rank 0; or with those before a signal.
+    Records(Vec<ImbBareRecord>, bool),
+    /// With an error.
+    Failed(ErrorRecord),
+}
+
+/// Compares all of them through the MPI-IO of the run, P and C on all ranks, S on the first. Collective over the world.
+///
+/// # Errors
+/// MPI between the ranks.
+pub(super) fn compare(world: &Comm, bench: &mut Bench<'_>, backends: &[Backend]) -> Result<Compared, MpiError> {
+    let mut records = Vec::new();
+    let Some(backend) = backends.iter().find(|backend| backend.name == "mpiio") else {
+        return Ok(Compared::Records(records, false));
+    };
+    let own = Comm::own();
+    for (number, name) in NAMES.iter().enumerate() {
+        let Ok(benchmark) = find(name) else { continue };
+        let Some(transfer) = benchmark.transfer() else { continue };
+        let comm = if transfer.group == Group::Single { &own } else { world };
+        let mut failed = None;
+        if transfer.group != Group::Single || world.is_root() {
+            for (at, sample_bytes) in SIZES_BYTES.into_iter().enumerate() {
+                let row = (number * SIZES_BYTES.len() + at) as u64;
+                match one(comm, bench, backend, (benchmark, transfer), (sample_bytes, row)) {
+                    Ok(record) => records.push(record),
+                    Err(text) => {
+                        failed = Some(text);
+                        break;
+                    }
+                }
+            }
+        }
+        // The others wait for the first rank.
+        world.idle_barrier()?;
+        let mut raised = [u64::from(bench.interrupt.raised())];
+        world.max_u64(&mut raised)?;
+        if let Some((rank, message)) = first_message(world, failed)? {
+            return Ok(Compared::Failed(ErrorRecord {
+                during: format!("{name} beside a bare loop"),
+                rank,
+                ranks_affected: 1,
+                message,
+                next_step: "Repeat without --bare; the rows are not touched by this.".into(),
+                no_space: false,
+            }));
+        }
+        if raised[0] > 0 {
+            return Ok(Compared::Records(records, true));
+        }
+    }
+    Ok(Compared::Records(records, false))
+}
+
+/// What went wrong on this rank, or on all.
+type Text<T> = Result<T, String>;
+
+/// The same on every rank: the first text of those that have one.
+fn agreed<T>(comm: &Comm, mine: Text<T>) -> Text<T> {
+    let (mine, text) = match mine {
+        Ok(made) => (Some(made), None),
+        Err(text) => (None, Some(text)),
+    };
+    match (first_message(comm, text).map_err(|e| e.to_string())?, mine) {
+        (None, Some(made)) => Ok(made),
+        (failed, _) => Err(failed.map_or_else(String::new, |(_, text)| text)),
+    }
+}
+
+fn text(e: impl std::fmt::Display) -> String {
+    e.to_string()
+}
+
+/// One benchmark and size, on all ranks of `comm`; the error is the same on all of them.
+fn one(
+    comm: &Comm,
+    bench: &mut Bench<'_>,
+    backend: &Backend,
+    (benchmark, transfer): (&Benchmark, &Transfer),
+    (sample_bytes, row): (u64, u64),
+) -> Text<ImbBareRecord> {
+    let steps = (FILE_BYTES / sample_bytes).min(CALLS);
+    let path = bench.run_dir.path().join(&backend.name).join(format!("bare{row:02}.dat"));
+    let shape = Shape::new(*transfer, sample_bytes, steps, (comm.rank(), comm.size())).map_err(text)?;
+    let pattern = shape.pattern().map_err(text)?;
+    let data = shape.data(bench.config.seed, u64::MAX - row, 0);
+    // Reads and writes alike find a file of full length.
+    agreed(comm, contents::fill(comm, &shape, &data, &path).map_err(text))?;
+    let hints = &bench.config.hints;
+    let request = OpenRequest { path: &path, mode: OpenMode::Update, comm, hints };
+    let ours = agreed(comm, backend.driver.open(&request).map_err(text))?;
+    let info = Info::new(hints).map_err(text)?;
+    let bare = agreed(comm, BareFile::open(comm, &path, false, &info).map_err(text))?;
+    let mut sides = Sides { comm, shape, pattern, data, ours, bare };
+    let record = sides.pairs(bench, &path, benchmark.name);
+    let Sides { ours, bare, .. } = sides;
+    let closed = bare.close().map_err(text);
+    let closed = closed.and(ours.close().map_err(text));
+    remove(comm, &path);
+    agreed(comm, closed)?;
+    record
+}
+
+fn remove(comm: &Comm, path: &Path) {
+    if comm.is_root() {
+        // What stays goes with the directory.
+        let _ = fs::remove_file(path);
+    }
+}
+
+impl Sides<'_> {
+    fn pairs(&mut self, bench: &mut Bench<'_>, path: &Path, name: &str) -> Text<ImbBareRecord> {
+        contents::lay_out(&mut bench.ring, &self.shape, &self.data);
+        let mut steps = self.shape.steps;
+        // Both once before it counts; the second says how many there is time for.
+        let mut first = [0.0; 2];
+        for _ in 0..2 {
+            let sides = [self.ours(bench, steps), self.bare(bench, steps)];
+            first = self.slowest(sides)?;
+        }
+        let one = (first[0].max(first[1]) / steps as f64).max(1e-9);
+        steps = ((LOOP_SECONDS / one) as u64).clamp(self.shape.steps.min(8), self.shape.steps);
+        let pairs = ((SHARE_SECONDS / (2.0 * one * steps as f64)) as u64).clamp(PAIRS[0], PAIRS[1]);
+        let mut record = ImbBareRecord {
+            benchmark: name.to_owned(),
+            ranks: self.comm.size(),
+            sample_bytes: self.shape.sample_bytes,
+            repetitions: steps,
+            pairs: Vec::new(),
+        };
+        for pair in 0..pairs {
+            let mut sides = [Ok(0.0), Ok(0.0)];
+            // A B B A: what drifts meets both alike.
+            for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
+                sides[side] = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
+            }
+            let seconds = self.slowest(sides)?;
+            record.pairs.push(ImbBarePair { ours_seconds: seconds[0], bare_seconds: seconds[1] });
+        }
+        self.check(bench, path)?;
+        Ok(record)
+    }
+
+    /// The slowest rank of both sides, or the error of any.
+    fn slowest(&self, [ours, bare]: [Text<f64>; 2]) -> Text<[f64; 2]> {
+        let mine = ours.and_then(|ours| bare.map(|bare| [ours, bare]));
+        let mut all = [0.0, 0.0, f64::from(u8::from(mine.is_err()))];
+        if let Ok(seconds) = &mine {
+            all[..2].copy_from_slice(seconds);
+        }
+        self.comm.max_f64(&mut all).map_err(text)?;
+        if all[2] > 0.0 {
+            return agreed(self.comm, mine);
+        }
+        Ok([all[0], all[1]])
+    }
+
+    /// All ranks make all calls, whatever fails on one of them.
+    fn ours(&mut self, bench: &mut Bench<'_>, steps: u64) -> Text<f64> {
+        let direction = self.shape.transfer.direction;
+        let prepared = self.ours.prepare(&self.pattern, direction, &mut bench.ring, &[]);
+        agreed(self.comm, prepared.map_err(text))?;
+        let task = Task {
+            kind: self.pattern.kind,
+            direction,
+            syncs: Syncs::None,
+            calls: Batch { first_call: 0, calls: steps },
+            all_calls: steps,
+            pending: 1,
+            one_by_one: false,
+            way: Way::Blocking,
+        };
+        let timed = timed::run(self.ours.as_mut(), self.comm, &mut bench.ring, &task, &mut bench.laps);
+        let timed = timed.map_err(text)?;
+        timed.error.map_or(Ok(timed.seconds), |e| Err(text(e)))
+    }
+
+    fn bare(&mut self, bench: &mut Bench<'_>, steps: u64) -> Text<f64> {
+        let explicit = self.shape.transfer.pointer == Pointer::Expl;
+        let call = BareCall { explicit, collective: self.shape.transfer.group == Group::Collective };
+        let (part, step_bytes) = (self.shape.part, self.shape.step_bytes());
+        let what = BareLoop {
+            bytes: part.length_bytes as usize,
+            windows: self.shape.laps,
+            offset_bytes: part.offset_bytes,
+            stride_bytes: step_bytes,
+            calls: steps,
+        };
+        let view = if explicit {
+            self.bare.view(0, 0, step_bytes)
+        } else {
+            self.bare.view(part.offset_bytes, part.length_bytes, step_bytes)
+        };
+        agreed(self.comm, view.map_err(text))?;
+        self.comm.barrier().map_err(text)?;
+        self.comm.barrier().map_err(text)?;
+        let seconds = match self.shape.transfer.direction {
+            Direction::Write => self.bare.write(call, bench.ring.bytes(), &what),
+            Direction::Read => self.bare.read(call, bench.ring.bytes_mut(), &what),
+        };
+        seconds.ok_or_else(|| "a call of the bare loop failed, or its last transfer was short".into())
+    }
+
+    /// Both loops once more: what is read comes into poisoned windows, what is written into a file of other bytes.
+    fn check(&mut self, bench: &mut Bench<'_>, path: &Path) -> Text<()> {
+        let writes = self.shape.transfer.direction == Direction::Write;
+        let (begin, end) = share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
+        let mut wrong = [0];
+        for side in 0..2 {
+            if writes {
+                agreed(self.comm, contents::wipe(path, begin, end).map_err(text))?;
+            } else {
+                contents::lay_out(&mut bench.ring, &self.shape, &self.data);
+            }
+            let steps = self.shape.steps;
+            let made = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
+            agreed(self.comm, made)?;
+            let checked = if writes {
+                let mut checked = Checked::default();
+                reread(&mut checked, &self.shape, &self.data, path, begin, end);
+                self.comm.barrier().map_err(text)?;
+                checked
+            } else {
+                let calls = Batch { first_call: 0, calls: self.shape.steps };
+                received(self.comm, &self.shape, &self.data, &bench.ring, calls).map_err(text)?
+            };
+            wrong[0] += checked.bytes_wrong;
+        }
+        self.comm.sum_u64(&mut wrong).map_err(text)?;
+        match wrong[0] {
+            0 => Ok(()),
+            wrong => Err(format!("{wrong} bytes were not those that the loops should have moved")),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Files for reads as long as the reads need, and the memory of the transfers. Outside every clock.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use beff_backends::{BackendError, Direction, Ring};
+use beff_ffi::Comm;
+
+use super::data::Data;
+use super::shape::Shape;
+use crate::frame::run::stamp::POISON_BYTE;
+
+/// Bytes moved at once.
+pub(super) const PIECE_BYTES: u64 = 1 << 20;
+/// Shares of a file begin at multiples of this, so that no page belongs to two hosts.
+const SHARE_ALIGN_BYTES: u64 = 1 << 16;
+
+/// The share of `rank` in a file of `bytes`, as begin and end.
+pub(super) fn share(bytes: u64, rank: u64, ranks: u64) -> (u64, u64) {
+    let each = bytes.div_ceil(ranks.max(1)).next_multiple_of(SHARE_ALIGN_BYTES);
+    let at = |n: u64| (n * each).min(bytes);
+    (at(rank), at(rank + 1))
+}
+
+/// Makes the file that will be read, each rank its share, or its own file. Collective over `group`; every rank makes all
+/// barriers, whatever fails.
+///
+/// # Errors
+/// This rank's.
+pub(super) fn fill(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Result<(), BackendError> {
+    let fail = |operation, e: &io::Error| BackendError::from_io(operation, path, None, e);
+    let make = || OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| fail("open", &e));
+    let (file, (begin, end)) = if shape.is_private() {
+        (make(), (0, shape.file_bytes))
+    } else {
+        let made = if group.is_root() { Some(make()) } else { None };
+        // An error of MPI here comes again in the next agreement.
+        let _ = group.barrier();
+        let open = || OpenOptions::new().write(true).open(path).map_err(|e| fail("open", &e));
+        (made.unwrap_or_else(open), share(shape.file_bytes, shape.rank, shape.ranks))
+    };
+    let file = file?;
+    let mut piece = vec![0_u8; PIECE_BYTES.min(end - begin) as usize];
+    let mut at = begin;
+    while at < end {
+        let now = &mut piece[..PIECE_BYTES.min(end - at) as usize];
+        data.fill(at, now);
+        file.write_all_at(now, at).map_err(|e| BackendError::from_io("pwrite", path, Some(at), &e))?;
+        at += now.len() as u64;
+    }
+    // Pages that are not written yet cannot be dropped from the cache.
+    file.sync_data().map_err(|e| fail("fdatasync", &e))
+}
+
+/// What is written stands in the windows, or what is read into is poisoned; the period is one lap.
+pub(super) fn lay_out(ring: &mut Ring, shape: &Shape, data: &Data) {
+    let len = shape.part.length_bytes as usize;
+    if len == 0 {
+        ring.set_period_bytes(PIECE_BYTES.min(ring.bytes().len() as u64));
+        return;
+    }
+    let windows_bytes = shape.windows_bytes();
+    ring.set_period_bytes(windows_bytes);
+    let windows = &mut ring.bytes_mut()[..windows_bytes as usize];
+    match shape.transfer.direction {
+        Direction::Read => poison(windows),
+        Direction::Write => {
+            for (window, bytes) in (0..).zip(windows.chunks_exact_mut(len)) {
+                data.fill(shape.offset_bytes(window), bytes);
+            }
+        }
+    }
+}
+
+/// What is not delivered will be seen.
+pub(super) fn poison(windows: &mut [u8]) {
+    windows.fill(POISON_BYTE);
+}
+
+/// Writes zeros over a range.
+///
+/// # Errors
+/// What opening or writing reports.
+pub(super) fn wipe(path: &Path, begin: u64, end: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    let zeros = vec![0_u8; PIECE_BYTES.min(end - begin) as usize];
+    let mut at = begin;
+    while at < end {
+        let now = &zeros[..PIECE_BYTES.min(end - at) as usize];
+        file.write_all_at(now, at)?;
+        at += now.len() as u64;
+    }
+    Ok(())
+}
+
+/// Turns one bit over.
+///
+/// # Errors
+/// What opening, reading or writing reports.
+pub(super) fn flip(path: &Path, offset_bytes: u64) -> io::Result<()> {
+    let file: File = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset_bytes)?;
+    file.write_all_at(&[byte[0] ^ 0x10], offset_bytes)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_are_all_of_a_file(bytes in 0_u64..1 << 40, ranks in 1_u64..200) {
+            let shares: Vec<_> = (0..ranks).map(|rank| share(bytes, rank, ranks)).collect();
+            prop_assert_eq!((shares[0].0, shares[shares.len() - 1].1), (0, bytes));
+            prop_assert!(shares.windows(2).all(|w| w[0].1 == w[1].0 && w[0].0 <= w[0].1));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! IMB-IO: counted repetitions of one sample, row after row.
+//!
+//! From outside to inside: `run` (all rows), `row` (trial, repetitions, record), `stage` (one file), `timed` (the clock).
+
+mod arrived;
+pub mod bare;
+mod check;
+mod contents;
+pub mod data;
+pub mod load;
+mod open_close;
+mod pilot;
+mod row;
+mod shape;
+mod stage;
+mod summary;
+mod team;
+mod timed;
+pub mod whole;
+
+use beff_backends::{Latency, Ring};
+
+use crate::frame::records::Warning;
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::run_dir::RunDir;
+use crate::imb_io::config::ImbConfig;
+
+/// What all rows work with.
+struct Bench<'a> {
+    config: &'a ImbConfig,
+    run_dir: &'a RunDir,
+    /// Windows of the transfers, one for each step of a lap.
+    ring: Ring,
+    /// Room for the time of each repetition.
+    laps: Latency,
+    /// Not told yet: what drops pages says it once, in whichever file of a row.
+    warnings: Vec<Warning>,
+    interrupt: &'a Interrupt,
+    /// For the overlap, once it is calibrated.
+    load: Option<load::Load>,
+}

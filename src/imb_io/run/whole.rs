@@ -1,0 +1,333 @@
+//! The whole measurement: pilot, announcement, row after row.
+
+use std::time::Instant;
+
+use beff_backends::{driver, Direct, DriverOptions, Latency, Ring};
+use beff_ffi::{Comm, MpiError};
+
+use super::bare;
+use super::bare::Compared;
+use super::load::Load;
+use super::pilot::{Foreseen, Pilot};
+use super::row::{measure, RowJob, RowOutcome};
+use super::stage::Backend;
+use super::team::Team;
+use super::Bench;
+use crate::frame::config::DirectPolicy;
+use crate::frame::records::Outcome;
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::Observer;
+use crate::frame::run::Standing;
+use crate::frame::system::memory::high_water_bytes;
+use crate::imb_io::config::ImbConfig;
+use crate::imb_io::plan::processes::Groups;
+use crate::imb_io::plan::repetitions::Measured;
+use crate::imb_io::plan::{Benchmark, ImbPlan, Mode, Row};
+use crate::imb_io::records::{CpuLoad, ImbAnnouncement, ImbEnding, ImbLine, RowEnd, RowRecord};
+
+/// Times of single repetitions that are kept; later ones of a longer row are in its total alone.
+pub(super) const LAPS: u64 = 1 << 20;
+/// Periods and windows need at least this.
+const LEAST_BYTES: u64 = 4096;
+
+/// A run under way.
+pub struct Run<'a> {
+    world: &'a Comm,
+    plan: &'a ImbPlan,
+    interrupt: &'a Interrupt,
+    observer: &'a mut dyn Observer<ImbLine>,
+    bench: Bench<'a>,
+    backends: Vec<Backend>,
+    /// For each number of ranks and groups in the plan; None where this rank waits.
+    teams: Vec<(Groups, Option<Team>)>,
+    pilot: Pilot,
+    begin: Instant,
+    expected_seconds: f64,
+    done_seconds: f64,
+    verify_seconds: f64,
+    interrupted: bool,
+    planned_bytes: u64,
+    last: Option<f64>,
+}
+
+impl<'a> Run<'a> {
+    /// Maps the memory of the transfers and makes the drivers. Not collective.
+    ///
+    /// # Errors
+    /// Memory that cannot be mapped, this rank's.
+    pub fn new(
+        world: &'a Comm,
+        plan: &'a ImbPlan,
+        config: &'a ImbConfig,
+        run_dir: &'a RunDir,
+        interrupt: &'a Interrupt,
+        observer: &'a mut dyn Observer<ImbLine>,
+    ) -> Result<Self, String> {
+        let begin = Instant::now();
+        let planned_bytes = data_bytes(plan, config);
+        let windows_bytes = planned_bytes.max(LEAST_BYTES).next_multiple_of(LEAST_BYTES);
+        // Periods are whole calls: none goes beyond the end.
+        let ring = Ring::new(windows_bytes, 0)
+            .map_err(|e| format!("rank {}: {windows_bytes} bytes for data: {e}", world.rank()))?;
+        let laps = plan.rows.iter().map(|row| plan.most(row)).max().unwrap_or(1).min(LAPS);
+        let backends = config.backends.iter().filter_map(|name| backend(config, name)).collect();
+        Ok(Self {
+            world,
+            plan,
+            interrupt,
+            observer,
+            bench: Bench {
+                config,
+                run_dir,
+                ring,
+                laps: Latency::laps(laps as usize),
+                warnings: Vec::new(),
+                interrupt,
+                load: None,
+            },
+            backends,
+            teams: Vec::new(),
+            pilot: Pilot::default(),
+            begin,
+            expected_seconds: 0.0,
+            done_seconds: 0.0,
+            verify_seconds: 0.0,
+            interrupted: false,
+            planned_bytes: windows_bytes,
+            last: None,
+        })
+    }
+
+    /// Flies the pilot and says how long the rows will take. Collective over the world.
+    ///
+    /// # Errors
+    /// An MPI call that failed.
+    pub fn announce(&mut self) -> Result<ImbAnnouncement, MpiError> {
+        for row in &self.plan.rows {
+            let Ok(groups) = self.plan.groups(row) else { continue };
+            if !self.teams.iter().any(|(made, _)| *made == groups) {
+                self.teams.push((groups, Team::make(self.world, groups, self.bench.run_dir.path())?));
+            }
+        }
+        let mut cpu_load = None;
+        if self.plan.benchmarks.iter().any(|benchmark| benchmark.has_overlap()) {
+            let (load, calibration_error) = Load::calibrate(self.world)?;
+            self.bench.load = Some(load);
+            cpu_load = Some(CpuLoad { unit_seconds: load.unit_seconds, calibration_error });
+        }
+        let interrupt = self.interrupt;
+        for (groups, team) in &self.teams {
+            if let Some(team) = team {
+                self.pilot.fly(&mut self.bench, self.plan, team, &self.backends, || interrupt.raised())?;
+            }
+            self.wait(*groups)?;
+        }
+        self.agree_on_stop()?;
+        let pilot_seconds = self.begin.elapsed().as_secs_f64();
+        let backends = 0..self.backends.len();
+        let rows = self.plan.rows.iter().flat_map(|row| backends.clone().map(move |backend| (row, backend)));
+        let runs: Vec<_> = rows.filter(|(row, backend)| self.pilot.foresee(row, *backend, 1).is_some()).collect();
+        let rows_seconds: f64 = runs.iter().map(|(row, backend)| self.foresee(row, *backend).row_seconds).sum();
+        let beside_seconds = pilot_seconds + bare::expected_seconds(self.bench.config);
+        self.expected_seconds = beside_seconds + rows_seconds;
+        self.done_seconds = pilot_seconds;
+        let announcement = ImbAnnouncement {
+            expected_seconds: self.expected_seconds,
+            limit_seconds: self
+                .plan
+                .repetitions
+                .bound_seconds(runs.len() as u64)
+                .map(|rows| (rows + beside_seconds).max(self.expected_seconds)),
+            pilot_seconds,
+            cpu_load,
+        };
+        self.observer.record(ImbLine::Announcement(announcement.clone()));
+        Ok(announcement)
+    }
+
+    /// A row with as many repetitions as its time allows; nothing where its kind cannot run.
+    fn foresee(&self, row: &Row, backend: usize) -> Foreseen {
+        let most = self.plan.most(row);
+        let Some(all) = self.pilot.foresee(row, backend, most) else { return Foreseen::default() };
+        let measured = Measured { repetition_seconds: all.step_seconds, spent_seconds: all.fixed_seconds };
+        let steps = self.plan.repetitions.reduced(most, &measured, None);
+        self.pilot.foresee(row, backend, steps).unwrap_or_default()
+    }
+
+    /// Measures all rows. Collective over the world.
+    ///
+    /// # Errors
+    /// An MPI call that failed: the other ranks may wait for ever.
+    pub fn execute(&mut self) -> Result<ImbEnding, MpiError> {
+        let plan = self.plan;
+        for block in plan.rows.chunk_by(same_block) {
+            if !self.interrupted {
+                self.block(block)?;
+            }
+        }
+        if self.bench.config.bare && !self.interrupted {
+            self.compare_bare()?;
+        }
+        Ok(ImbEnding {
+            outcome: if self.interrupted { Outcome::Interrupted } else { Outcome::Complete },
+            real_seconds: self.begin.elapsed().as_secs_f64(),
+            verify_seconds: self.verify_seconds,
+            cleanup_seconds: 0.0,
+            rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
+            rank_memory_planned_bytes: self.planned_bytes,
+        })
+    }
+
+    /// Beside bare loops; the error of all ranks is recorded, and ends nothing else.
+    fn compare_bare(&mut self) -> Result<(), MpiError> {
+        match bare::compare(self.world, &mut self.bench, &self.backends)? {
+            Compared::Records(records, interrupted) => {
+                records.into_iter().for_each(|record| self.observer.record(ImbLine::Bare(record)));
+                self.interrupted |= interrupted;
+            }
+            Compared::Failed(error) => self.observer.record(ImbLine::Error(error)),
+        }
+        Ok(())
+    }
+
+    /// The rows of one benchmark on one number of ranks; the other ranks wait until its end.
+    fn block(&mut self, rows: &[Row]) -> Result<(), MpiError> {
+        let Some(Ok(groups)) = rows.first().map(|row| self.plan.groups(row)) else { return Ok(()) };
+        let index = self.teams.iter().position(|(made, team)| *made == groups && team.is_some());
+        if let Some(index) = index {
+            let mut previous = vec![[None; 2]; self.backends.len()];
+            'rows: for row in rows {
+                for (backend, previous) in previous.iter_mut().enumerate() {
+                    let of_mode = &mut previous[usize::from(row.mode == Mode::NonAggregate)];
+                    *of_mode = self.row(row, backend, index, *of_mode)?;
+                    let mut stop = [u64::from(self.interrupt.raised())];
+                    if let Some(team) = &self.teams[index].1 {
+                        team.active.max_u64(&mut stop)?;
+                    }
+                    if stop[0] > 0 {
+                        self.interrupted = true;
+                        break 'rows;
+                    }
+                }
+            }
+        }
+        self.wait(groups)?;
+        self.agree_on_stop()
+    }
+
+    /// Measures and records one row; its repetitions.
+    fn row(&mut self, row: &Row, backend: usize, team: usize, previous: Option<u64>) -> Result<Option<u64>, MpiError> {
+        let foreseen = self.foresee(row, backend);
+        let sample = sample(row);
+        let (name, ranks) = (self.backends[backend].name.clone(), row.ranks);
+        self.observer.progress(&Standing {
+            what: format!("{} ({name}), {ranks} ranks, {sample}", row.benchmark.name),
+            done_seconds: self.done_seconds,
+            all_seconds: self.expected_seconds,
+            last_mb_per_second: self.last,
+        });
+        let Some(of_team) = &self.teams[team].1 else { return Ok(None) };
+        let at = self.plan.rows.iter().position(|r| std::ptr::eq(r, row)).unwrap_or(0);
+        let job = RowJob {
+            row,
+            backend: &self.backends[backend],
+            team: of_team,
+            number: (at * self.backends.len() + backend) as u64,
+            keep: self.bench.config.keep_files && self.is_last(at),
+            rule: &self.plan.repetitions,
+            wanted: self.plan.most(row),
+            foreseen: self.pilot.foresee(row, backend, self.plan.most(row)),
+            previous,
+            during: &format!(
+                "{}, {name}, {ranks} rank{}, {sample}",
+                row.benchmark.name,
+                if ranks == 1 { "" } else { "s" }
+            ),
+        };
+        let outcome = measure(&mut self.bench, &job)?;
+        self.done_seconds += foreseen.row_seconds;
+        Ok(self.record(outcome))
+    }
+
+    fn record(&mut self, outcome: RowOutcome) -> Option<u64> {
+        let RowOutcome { record, error, corruption, verify_seconds } = outcome;
+        self.verify_seconds += verify_seconds;
+        self.last = megabytes_per_second(&record);
+        let repetitions = (record.ended == RowEnd::Complete).then_some(record.repetitions);
+        self.observer.record(ImbLine::Row(Box::new(record)));
+        let warnings = std::mem::take(&mut self.bench.warnings).into_iter().map(ImbLine::Warning);
+        for line in error.map(ImbLine::Error).into_iter().chain(corruption.map(ImbLine::Corruption)).chain(warnings) {
+            self.observer.record(line);
+        }
+        repetitions
+    }
+
+    /// The last row of its benchmark.
+    fn is_last(&self, at: usize) -> bool {
+        let name = |row: &Row| row.benchmark.name;
+        self.plan.rows.get(at + 1).is_none_or(|next| name(next) != name(&self.plan.rows[at]))
+    }
+
+    /// Ranks outside the groups wait here for the others without burning their cores.
+    fn wait(&self, groups: Groups) -> Result<(), MpiError> {
+        if groups.ranks * groups.groups < self.world.size() {
+            self.world.idle_barrier()?;
+        }
+        Ok(())
+    }
+
+    fn agree_on_stop(&mut self) -> Result<(), MpiError> {
+        let mut stop = [u64::from(self.interrupted || self.interrupt.raised())];
+        self.world.max_u64(&mut stop)?;
+        self.interrupted = stop[0] > 0;
+        Ok(())
+    }
+}
+
+/// Bytes for the data of one rank.
+#[must_use]
+pub fn data_bytes(plan: &ImbPlan, config: &ImbConfig) -> u64 {
+    bare::memory_bytes(config).max(plan.memory_bytes())
+}
+
+fn same_block(a: &Row, b: &Row) -> bool {
+    std::ptr::eq::<Benchmark>(a.benchmark, b.benchmark) && a.ranks == b.ranks
+}
+
+fn sample(row: &Row) -> String {
+    let mode = match row.mode {
+        Mode::Aggregate => "aggregate",
+        Mode::NonAggregate => "non-aggregate",
+    };
+    match row.sample_bytes {
+        Some(bytes) if row.benchmark.has_non_aggregate() => format!("{mode}, {bytes} bytes"),
+        Some(bytes) => format!("{bytes} bytes"),
+        None => "open and close".into(),
+    }
+}
+
+fn megabytes_per_second(record: &RowRecord) -> Option<f64> {
+    let slowest = record.times.iter().map(|times| times.max_seconds).fold(0.0, f64::max);
+    record.sample_bytes.filter(|_| slowest > 0.0).map(|bytes| bytes as f64 / slowest / 1e6)
+}
+
+fn backend(config: &ImbConfig, name: &str) -> Option<Backend> {
+    let row = driver(name)?;
+    let options = DriverOptions {
+        direct: match config.direct.of(name) {
+            DirectPolicy::Required => Direct::Required,
+            DirectPolicy::Auto => Direct::Auto,
+            DirectPolicy::Off | DirectPolicy::ByBackend => Direct::Off,
+        },
+        queue_depth: config.queue_depth,
+        unique_open: config.unique_open,
+        ..DriverOptions::default()
+    };
+    Some(Backend {
+        name: row.name.to_owned(),
+        driver: (row.make)(&options),
+        moves_data: row.uses_space,
+        is_mpi: row.is_collective_native,
+    })
+}

@@ -1,0 +1,156 @@
+//! Hand-made results of IMB-IO for tests, by simple formulas; no measurement.
+
+use beff_backends::Direction;
+
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::records::*;
+use crate::imb_io::config::ImbConfig;
+use crate::imb_io::plan::names::find;
+use crate::imb_io::plan::{Group, Mode, ModeChoice, Repetitions, Sizes};
+use crate::imb_io::records::*;
+
+/// Four ranks on one host, without any row yet.
+pub(crate) fn run() -> ImbResult {
+    let mut result = ImbResult::new(config(), setup());
+    let cpu_load = Some(CpuLoad { unit_seconds: 1.25e-6, calibration_error: 0.02 });
+    result.announcement =
+        Some(ImbAnnouncement { expected_seconds: 40.0, limit_seconds: Some(180.0), pilot_seconds: 1.5, cpu_load });
+    result.ending = ImbEnding {
+        outcome: Outcome::Complete,
+        real_seconds: 50.0,
+        verify_seconds: 3.25,
+        cleanup_seconds: 0.125,
+        rank_memory_high_water_bytes: 96 << 20,
+        rank_memory_planned_bytes: 80 << 20,
+    };
+    result
+}
+
+/// A row as it would be: 10 us and 1 ns a byte of the slowest rank; bytes of reads from storage.
+pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<u64>) -> RowRecord {
+    let transfer = find(benchmark).unwrap().transfer().copied();
+    let (bytes, is_read) = (sample_bytes.unwrap_or(1), transfer.is_some_and(|t| t.direction == Direction::Read));
+    let repetitions = if mode == Mode::Aggregate { 1000 } else { 100 };
+    let pure_seconds = 10e-6 + 1e-9 * bytes as f64;
+    let overlap = find(benchmark).unwrap().has_overlap().then_some(OverlapTimes {
+        pure_seconds,
+        overlapped_seconds: 1.25 * pure_seconds,
+        cpu_seconds: pure_seconds,
+        cpu_overlapped_seconds: 1.0625 * pure_seconds,
+    });
+    let max_seconds = overlap.map_or(pure_seconds, |o| o.overlapped_seconds);
+    let spread = if transfer.is_some_and(|t| t.group == Group::Single) { 1.0 } else { 0.75 };
+    let times =
+        GroupTimes { min_seconds: spread * max_seconds, max_seconds, mean_seconds: (1.0 + spread) / 2.0 * max_seconds };
+    let calls = RepetitionTimes {
+        median_seconds: 0.875 * max_seconds,
+        p99_seconds: 1.5 * max_seconds,
+        max_seconds: 4.0 * max_seconds,
+    };
+    RowRecord {
+        backend: "mpiio".into(),
+        benchmark: benchmark.into(),
+        ranks,
+        groups: 1,
+        mode,
+        sample_bytes,
+        repetitions,
+        repetitions_wanted: repetitions,
+        ended: RowEnd::Complete,
+        times: vec![times],
+        repetition_times: overlap.is_none().then_some(calls),
+        overlap,
+        sync_seconds: if is_read || sample_bytes.is_none() { 0.0 } else { 1.5e-6 },
+        moved_bytes: bytes * repetitions,
+        bytes_checked: bytes * repetitions * if overlap.is_some() { 2 } else { 1 },
+        bytes_wrong: 0,
+        allocations_in_clock: 0,
+        strategy: find(benchmark).unwrap().calls.into(),
+        direct: None,
+        hints_granted: Vec::new(),
+        evidence: (is_read && bytes > 0).then(|| from_cache(0, bytes * repetitions)),
+        storage_read_bytes: None,
+        real_seconds: 0.25,
+    }
+}
+
+/// Evidence of a read of `range_bytes` of which these were in the page cache.
+pub(crate) fn from_cache(resident_bytes: u64, range_bytes: u64) -> Evidence {
+    Evidence {
+        resident_before_bytes: Some(resident_bytes),
+        resident_after_bytes: Some(range_bytes),
+        range_bytes,
+        residency_by: "cachestat".into(),
+        ..Evidence::default()
+    }
+}
+
+fn config() -> ImbConfig {
+    ImbConfig {
+        benchmarks: vec!["S_Write_Indv".into(), "P_Read_Expl".into()],
+        backends: vec!["mpiio".into()],
+        path: "/scratch/run".into(),
+        run_dir: None,
+        keep_files: false,
+        out: Some("results/imb1".into()),
+        npmin: 1,
+        multi: None,
+        sizes: Sizes::default(),
+        repetitions: Repetitions::default(),
+        modes: ModeChoice::Both,
+        hints: Vec::new(),
+        unique_open: false,
+        cache: CachePolicy::Drop,
+        direct: DirectPolicy::ByBackend,
+        queue_depth: 16,
+        seed: 42,
+        bare: false,
+        inject: false,
+    }
+}
+
+fn setup() -> ImbSetup {
+    ImbSetup {
+        machine: Machine {
+            program_version: "0.1.0".into(),
+            git_revision: "0123abc".into(),
+            mpi_built_with: "MPICH 4.0.2".into(),
+            mpi_library: "MPICH Version: 4.0.2".into(),
+            mpi_standard: "4.0".into(),
+            started_utc: "2025-01-31T12:00:00Z".into(),
+            command_line: ["beff-raw", "imb", "--out", "results/imb1"].map(str::to_owned).to_vec(),
+            kernel: "Linux 6.18.0 x86_64".into(),
+            hosts: vec![HostRecord {
+                name: "node01".into(),
+                ranks: 4,
+                cores: 4,
+                cpu: "Example CPU 3000 @ 2.50GHz".into(),
+                memory_bytes: 4 << 30,
+                cgroup_memory_limit_bytes: Some(1 << 30),
+                last_level_cache_bytes: 32 << 20,
+            }],
+            ranks: 4,
+            memory_per_rank_bytes: 256 << 20,
+            environment: Vec::new(),
+        },
+        storage: StorageRecord {
+            path: "/scratch/run".into(),
+            mount_point: "/scratch".into(),
+            source: "/dev/sda1".into(),
+            fs_type: "ext4".into(),
+            mount_options: "rw,relatime".into(),
+            device: Some("Example SSD".into()),
+            total_bytes: 100 << 30,
+            free_bytes: 50 << 30,
+            direct_offset_align_bytes: Some(512),
+            direct_memory_align_bytes: Some(512),
+        },
+        run_dir: "/scratch/run/beff-raw-1".into(),
+        rank_counts: vec![1, 2, 4],
+        sizes_bytes: vec![0, 1, 4096, 1 << 20],
+        rows: 0,
+        clock_resolution_ns: 1.0,
+        lap_ns: 24.5,
+        barrier_ns: 1850.0,
+    }
+}

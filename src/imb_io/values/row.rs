@@ -1,0 +1,102 @@
+//! Values of one row.
+
+use beff_backends::Direction;
+use serde::Serialize;
+
+use crate::frame::records::Evidence;
+use crate::frame::values::source::{share_not_from, Reading, CACHE_SHARE};
+use crate::frame::values::NULL_BACKEND;
+use crate::imb_io::config::Multi;
+use crate::imb_io::plan::names::find;
+use crate::imb_io::plan::overlap;
+use crate::imb_io::records::{GroupTimes, ImbResult, RowEnd, RowRecord};
+
+/// Values of one group of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GroupValue {
+    /// Number of the group, from 0.
+    pub group: u64,
+    /// Its times.
+    #[serde(flatten)]
+    pub times: GroupTimes,
+    /// X / t_max in 1e6 bytes/s; of a non-blocking benchmark the overlapped run, so with the load inside. None: Open_Close, or
+    /// no time passed.
+    pub mb_per_second: Option<f64>,
+}
+
+/// Values of one row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowValue {
+    /// The groups that are shown: each of them (`-multi 1`), else the slowest alone; none if the row is not complete.
+    pub groups: Vec<GroupValue>,
+    /// X / median time of a repetition in 1e6 bytes/s; None: not complete, Open_Close, or repetitions that overlap.
+    pub median_mb_per_second: Option<f64>,
+    /// X / t_pure in 1e6 bytes/s; None: not complete, or not a non-blocking benchmark.
+    pub pure_mb_per_second: Option<f64>,
+    /// How much of the transfer and the load went on at the same time, 0 to 100.
+    pub overlap_percent: Option<f64>,
+    /// True for a read that moved bytes of files: the question where they came from has an answer, known or not.
+    pub has_source: bool,
+    /// Of the bytes read, those that came from storage; None: not known, or not a read.
+    pub storage_bytes: Option<u64>,
+    /// Share of the bytes read that did not, 0 to 1.
+    pub cached_share: Option<f64>,
+    /// True if that is a cache figure: more than 10 %, as in b_eff_io.
+    pub cached: bool,
+}
+
+pub(super) fn of(result: &ImbResult, record: &RowRecord) -> RowValue {
+    let complete = record.ended == RowEnd::Complete;
+    let rate = |seconds: Option<f64>| mb_per_second(record.sample_bytes, seconds.filter(|_| complete)?);
+    let overlap = record.overlap.filter(|_| complete);
+    let has_source = complete && is_read(record) && record.backend != NULL_BACKEND && record.moved_bytes > 0;
+    let storage_bytes = has_source.then(|| storage_bytes(result, record)).flatten();
+    let cached_share = storage_bytes.map(|bytes| share_not_from(bytes, record.moved_bytes));
+    RowValue {
+        groups: if complete { groups(result.config.multi, record) } else { Vec::new() },
+        median_mb_per_second: rate(record.repetition_times.map(|t| t.median_seconds)),
+        pure_mb_per_second: rate(overlap.map(|o| o.pure_seconds)),
+        overlap_percent: overlap.and_then(|o| overlap::percent(o.pure_seconds, o.cpu_seconds, o.overlapped_seconds)),
+        has_source,
+        storage_bytes,
+        cached_share,
+        cached: cached_share.is_some_and(|share| share > CACHE_SHARE),
+    }
+}
+
+fn groups(multi: Option<Multi>, record: &RowRecord) -> Vec<GroupValue> {
+    let all = record.times.iter().zip(0..).map(|(times, group)| GroupValue {
+        group,
+        times: *times,
+        mb_per_second: mb_per_second(record.sample_bytes, times.max_seconds),
+    });
+    match multi {
+        Some(Multi::Each) => all.collect(),
+        _ => all.max_by(|a, b| a.times.max_seconds.total_cmp(&b.times.max_seconds)).into_iter().collect(),
+    }
+}
+
+/// Nothing moved is 0 whatever the time was.
+fn mb_per_second(sample_bytes: Option<u64>, seconds: f64) -> Option<f64> {
+    match sample_bytes? {
+        0 => Some(0.0),
+        bytes => crate::frame::units::mb_per_second(bytes, seconds),
+    }
+}
+
+fn is_read(record: &RowRecord) -> bool {
+    let transfer = find(&record.benchmark).ok().and_then(|b| b.transfer());
+    transfer.is_some_and(|t| t.direction == Direction::Read)
+}
+
+fn storage_bytes(result: &ImbResult, record: &RowRecord) -> Option<u64> {
+    let evidence: &Evidence = record.evidence.as_ref()?;
+    let reading = Reading {
+        storage: &result.setup.storage,
+        evidence,
+        moved_bytes: record.moved_bytes,
+        counted_bytes: record.storage_read_bytes,
+        direct: record.direct,
+    };
+    reading.storage_bytes()
+}

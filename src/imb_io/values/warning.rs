@@ -1,0 +1,211 @@
+//! What the reader of the numbers of IMB-IO must know. At most one of a kind (for each backend), with the worst case named.
+
+use serde::Serialize;
+
+use super::row::RowValue;
+use super::verdict::{is_not_verified, ImbVerdict};
+use crate::frame::records::Warning;
+use crate::frame::values::hints;
+use crate::frame::values::warning::{memory_file_system, oversubscribed, without_repetition};
+use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
+
+/// A load that takes this much more or less than asked for makes the overlap doubtful.
+pub const CALIBRATION_ERROR: f64 = 0.1;
+
+/// A reading of the clock that is more than this share of a repetition distorts its time.
+pub const CLOCK_SHARE: f64 = 0.05;
+
+/// Real time beyond this multiple of the limit is an overrun.
+const OVERRUN: f64 = 1.1;
+
+/// One warning. The values are a closed set; text is made when shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ImbWarning {
+    /// The program allocated memory inside the clock.
+    AllocationsInClock {
+        /// How many times.
+        allocations: u64,
+        /// In how many rows.
+        rows: u64,
+        /// Benchmark of the first of them.
+        benchmark: String,
+    },
+    /// Complete rows of which not every byte was compared.
+    NotVerified {
+        /// How many.
+        rows: u64,
+        /// Benchmark of the first.
+        benchmark: String,
+    },
+    /// Rows were not run.
+    NotRun {
+        /// Backend name.
+        backend: String,
+        /// How many.
+        rows: u64,
+        /// First reason.
+        reason: String,
+    },
+    /// Part of the bytes read did not come from storage.
+    ReadFromCache {
+        /// Backend name.
+        backend: String,
+        /// Rows that are cache figures.
+        rows: u64,
+        /// Of how many reads whose source is known.
+        of: u64,
+        /// Bytes these rows read.
+        asked_bytes: u64,
+        /// Bytes of that from storage.
+        storage_bytes: u64,
+    },
+    /// Nobody knows where the bytes of reads came from.
+    SourceUnknown {
+        /// Backend name.
+        backend: String,
+        /// Rows.
+        rows: u64,
+    },
+    /// The CPU load takes another time than asked for.
+    LoadNotCalibrated {
+        /// Largest relative difference.
+        calibration_error: f64,
+    },
+    /// Reading the clock is a part of the times that cannot be neglected.
+    ClockCost {
+        /// In how many rows.
+        rows: u64,
+        /// Of how many complete ones.
+        of: u64,
+        /// Benchmark of the shortest time.
+        benchmark: String,
+        /// Its size; None: Open_Close.
+        sample_bytes: Option<u64>,
+        /// Its t_min.
+        seconds: f64,
+        /// One reading.
+        lap_ns: f64,
+    },
+    /// The rows took longer than they may.
+    Overrun {
+        /// Longest time announced.
+        limit_seconds: f64,
+        /// Time announced.
+        expected_seconds: f64,
+        /// Time taken.
+        real_seconds: f64,
+    },
+    /// A warning that every benchmark knows.
+    #[serde(untagged)]
+    Shared(Warning),
+}
+
+/// The warnings of the run itself and those that follow from its records.
+pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVerdict) -> Vec<ImbWarning> {
+    let mut found: Vec<ImbWarning> = result.warnings.iter().cloned().map(ImbWarning::Shared).collect();
+    found.extend(allocations(result));
+    found.extend(not_verified(result));
+    found.extend(oversubscribed(&result.setup.machine).map(ImbWarning::Shared));
+    found.extend(memory_file_system(&result.setup.storage).map(ImbWarning::Shared));
+    for backend in &result.config.backends {
+        let own = || result.rows.iter().zip(values).filter(|(r, _)| &r.backend == backend);
+        found.extend(not_run(backend, own().map(|(r, _)| r)));
+        found.extend(hints_missing(result, backend).map(ImbWarning::Shared));
+        found.extend(read_from_cache(backend, own()));
+        found.extend(source_unknown(backend, own().map(|(_, v)| v)));
+    }
+    found.extend(load_not_calibrated(result));
+    found.extend(clock_cost(result));
+    found.extend(overrun(result, verdict));
+    without_repetition(found)
+}
+
+/// Open_Close prepares nothing: its rows do not say what is in force.
+fn hints_missing(result: &ImbResult, backend: &str) -> Option<Warning> {
+    let asked = result.config.hints.as_slice();
+    let told = |r: &&RowRecord| r.backend == backend && r.ended == RowEnd::Complete && r.sample_bytes.is_some();
+    let is_mpi = backend == "mpiio";
+    let rows: Vec<_> = result.rows.iter().filter(told).map(|r| (asked, r.hints_granted.as_slice())).collect();
+    hints::missing(&rows, backend).filter(|_| is_mpi)
+}
+
+fn allocations(result: &ImbResult) -> Option<ImbWarning> {
+    let with: Vec<&RowRecord> = result.rows.iter().filter(|r| r.allocations_in_clock > 0).collect();
+    Some(ImbWarning::AllocationsInClock {
+        allocations: with.iter().map(|r| r.allocations_in_clock).sum(),
+        rows: with.len() as u64,
+        benchmark: with.first()?.benchmark.clone(),
+    })
+}
+
+fn not_verified(result: &ImbResult) -> Option<ImbWarning> {
+    let of: Vec<&RowRecord> = result.rows.iter().filter(|r| is_not_verified(r)).collect();
+    Some(ImbWarning::NotVerified { rows: of.len() as u64, benchmark: of.first()?.benchmark.clone() })
+}
+
+fn not_run<'a>(backend: &str, own: impl Iterator<Item = &'a RowRecord>) -> Option<ImbWarning> {
+    let reasons: Vec<&String> = own
+        .filter_map(|r| match &r.ended {
+            RowEnd::NotRun(reason) => Some(reason),
+            _ => None,
+        })
+        .collect();
+    let reason = (*reasons.first()?).clone();
+    Some(ImbWarning::NotRun { backend: backend.to_owned(), rows: reasons.len() as u64, reason })
+}
+
+fn read_from_cache<'a>(backend: &str, own: impl Iterator<Item = (&'a RowRecord, &'a RowValue)>) -> Option<ImbWarning> {
+    let known: Vec<_> =
+        own.filter_map(|(r, v)| v.storage_bytes.map(|bytes| (r.moved_bytes, bytes, v.cached))).collect();
+    let cached: Vec<_> = known.iter().filter(|(.., cached)| *cached).collect();
+    (!cached.is_empty()).then(|| ImbWarning::ReadFromCache {
+        backend: backend.to_owned(),
+        rows: cached.len() as u64,
+        of: known.len() as u64,
+        asked_bytes: cached.iter().map(|(asked, ..)| asked).sum(),
+        storage_bytes: cached.iter().map(|(_, storage, _)| storage).sum(),
+    })
+}
+
+fn source_unknown<'a>(backend: &str, own: impl Iterator<Item = &'a RowValue>) -> Option<ImbWarning> {
+    let rows = own.filter(|v| v.has_source && v.storage_bytes.is_none()).count() as u64;
+    (rows > 0).then(|| ImbWarning::SourceUnknown { backend: backend.to_owned(), rows })
+}
+
+fn load_not_calibrated(result: &ImbResult) -> Option<ImbWarning> {
+    let calibration_error = result.announcement.as_ref()?.cpu_load?.calibration_error;
+    // A number that is none is no good calibration either.
+    let is_good = calibration_error <= CALIBRATION_ERROR;
+    (!is_good).then_some(ImbWarning::LoadNotCalibrated { calibration_error })
+}
+
+fn clock_cost(result: &ImbResult) -> Option<ImbWarning> {
+    let lap_ns = result.setup.lap_ns;
+    let complete: Vec<&RowRecord> = result.rows.iter().filter(|r| r.ended == RowEnd::Complete).collect();
+    // Calls that move nothing are not what anybody compares, and ranks without a part make such calls.
+    let least = |r: &RowRecord| r.times.iter().map(|t| t.max_seconds).reduce(f64::min);
+    let moving = complete.iter().filter(|r| r.sample_bytes != Some(0));
+    let timed = moving.filter_map(|r| Some((*r, least(r)?)));
+    let costly: Vec<_> = timed.filter(|(_, seconds)| lap_ns * 1e-9 > CLOCK_SHARE * seconds).collect();
+    let (worst, seconds) = costly.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(ImbWarning::ClockCost {
+        rows: costly.len() as u64,
+        of: complete.len() as u64,
+        benchmark: worst.benchmark.clone(),
+        sample_bytes: worst.sample_bytes,
+        seconds: *seconds,
+        lap_ns,
+    })
+}
+
+fn overrun(result: &ImbResult, verdict: &ImbVerdict) -> Option<ImbWarning> {
+    let told = result.announcement.as_ref()?;
+    let (limit_seconds, real_seconds) = (told.limit_seconds?, verdict.real_seconds?);
+    let expected_seconds = told.expected_seconds;
+    (real_seconds > OVERRUN * limit_seconds).then_some(ImbWarning::Overrun {
+        limit_seconds,
+        expected_seconds,
+        real_seconds,
+    })
+}
