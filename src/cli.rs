@@ -36,9 +36,12 @@ const AFTER_HELP: &str = concat!(
     common_help!()
 );
 
-/// All commands, those of the benchmarks first. The very first one runs if none is typed.
+/// All commands: what measures, then what else the benchmarks have, then those of no benchmark. The very first one runs if
+/// none is typed.
 pub fn commands() -> impl Iterator<Item = &'static Command> {
-    BENCHMARKS.iter().flat_map(|benchmark| benchmark.commands).chain(&COMMANDS)
+    let of_benchmarks =
+        |measures: bool| BENCHMARKS.iter().flat_map(|b| b.commands).filter(move |c| c.measures == measures);
+    of_benchmarks(true).chain(of_benchmarks(false)).chain(&COMMANDS)
 }
 
 /// The command line, as clap understands it: options of the first command, and all commands.

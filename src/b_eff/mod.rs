@@ -37,6 +37,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         options: cli::CommArgs::augment_args,
         translate: as_typed,
         run: |options| command::run(&typed(options)?),
+        measures: true,
         of_this_host: false,
     }],
     formats: &[],

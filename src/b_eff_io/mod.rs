@@ -44,6 +44,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
             options: cli::IoArgs::augment_args,
             translate: as_typed,
             run: |options| command::run(&typed(options)?),
+            measures: true,
             of_this_host: false,
         },
         Command {
@@ -53,6 +54,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
             options: cli::PlanArgs::augment_args,
             translate: as_typed,
             run: |options| plan_command::run(&typed(options)?),
+            measures: false,
             of_this_host: false,
         },
     ],

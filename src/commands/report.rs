@@ -21,6 +21,7 @@ pub const COMMAND: Command = Command {
     options: ReportArgs::augment_args,
     translate: as_typed,
     run: |options| run(&typed(options)?),
+    measures: false,
     of_this_host: true,
 };
 

@@ -44,6 +44,8 @@ pub struct Command {
     pub translate: fn(Vec<OsString>) -> Result<Vec<OsString>, UsageError>,
     /// Does the work; what it fails with ends the program.
     pub run: fn(&ArgMatches) -> anyhow::Result<Exit>,
+    /// True if it measures, under mpirun.
+    pub measures: bool,
     /// True if it looks at the host and its files, which another process of a launch may see otherwise.
     pub of_this_host: bool,
 }

@@ -39,6 +39,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         options: cli::ImbArgs::augment_args,
         translate: legacy::translate,
         run: |options| command::run(&typed(options)?),
+        measures: true,
         of_this_host: false,
     }],
     formats: &[Format {
