@@ -277,7 +277,7 @@ pub struct CorruptionRecord {
 }
 
 /// The end of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// How.
     pub outcome: Outcome,
