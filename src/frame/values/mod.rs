@@ -2,28 +2,20 @@
 //! Pure functions.
 
 pub mod bootstrap;
+mod criterion;
 pub(crate) mod hints;
 pub(crate) mod pairs;
 pub mod source;
 pub(crate) mod warning;
 
+pub use criterion::Criterion;
+pub use pairs::Compared;
 pub use source::CACHE_SHARE;
-
-use serde::{Deserialize, Serialize};
 
 use crate::frame::records::Machine;
 
 /// The backend that moves nothing. Its times are the cost of the program itself; it has no averages and no b_eff_io.
 pub const NULL_BACKEND: &str = "null";
-
-/// One condition of validity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Criterion {
-    /// What is asked, e.g. `scheduled time 15.0 min >= 15 min`.
-    pub text: String,
-    /// Reached or not.
-    pub met: bool,
-}
 
 /// The backend that makes a value a b_eff_io.
 pub const MPI_IO: &str = "mpiio";
