@@ -3,7 +3,7 @@
 //! The paper asks for the patterns, sizes and methods of the definition; ours come on top: correct data, no errors, a
 //! core for each process, and enough time. Numbering and binding of ranks are warnings: both ways are b_eff.
 
-use super::curve::Curve;
+use super::curve::{of_average, Curve};
 use super::{efforts, RANDOM_RINGS, RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
@@ -101,10 +101,6 @@ pub fn single_sizes(curves: &[Curve]) -> Option<(u64, u64)> {
 
 fn is_full(point: &super::Point) -> bool {
     Method::EXCHANGES.iter().all(|m| point.method(*m).is_some_and(|m| m.repetitions >= REPETITIONS))
-}
-
-fn of_average(curves: &[Curve]) -> impl Iterator<Item = &Curve> {
-    curves.iter().filter(|c| [Family::Ring, Family::Random].contains(&c.family))
 }
 
 /// By what was planned: a loop may well be shorter than planned when the machine was faster than it seemed.

@@ -1,11 +1,11 @@
 //! A whole run as one record, and as lines of its journal.
 
 use super::{
-    Calibration, CorruptionRecord, Ending, IoWarning, PartitionRecord, PatternRecord, TuningRecord, TypeRecord,
-    B_EFF_IO,
+    Calibration, CorruptionRecord, Ending, IoWarning, Manifest, PartitionRecord, PatternRecord, TuningRecord,
+    TypeRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
-use crate::frame::records::{run_record, HarnessCost, Manifest, Outcome, RunEnd};
+use crate::frame::records::{run_record, HarnessCost, Outcome, RunEnd};
 
 run_record! {
     /// Everything about one run.

@@ -1,10 +1,10 @@
 //! Warnings that follow from the records. One of a kind for each backend, with the worst case named.
 
-use super::totals::{self, is_empty_fill_up};
-use super::{hints, storage_bytes, times, AccessTime, PartitionValue};
-use crate::b_eff_io::records::{Ended, IoWarning, PartitionRecord, PatternRecord, RunResult};
+use super::totals::is_empty_fill_up;
+use super::{hints, storage_bytes, AccessTime, PartitionValue};
+use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::records::{Access, Manifest};
+use crate::frame::records::Access;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, largest, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
@@ -23,14 +23,7 @@ const DECISION_NOISE_SECONDS: f64 = 0.05;
 const WITH_DIRECT: [&str; 2] = ["posix", "uring"];
 
 /// The warnings of the run itself and those that follow from its records, each once.
-#[must_use]
-pub fn warnings(result: &RunResult) -> Vec<IoWarning> {
-    let types = totals::types(result);
-    warnings_of(result, &totals::partitions(result, &types), &times::times(result))
-}
-
-/// As [`warnings`], with what has been derived already.
-pub(super) fn warnings_of(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<IoWarning> {
+pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<IoWarning> {
     let mut found = result.warnings.clone();
     let Manifest { machine, storage, .. } = &result.manifest;
     found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
@@ -191,8 +184,13 @@ fn decision_cost(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::values::derive;
     use crate::b_eff_io::values::fixture::{edit, full_run};
     use crate::frame::records::{Evidence, HostRecord, Warning};
+
+    fn warnings(result: &RunResult) -> Vec<IoWarning> {
+        derive(result).warnings
+    }
 
     fn kinds(result: &RunResult) -> Vec<String> {
         let kind = |w: &IoWarning| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned();

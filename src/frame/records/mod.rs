@@ -4,12 +4,14 @@
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
 mod evidence;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod machine;
 mod placement;
 mod record;
 mod warning;
 
-pub use machine::{HostRecord, Machine, Manifest, StorageRecord};
+pub use machine::{HostRecord, Machine, StorageRecord};
 pub use placement::{Numbering, Placement, Transport};
 pub(crate) use record::{run_record, TakeIn};
 pub use record::{Record, RunEnd};

@@ -14,10 +14,10 @@ pub use source::CACHE_SHARE;
 
 use crate::frame::records::Machine;
 
-/// The backend that moves nothing. Its times are the cost of the program itself; it has no averages and no b_eff_io.
+/// The backend that moves nothing. Its times are the cost of the program itself; no value is made of them.
 pub const NULL_BACKEND: &str = "null";
 
-/// The backend that makes a value a b_eff_io.
+/// The backend of MPI-IO, by which alone a value is that of the papers, and which alone lists hints.
 pub const MPI_IO: &str = "mpiio";
 
 /// Memory of all hosts together in bytes, as their control groups limit it: a page cache cannot be larger.
