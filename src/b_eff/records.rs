@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::Family;
 pub use crate::frame::records::BarePair;
-use crate::frame::records::{run_record, Machine, Numbering, Outcome, Placement, RunEnd, Transport, Warning};
+use crate::frame::records::{run_record, Machine, Numbering, Outcome, Placement, Transport, Warning};
 
 /// Value of the field `benchmark` in the files of b_eff.
 pub const B_EFF: &str = "b_eff";
@@ -251,15 +251,5 @@ impl CommResult {
 
     fn has_wrong_data(&self) -> bool {
         self.patterns.iter().any(|p| p.bytes_wrong > 0)
-    }
-}
-
-impl RunEnd for CommEnding {
-    fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
-        &mut self.rank_memory_high_water_bytes
     }
 }

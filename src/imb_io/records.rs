@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::frame::records::BarePair;
-use crate::frame::records::{run_record, Evidence, Machine, Outcome, RunEnd, StorageRecord, Warning};
+use crate::frame::records::{run_record, Evidence, Machine, Outcome, StorageRecord, Warning};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::Mode;
 
@@ -245,25 +245,11 @@ run_record! {
         corruptions: Vec<ImbCorruption> = Corruption(ImbCorruption),
     }
     warnings Warning,
-    ending ImbEnding,
+    ending ImbEnding cleaned up in cleanup_seconds,
 }
 
 impl ImbResult {
     fn has_wrong_data(&self) -> bool {
         self.rows.iter().any(|row| row.bytes_wrong > 0)
-    }
-}
-
-impl RunEnd for ImbEnding {
-    fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
-        &mut self.rank_memory_high_water_bytes
-    }
-
-    fn cleaned_up(&mut self, seconds: f64) {
-        self.cleanup_seconds = seconds;
     }
 }

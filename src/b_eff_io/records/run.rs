@@ -5,7 +5,7 @@ use super::{
     TypeRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
-use crate::frame::records::{run_record, HarnessCost, Outcome, RunEnd};
+use crate::frame::records::{run_record, HarnessCost};
 
 run_record! {
     /// Everything about one run.
@@ -36,7 +36,7 @@ run_record! {
         corruptions: Vec<CorruptionRecord> = Corruption(CorruptionRecord),
     }
     warnings IoWarning,
-    ending Ending,
+    ending Ending cleaned up in cleanup_seconds,
 }
 
 impl RunResult {
@@ -44,19 +44,5 @@ impl RunResult {
         let full = self.types.iter().filter_map(|t| t.full_verification);
         let mut all = self.patterns.iter().map(|p| p.verification).chain(full);
         all.any(|v| v.words_wrong > 0)
-    }
-}
-
-impl RunEnd for Ending {
-    fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
-        &mut self.rank_memory_high_water_bytes
-    }
-
-    fn cleaned_up(&mut self, seconds: f64) {
-        self.cleanup_seconds = seconds;
     }
 }

@@ -84,8 +84,8 @@ impl<T> TakeIn<Box<T>> for Vec<T> {
 
 /// The result of a benchmark and the lines of its journal from one list of what is recorded, in the order of the
 /// document: what the start line says, then each field with the line that fills it. Schema version, errors, warnings
-/// and end are the same everywhere. A result that is `named` says in this field of which benchmark it is. Beside this
-/// stand the [`RunEnd`] of its ending, and `has_wrong_data`: whether the records count any.
+/// and end are the same everywhere. A result that is `named` says in this field of which benchmark it is; files are
+/// `cleaned up in` that field of the ending. What the macro cannot know is `has_wrong_data`: whether the records count any.
 macro_rules! run_record {
     (
         $(#[$of_result:meta])*
@@ -95,7 +95,7 @@ macro_rules! run_record {
         start { $($(#[$of_start:meta])* $start:ident: $Start:ty,)+ }
         records { $($(#[$of_field:meta])* $field:ident: $Field:ty = $Variant:ident($Content:ty),)+ }
         warnings $Warning:ty,
-        ending $Ending:ty,
+        ending $Ending:ident $(cleaned up in $cleanup_seconds:ident)?,
     ) => {
         $(#[$of_result])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -211,6 +211,21 @@ macro_rules! run_record {
             fn is_corrupt(&self) -> bool {
                 !self.corruptions.is_empty() || self.has_wrong_data()
             }
+        }
+
+        impl $crate::frame::records::RunEnd for $Ending {
+            fn outcome(&self) -> $crate::frame::records::Outcome {
+                self.outcome
+            }
+
+            fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
+                &mut self.rank_memory_high_water_bytes
+            }
+            $(
+                fn cleaned_up(&mut self, seconds: f64) {
+                    self.$cleanup_seconds = seconds;
+                }
+            )?
         }
     };
 }
