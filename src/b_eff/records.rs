@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::Family;
-use crate::frame::records::{
-    ErrorRecord, Machine, Numbering, Outcome, Placement, Record, RunEnd, Transport, Warning, SCHEMA_VERSION,
-};
+pub use crate::frame::records::BarePair;
+use crate::frame::records::{run_record, Machine, Numbering, Outcome, Placement, Transport, Warning};
 
 /// Value of the field `benchmark` in the files of b_eff.
 pub const B_EFF: &str = "b_eff";
@@ -153,15 +152,6 @@ pub struct Announcement {
     pub pilot: Vec<PilotRecord>,
 }
 
-/// The same loop by us and in bare C, one after the other, slowest rank each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BarePair {
-    /// Ours.
-    pub ours_seconds: f64,
-    /// In C, without windows or checks.
-    pub bare_seconds: f64,
-}
-
 /// Our loops of one kind beside bare ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BareRecord {
@@ -209,7 +199,7 @@ pub struct CommCorruption {
 }
 
 /// The end of a run of b_eff.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommEnding {
     /// How.
     pub outcome: Outcome,
@@ -228,163 +218,38 @@ pub struct CommEnding {
     pub rank_memory_planned_bytes: u64,
 }
 
-/// Everything about one run of b_eff.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CommResult {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema_version: u32,
-    /// [`B_EFF`].
-    pub benchmark: String,
-    /// What was asked.
-    pub config: CommConfig,
-    /// With what.
-    pub setup: CommSetup,
-    /// What was told before; None: it ended before that.
-    pub announcement: Option<Announcement>,
-    /// Patterns in order of measurement.
-    pub patterns: Vec<CommPatternRecord>,
-    /// Our loops beside bare ones, if asked for.
-    pub bare: Vec<BareRecord>,
-    /// Corruption found.
-    pub corruptions: Vec<CommCorruption>,
-    /// Errors.
-    pub errors: Vec<ErrorRecord>,
-    /// Warnings of the run itself (the journal broke or is torn).
-    pub warnings: Vec<Warning>,
-    /// The end.
-    pub ending: CommEnding,
-}
-
-/// One line of the journal of b_eff.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "record")]
-pub enum CommLine {
-    /// First line.
-    Start {
-        /// [`SCHEMA_VERSION`].
-        schema_version: u32,
-        /// [`B_EFF`].
-        benchmark: String,
+run_record! {
+    /// Everything about one run of b_eff.
+    result CommResult of B_EFF named benchmark,
+    /// One line of the journal of b_eff.
+    line CommLine,
+    start {
         /// What was asked.
-        config: Box<CommConfig>,
+        config: CommConfig,
         /// With what.
-        setup: Box<CommSetup>,
-    },
-    /// What is told before the first pattern.
-    Announcement(Announcement),
-    /// A pattern that ended.
-    Pattern(Box<CommPatternRecord>),
-    /// Our loops beside bare ones.
-    Bare(BareRecord),
-    /// Corruption.
-    Corruption(CommCorruption),
-    /// An error.
-    Error(ErrorRecord),
-    /// A warning.
-    Warning(Warning),
-    /// Last line of a run that was not killed.
-    End(CommEnding),
+        setup: CommSetup,
+    }
+    records {
+        /// What was told before the first pattern; None: it ended before that.
+        announcement: Option<Announcement> = Announcement(Announcement),
+        /// Patterns in order of measurement.
+        patterns: Vec<CommPatternRecord> = Pattern(Box<CommPatternRecord>),
+        /// Our loops beside bare ones, if asked for.
+        bare: Vec<BareRecord> = Bare(BareRecord),
+        /// Corruption found.
+        corruptions: Vec<CommCorruption> = Corruption(CommCorruption),
+    }
+    warnings Warning,
+    ending CommEnding,
 }
 
 impl CommResult {
-    /// An empty result; the outcome is [`Outcome::Killed`] until an end is recorded.
-    #[must_use]
-    pub fn new(config: CommConfig, setup: CommSetup) -> Self {
-        Self {
-            schema_version: SCHEMA_VERSION,
-            benchmark: B_EFF.into(),
-            config,
-            setup,
-            announcement: None,
-            patterns: Vec::new(),
-            bare: Vec::new(),
-            corruptions: Vec::new(),
-            errors: Vec::new(),
-            warnings: Vec::new(),
-            ending: CommEnding {
-                outcome: Outcome::Killed,
-                real_seconds: 0.0,
-                pilot_seconds: 0.0,
-                verify_seconds: 0.0,
-                efforts: Vec::new(),
-                rank_memory_high_water_bytes: 0,
-                rank_memory_planned_bytes: 0,
-            },
-        }
-    }
-}
-
-impl Record for CommResult {
-    type Line = CommLine;
-    type Ending = CommEnding;
-    const BENCHMARK: &'static str = B_EFF;
-
-    fn begin(line: CommLine) -> Result<Self, CommLine> {
-        match line {
-            CommLine::Start { schema_version, benchmark, config, setup } => {
-                Ok(Self { schema_version, benchmark, ..Self::new(*config, *setup) })
-            }
-            other => Err(other),
-        }
+    /// All loops of all patterns.
+    pub fn loops(&self) -> impl Iterator<Item = &LoopRecord> {
+        self.patterns.iter().flat_map(|p| &p.sizes).flat_map(|s| &s.loops)
     }
 
-    fn start_line(&self) -> CommLine {
-        CommLine::Start {
-            schema_version: self.schema_version,
-            benchmark: self.benchmark.clone(),
-            config: Box::new(self.config.clone()),
-            setup: Box::new(self.setup.clone()),
-        }
-    }
-
-    fn absorb(&mut self, line: CommLine) {
-        match line {
-            CommLine::Start { .. } => {}
-            CommLine::Announcement(a) => self.announcement = Some(a),
-            CommLine::Pattern(p) => self.patterns.push(*p),
-            CommLine::Bare(b) => self.bare.push(b),
-            CommLine::Corruption(c) => self.corruptions.push(c),
-            CommLine::Error(e) => self.errors.push(e),
-            CommLine::Warning(w) => self.warnings.push(w),
-            CommLine::End(e) => self.ending = e,
-        }
-    }
-
-    fn warn(&mut self, warning: Warning) {
-        self.warnings.push(warning);
-    }
-
-    fn warning_line(warning: Warning) -> CommLine {
-        CommLine::Warning(warning)
-    }
-
-    fn end_line(ending: CommEnding) -> CommLine {
-        CommLine::End(ending)
-    }
-
-    fn outcome(&self) -> Outcome {
-        self.ending.outcome
-    }
-
-    fn errors(&self) -> &[ErrorRecord] {
-        &self.errors
-    }
-
-    fn is_corrupt(&self) -> bool {
-        !self.corruptions.is_empty() || self.patterns.iter().any(|p| p.bytes_wrong > 0)
-    }
-}
-
-impl RunEnd for CommEnding {
-    fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
-        &mut self.rank_memory_high_water_bytes
-    }
-
-    fn cleaned_up(&mut self, _seconds: f64) {
-        // No files.
+    fn has_wrong_data(&self) -> bool {
+        self.patterns.iter().any(|p| p.bytes_wrong > 0)
     }
 }

@@ -94,30 +94,26 @@ fn missing(name: &str) -> String {
     format!("{name} is missing; a line is <proc_num> <access> <pat_type> <chunk_size> <info_key> <info_value>")
 }
 
-fn parse_ranks(word: &str) -> Result<Option<u64>, String> {
+/// None for `all`, else what the word means.
+fn unless_all<T>(word: &str, meaning: Option<T>, name: &str, allowed: &str) -> Result<Option<T>, String> {
     if word == "all" {
         return Ok(None);
     }
-    match word.parse() {
-        Ok(ranks) if ranks > 0 => Ok(Some(ranks)),
-        _ => Err(format!("'{word}' is no <proc_num>; allowed: all or a number of ranks")),
-    }
+    meaning.map(Some).ok_or_else(|| format!("'{word}' is no {name}; allowed: {allowed}"))
+}
+
+fn parse_ranks(word: &str) -> Result<Option<u64>, String> {
+    let ranks = word.parse().ok().filter(|ranks| *ranks > 0);
+    unless_all(word, ranks, "<proc_num>", "all or a number of ranks")
 }
 
 fn parse_access(word: &str) -> Result<Option<Access>, String> {
-    if word == "all" {
-        return Ok(None);
-    }
-    let access = Access::ALL.into_iter().find(|a| a.name() == word);
-    access.map(Some).ok_or_else(|| format!("'{word}' is no <access>; allowed: {ACCESS_WORDS}"))
+    unless_all(word, Access::ALL.into_iter().find(|a| a.name() == word), "<access>", ACCESS_WORDS)
 }
 
 fn parse_type(word: &str) -> Result<Option<u8>, String> {
-    if word == "all" {
-        return Ok(None);
-    }
-    let t = (0_u8..).zip(TYPE_WORDS).find(|(_, name)| *name == word);
-    t.map(|(t, _)| Some(t)).ok_or_else(|| format!("'{word}' is no <pat_type>; allowed: all, {}", TYPE_WORDS.join(", ")))
+    let number = (0_u8..).zip(TYPE_WORDS).find(|(_, name)| *name == word).map(|(number, _)| number);
+    unless_all(word, number, "<pat_type>", &format!("all, {}", TYPE_WORDS.join(", ")))
 }
 
 fn parse_place(word: &str) -> Result<HintPlace, String> {

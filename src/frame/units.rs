@@ -1,8 +1,8 @@
 //! Sizes, times and rates as people type and read them.
 //!
-//! Sizes take suffixes that are powers of two; bandwidth is in 1e6 bytes per second, as in the b_eff_io papers.
+//! Sizes take suffixes that are powers of two; bandwidth is in 1e6 bytes per second, as in the papers.
 
-/// 2^20 bytes, the "MB" of the b_eff_io papers where a size is meant.
+/// 2^20 bytes, the "MB" of the papers where a size is meant.
 pub const MIB: u64 = 1 << 20;
 
 /// Below this, sizes that are not round are shown exactly: the chunk sizes of the patterns are all smaller than

@@ -3,9 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{
-    ErrorRecord, Evidence, Machine, Outcome, Record, RunEnd, StorageRecord, Warning, SCHEMA_VERSION,
-};
+pub use crate::frame::records::BarePair;
+use crate::frame::records::{run_record, Evidence, Machine, Outcome, StorageRecord, Warning};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::Mode;
 
@@ -192,15 +191,6 @@ pub struct ImbAnnouncement {
     pub cpu_load: Option<CpuLoad>,
 }
 
-/// The same loop by us and in bare C, one after the other, slowest rank each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ImbBarePair {
-    /// Ours.
-    pub ours_seconds: f64,
-    /// In C, without clock or check of each call.
-    pub bare_seconds: f64,
-}
-
 /// Our loop of one benchmark and size beside a bare one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ImbBareRecord {
@@ -213,11 +203,11 @@ pub struct ImbBareRecord {
     /// Calls of each loop.
     pub repetitions: u64,
     /// In turns.
-    pub pairs: Vec<ImbBarePair>,
+    pub pairs: Vec<BarePair>,
 }
 
 /// The end of a run of IMB-IO.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImbEnding {
     /// How.
     pub outcome: Outcome,
@@ -233,162 +223,33 @@ pub struct ImbEnding {
     pub rank_memory_planned_bytes: u64,
 }
 
-/// Everything about one run of IMB-IO.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ImbResult {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema_version: u32,
-    /// [`IMB_IO`].
-    pub benchmark: String,
-    /// What was asked.
-    pub config: ImbConfig,
-    /// With what.
-    pub setup: ImbSetup,
-    /// What was told before; None: it ended before that.
-    pub announcement: Option<ImbAnnouncement>,
-    /// Rows in order of measurement.
-    pub rows: Vec<RowRecord>,
-    /// Our loops beside bare ones, if asked for.
-    pub bare: Vec<ImbBareRecord>,
-    /// Corruption found.
-    pub corruptions: Vec<ImbCorruption>,
-    /// Errors.
-    pub errors: Vec<ErrorRecord>,
-    /// Warnings of the run itself (the journal broke or is torn, caches dropped, files left).
-    pub warnings: Vec<Warning>,
-    /// The end.
-    pub ending: ImbEnding,
-}
-
-/// One line of the journal of IMB-IO.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "record")]
-pub enum ImbLine {
-    /// First line.
-    Start {
-        /// [`SCHEMA_VERSION`].
-        schema_version: u32,
-        /// [`IMB_IO`].
-        benchmark: String,
+run_record! {
+    /// Everything about one run of IMB-IO.
+    result ImbResult of IMB_IO named benchmark,
+    /// One line of the journal of IMB-IO.
+    line ImbLine,
+    start {
         /// What was asked.
-        config: Box<ImbConfig>,
+        config: ImbConfig,
         /// With what.
-        setup: Box<ImbSetup>,
-    },
-    /// What is told before the first row.
-    Announcement(ImbAnnouncement),
-    /// A row that ended.
-    Row(Box<RowRecord>),
-    /// Our loops beside bare ones.
-    Bare(ImbBareRecord),
-    /// Corruption.
-    Corruption(ImbCorruption),
-    /// An error.
-    Error(ErrorRecord),
-    /// A warning.
-    Warning(Warning),
-    /// Last line of a run that was not killed.
-    End(ImbEnding),
+        setup: ImbSetup,
+    }
+    records {
+        /// What was told before the first row; None: it ended before that.
+        announcement: Option<ImbAnnouncement> = Announcement(ImbAnnouncement),
+        /// Rows in order of measurement.
+        rows: Vec<RowRecord> = Row(Box<RowRecord>),
+        /// Our loops beside bare ones, if asked for.
+        bare: Vec<ImbBareRecord> = Bare(ImbBareRecord),
+        /// Corruption found.
+        corruptions: Vec<ImbCorruption> = Corruption(ImbCorruption),
+    }
+    warnings Warning,
+    ending ImbEnding cleaned up in cleanup_seconds,
 }
 
 impl ImbResult {
-    /// An empty result; the outcome is [`Outcome::Killed`] until an end is recorded.
-    #[must_use]
-    pub fn new(config: ImbConfig, setup: ImbSetup) -> Self {
-        Self {
-            schema_version: SCHEMA_VERSION,
-            benchmark: IMB_IO.into(),
-            config,
-            setup,
-            announcement: None,
-            rows: Vec::new(),
-            bare: Vec::new(),
-            corruptions: Vec::new(),
-            errors: Vec::new(),
-            warnings: Vec::new(),
-            ending: ImbEnding {
-                outcome: Outcome::Killed,
-                real_seconds: 0.0,
-                verify_seconds: 0.0,
-                cleanup_seconds: 0.0,
-                rank_memory_high_water_bytes: 0,
-                rank_memory_planned_bytes: 0,
-            },
-        }
-    }
-}
-
-impl Record for ImbResult {
-    type Line = ImbLine;
-    type Ending = ImbEnding;
-    const BENCHMARK: &'static str = IMB_IO;
-
-    fn begin(line: ImbLine) -> Result<Self, ImbLine> {
-        match line {
-            ImbLine::Start { schema_version, benchmark, config, setup } => {
-                Ok(Self { schema_version, benchmark, ..Self::new(*config, *setup) })
-            }
-            other => Err(other),
-        }
-    }
-
-    fn start_line(&self) -> ImbLine {
-        ImbLine::Start {
-            schema_version: self.schema_version,
-            benchmark: self.benchmark.clone(),
-            config: Box::new(self.config.clone()),
-            setup: Box::new(self.setup.clone()),
-        }
-    }
-
-    fn absorb(&mut self, line: ImbLine) {
-        match line {
-            ImbLine::Start { .. } => {}
-            ImbLine::Announcement(a) => self.announcement = Some(a),
-            ImbLine::Row(row) => self.rows.push(*row),
-            ImbLine::Bare(b) => self.bare.push(b),
-            ImbLine::Corruption(c) => self.corruptions.push(c),
-            ImbLine::Error(e) => self.errors.push(e),
-            ImbLine::Warning(w) => self.warnings.push(w),
-            ImbLine::End(e) => self.ending = e,
-        }
-    }
-
-    fn warn(&mut self, warning: Warning) {
-        self.warnings.push(warning);
-    }
-
-    fn warning_line(warning: Warning) -> ImbLine {
-        ImbLine::Warning(warning)
-    }
-
-    fn end_line(ending: ImbEnding) -> ImbLine {
-        ImbLine::End(ending)
-    }
-
-    fn outcome(&self) -> Outcome {
-        self.ending.outcome
-    }
-
-    fn errors(&self) -> &[ErrorRecord] {
-        &self.errors
-    }
-
-    fn is_corrupt(&self) -> bool {
-        !self.corruptions.is_empty() || self.rows.iter().any(|row| row.bytes_wrong > 0)
-    }
-}
-
-impl RunEnd for ImbEnding {
-    fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    fn rank_memory_high_water_bytes(&mut self) -> &mut u64 {
-        &mut self.rank_memory_high_water_bytes
-    }
-
-    fn cleaned_up(&mut self, seconds: f64) {
-        self.cleanup_seconds = seconds;
+    fn has_wrong_data(&self) -> bool {
+        self.rows.iter().any(|row| row.bytes_wrong > 0)
     }
 }

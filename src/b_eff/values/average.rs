@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::curve::Curve;
+use super::curve::{of_average, Curve};
 use super::RINGS;
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
@@ -52,8 +52,8 @@ fn at_size(result: &CommResult, curves: &[Curve], random_rings: u64, index: usiz
     let value = |curve: &Curve| curve.at(index, sizes, None);
     let pair = Pair::of(curves, random_rings, value);
     let ping_pong = curves.iter().find(|c| c.family == Family::PingPong);
-    let of_average = curves.iter().filter(|c| [Family::Ring, Family::Random].contains(&c.family));
-    let bests: Vec<Method> = of_average.filter(|c| value(c).is_some()).map(|c| c.points[index].best_method).collect();
+    let measured = of_average(curves).filter(|c| value(c).is_some());
+    let bests: Vec<Method> = measured.map(|c| c.points[index].best_method).collect();
     let wins = |method: Method| bests.iter().filter(|m| **m == method).count() as u64;
     // Of equals the first in the order of the paper.
     let best = Method::EXCHANGES.into_iter().reduce(|a, b| if wins(b) > wins(a) { b } else { a });

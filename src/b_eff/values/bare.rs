@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::b_eff::records::{BareRecord, Method};
-use crate::frame::values::pairs;
+use crate::frame::values::pairs::{compare, Compared};
 
 /// One comparison, by the median of its pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,32 +16,18 @@ pub struct BareValue {
     pub message_bytes: u64,
     /// Messages one after the other in an iteration: there and back, or to the left and to the right.
     pub calls: u64,
-    /// Number of pairs.
-    pub pairs: u64,
-    /// Seconds of an iteration of ours, median.
-    pub ours_seconds: f64,
-    /// The same of the bare loop.
-    pub bare_seconds: f64,
-    /// ours / bare of the times, median over the pairs.
-    pub ratio: f64,
-    /// 95 % interval of that median by the order of the pairs (sign test); None with fewer than 6.
-    pub interval: Option<[f64; 2]>,
+    /// Ours beside the bare one, by iteration.
+    #[serde(flatten)]
+    pub compared: Compared,
 }
 
 pub(super) fn of(record: &BareRecord, ranks: u64) -> Option<BareValue> {
-    let pairs: Vec<[f64; 2]> = record.pairs.iter().map(|p| [p.ours_seconds, p.bare_seconds]).collect();
-    let found = pairs::compare(&pairs)?;
-    let iterations = record.iterations.max(1) as f64;
     Some(BareValue {
         pattern: record.pattern.clone(),
         method: record.method,
         message_bytes: record.message_bytes,
         calls: if record.method == Method::PingPong { 2 } else { (record.messages / ranks.max(1)).max(1) },
-        pairs: found.pairs,
-        ours_seconds: found.ours_seconds / iterations,
-        bare_seconds: found.bare_seconds / iterations,
-        ratio: found.ratio,
-        interval: found.interval,
+        compared: compare(&record.pairs, record.iterations)?,
     })
 }
 
@@ -68,7 +54,7 @@ mod tests {
     /// The machine changes its speed from pair to pair; the ratio of a pair does not.
     #[test]
     fn the_ratio_is_that_of_the_pairs() {
-        let value = of(&record(&[1.02; 20]), 2).unwrap();
+        let value = of(&record(&[1.02; 20]), 2).unwrap().compared;
         assert!((value.ratio - 1.02).abs() < 1e-12 && value.pairs == 20);
         let [low, high] = value.interval.unwrap();
         assert!((low - 1.02).abs() < 1e-12 && (high - 1.02).abs() < 1e-12);
@@ -78,14 +64,14 @@ mod tests {
     fn one_disturbed_pair_does_not_matter() {
         let mut ratios = vec![1.0, 1.01, 0.99, 1.0, 1.0, 1.02, 0.98, 1.0, 1.0, 1.0];
         ratios.push(250.0);
-        let value = of(&record(&ratios), 2).unwrap();
+        let value = of(&record(&ratios), 2).unwrap().compared;
         assert!((value.ratio - 1.0).abs() < 1e-12);
         assert!(value.interval.unwrap()[1] < 1.1);
     }
 
     #[test]
     fn few_pairs_have_no_interval_and_none_no_value() {
-        assert_eq!(of(&record(&[1.0; 5]), 2).unwrap().interval, None);
+        assert_eq!(of(&record(&[1.0; 5]), 2).unwrap().compared.interval, None);
         assert_eq!(of(&record(&[]), 2), None);
     }
 }

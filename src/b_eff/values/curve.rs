@@ -81,6 +81,11 @@ impl Curve {
     }
 }
 
+/// Those of the patterns that the value is made of.
+pub(super) fn of_average(curves: &[Curve]) -> impl Iterator<Item = &Curve> {
+    curves.iter().filter(|c| [Family::Ring, Family::Random].contains(&c.family))
+}
+
 /// The curve of a record.
 pub(super) fn of(record: &CommPatternRecord, result: &CommResult) -> Curve {
     let sizes = &result.setup.sizes_bytes;

@@ -88,29 +88,11 @@ fn config() -> CommConfig {
 }
 
 fn setup(hosts: u64) -> CommSetup {
-    let host = |number: u64| HostRecord {
-        name: format!("node{:02}", number + 1),
-        ranks: 2,
-        cores: 2,
-        cpu: "Example CPU 3000 @ 2.50GHz".into(),
-        memory_bytes: 4 << 30,
-        cgroup_memory_limit_bytes: Some(1 << 30),
-        last_level_cache_bytes: 32 << 20,
-    };
+    let list = (1..=hosts).map(|number| fixture::host(&format!("node{number:02}"), 2)).collect();
     CommSetup {
         machine: Machine {
-            program_version: "0.1.0".into(),
-            git_revision: "0123abc".into(),
-            mpi_built_with: "MPICH 4.0.2".into(),
-            mpi_library: "MPICH Version: 4.0.2".into(),
-            mpi_standard: "4.0".into(),
-            started_utc: "2025-01-31T12:00:00Z".into(),
-            command_line: ["beff-raw", "comm", "--time", "4m"].map(str::to_owned).to_vec(),
-            kernel: "Linux 6.18.0 x86_64".into(),
-            hosts: (0..hosts).map(host).collect(),
-            ranks: 2 * hosts,
-            memory_per_rank_bytes: 512 << 20,
             environment: vec![("MPIR_CVAR_CH4_NUM_VCIS".into(), "2".into())],
+            ..fixture::machine(list, &["beff-raw", "comm", "--time", "4m"])
         },
         placement: (0..2 * hosts).map(|rank| Placement { host: rank / 2, cpus: (rank % 2).to_string() }).collect(),
         numbering: if hosts == 1 { Numbering::OneHost } else { Numbering::Sequential },

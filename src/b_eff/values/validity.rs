@@ -3,12 +3,12 @@
 //! The paper asks for the patterns, sizes and methods of the definition; ours come on top: correct data, no errors, a
 //! core for each process, and enough time. Numbering and binding of ranks are warnings: both ways are b_eff.
 
-use super::curve::Curve;
+use super::curve::{of_average, Curve};
 use super::{efforts, RANDOM_RINGS, RINGS};
 use crate::b_eff::plan::Family;
-use crate::b_eff::records::{CommResult, LoopRecord, Method};
-use crate::frame::records::Outcome;
+use crate::b_eff::records::{CommResult, Method};
 use crate::frame::units::{format_seconds, format_size};
+use crate::frame::values::warning::number_and_first;
 use crate::frame::values::Criterion;
 
 /// Shortest time of a loop by the definition, which says 2.5 to 5 ms.
@@ -26,44 +26,35 @@ const REPETITIONS: u64 = 3;
 
 /// All criteria of a run.
 pub(super) fn criteria(result: &CommResult, curves: &[Curve]) -> Vec<Criterion> {
+    let allocations = result.patterns.iter().map(|p| p.allocations_in_clock);
     vec![
-        complete(result),
+        Criterion::complete(result.ending.outcome, "interrupted by a signal"),
         not_quick(result),
         not_oversubscribed(result),
         all_patterns(result, curves),
         all_methods(result, curves),
         loop_time(result),
-        errors(result),
+        Criterion::no("errors", result.errors.len() as u64),
         data(result),
-        allocations(result),
+        Criterion::no("memory allocations inside the clock", allocations.sum()),
     ]
-}
-
-fn complete(result: &CommResult) -> Criterion {
-    let outcome = result.ending.outcome;
-    let how = match outcome {
-        Outcome::Complete => "complete",
-        Outcome::Interrupted => "interrupted by a signal",
-        Outcome::Failed => "failed",
-        Outcome::Killed => "killed",
-    };
-    Criterion { text: format!("run complete ({how})"), met: outcome == Outcome::Complete }
 }
 
 fn not_quick(result: &CommResult) -> Criterion {
     let how = if result.config.quick { "quick mode" } else { "full" };
-    Criterion { text: format!("not the quick mode ({how})"), met: !result.config.quick }
+    Criterion::new(format!("not the quick mode ({how})"), !result.config.quick)
 }
 
 fn not_oversubscribed(result: &CommResult) -> Criterion {
-    let mut crowded = result.setup.machine.hosts.iter().filter(|h| h.ranks > h.cores);
-    let (first, more) = (crowded.next(), crowded.count());
-    let which = match (first, more) {
-        (None, _) => "none".to_owned(),
-        (Some(h), 0) => format!("{}: {} ranks, cores {}", h.name, h.ranks, h.cores),
-        (Some(h), n) => format!("{}: {} ranks, cores {}, and {n} more", h.name, h.ranks, h.cores),
-    };
-    Criterion { text: format!("no host with more ranks than cores ({which})"), met: first.is_none() }
+    let crowded = number_and_first(result.setup.machine.hosts.iter().filter(|h| h.ranks > h.cores));
+    let which = crowded.map_or_else(
+        || "none".to_owned(),
+        |(hosts, h)| {
+            let more = if hosts > 1 { format!(", and {} more", hosts - 1) } else { String::new() };
+            format!("{}: {} ranks, cores {}{more}", h.name, h.ranks, h.cores)
+        },
+    );
+    Criterion::new(format!("no host with more ranks than cores ({which})"), crowded.is_none())
 }
 
 fn all_patterns(result: &CommResult, curves: &[Curve]) -> Criterion {
@@ -71,21 +62,17 @@ fn all_patterns(result: &CommResult, curves: &[Curve]) -> Criterion {
         curves.iter().filter(|c| c.family == family && c.mean_bytes_per_second.is_some()).count() as u64
     };
     let (rings, random) = (whole(Family::Ring), whole(Family::Random));
-    Criterion {
-        text: format!(
-            "rings with all {} sizes {rings} == {RINGS}, random rings {random} == {RANDOM_RINGS}",
-            result.setup.sizes_bytes.len()
-        ),
-        met: rings == RINGS && random == RANDOM_RINGS,
-    }
+    let sizes = result.setup.sizes_bytes.len();
+    Criterion::new(
+        format!("rings with all {sizes} sizes {rings} == {RINGS}, random rings {random} == {RANDOM_RINGS}"),
+        rings == RINGS && random == RANDOM_RINGS,
+    )
 }
 
 /// By (pattern of the average, size): which of them lack a method or a repetition.
 fn all_methods(result: &CommResult, curves: &[Curve]) -> Criterion {
-    let mut fewer = 0_u64;
-    for curve in of_average(curves) {
-        fewer += curve.points.iter().take(FREELY_SINGLE_FROM).filter(|p| !is_full(p)).count() as u64;
-    }
+    let must_be_full = of_average(curves).flat_map(|c| c.points.iter().take(FREELY_SINGLE_FROM));
+    let fewer = must_be_full.filter(|p| !is_full(p)).count();
     let limit = result.setup.sizes_bytes.get(FREELY_SINGLE_FROM - 1).copied().unwrap_or(4096);
     let fewer_text = if fewer == 0 { "all".to_owned() } else { format!("fewer at {fewer} sizes of patterns") };
     let above = match single_sizes(curves) {
@@ -94,13 +81,11 @@ fn all_methods(result: &CommResult, curves: &[Curve]) -> Criterion {
             format!("larger ones may be by one method or in one loop, as {number} are, from {} on", format_size(from))
         }
     };
-    Criterion {
-        text: format!(
-            "three methods, {REPETITIONS} repetitions each, at sizes up to {} ({fewer_text}; {above})",
-            format_size(limit)
-        ),
-        met: fewer == 0 && of_average(curves).next().is_some(),
-    }
+    let limit = format_size(limit);
+    Criterion::new(
+        format!("three methods, {REPETITIONS} repetitions each, at sizes up to {limit} ({fewer_text}; {above})"),
+        fewer == 0 && of_average(curves).next().is_some(),
+    )
 }
 
 /// Sizes of patterns of the average that lack a method or a repetition: the smallest of the sizes for which the
@@ -118,42 +103,21 @@ fn is_full(point: &super::Point) -> bool {
     Method::EXCHANGES.iter().all(|m| point.method(*m).is_some_and(|m| m.repetitions >= REPETITIONS))
 }
 
-fn of_average(curves: &[Curve]) -> impl Iterator<Item = &Curve> {
-    curves.iter().filter(|c| [Family::Ring, Family::Random].contains(&c.family))
-}
-
 /// By what was planned: a loop may well be shorter than planned when the machine was faster than it seemed.
 fn loop_time(result: &CommResult) -> Criterion {
     let planned = efforts(result).map(|e| e.loop_seconds).reduce(f64::min);
-    let loops: Vec<&LoopRecord> = result.patterns.iter().flat_map(|p| &p.sizes).flat_map(|s| &s.loops).collect();
-    let short = loops.iter().filter(|l| l.seconds < LOOP_SECONDS && l.iterations < MOST_ITERATIONS).count();
+    let short = result.loops().filter(|l| l.seconds < LOOP_SECONDS && l.iterations < MOST_ITERATIONS).count();
     let planned_text = planned.map_or_else(|| "not planned".to_owned(), |s| format!("planned {}", format_seconds(s)));
-    Criterion {
-        text: format!(
-            "loops of {} or {MOST_ITERATIONS} iterations ({planned_text}; {short} of {} were shorter)",
-            format_seconds(LOOP_SECONDS),
-            loops.len()
-        ),
-        met: planned.is_some_and(|s| s >= LOOP_SECONDS),
-    }
-}
-
-fn errors(result: &CommResult) -> Criterion {
-    let count = result.errors.len();
-    Criterion { text: format!("errors {count} == 0"), met: count == 0 }
+    let (least, of) = (format_seconds(LOOP_SECONDS), result.loops().count());
+    Criterion::new(
+        format!("loops of {least} or {MOST_ITERATIONS} iterations ({planned_text}; {short} of {of} were shorter)"),
+        planned.is_some_and(|s| s >= LOOP_SECONDS),
+    )
 }
 
 fn data(result: &CommResult) -> Criterion {
     let wrong: u64 = result.patterns.iter().map(|p| p.bytes_wrong).sum();
     let checked: u64 = result.patterns.iter().map(|p| p.bytes_checked).sum();
-    let places = result.corruptions.len();
-    Criterion {
-        text: format!("wrong bytes {wrong} == 0, corrupt places {places} == 0 ({} compared)", format_size(checked)),
-        met: wrong == 0 && places == 0 && checked > 0,
-    }
-}
-
-fn allocations(result: &CommResult) -> Criterion {
-    let count: u64 = result.patterns.iter().map(|p| p.allocations_in_clock).sum();
-    Criterion { text: format!("memory allocations inside the clock {count} == 0"), met: count == 0 }
+    let found = Criterion::right_data("bytes", wrong, result.corruptions.len());
+    Criterion::new(format!("{} ({} compared)", found.text, format_size(checked)), found.met && checked > 0)
 }

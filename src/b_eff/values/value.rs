@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::average::Pair;
-use super::curve::Curve;
+use super::curve::{of_average, Curve};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
 use crate::frame::values::memory_of_hosts;
@@ -130,8 +130,7 @@ pub(super) fn by_method(result: &CommResult, curves: &[Curve], random_rings: u64
 }
 
 fn left_out_from(curves: &[Curve], method: Method) -> Option<u64> {
-    let of_average = curves.iter().filter(|c| [Family::Ring, Family::Random].contains(&c.family));
-    let points = of_average.flat_map(|c| &c.points);
+    let points = of_average(curves).flat_map(|c| &c.points);
     points.filter(|p| p.method(method).is_none()).map(|p| p.message_bytes).min()
 }
 

@@ -9,9 +9,8 @@ use super::validity::LOOP_SECONDS;
 use super::{efforts, RANDOM_RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
-use crate::frame::records::Numbering;
-use crate::frame::records::Warning;
-use crate::frame::values::warning::oversubscribed;
+use crate::frame::records::{Numbering, Warning};
+use crate::frame::values::warning::{is_overrun, of_machine};
 
 /// A worst repetition this many times slower than the best of the same loop is disturbed.
 const DISTURBED: f64 = 2.0;
@@ -24,9 +23,6 @@ const CLOCK_STEPS: f64 = 100.0;
 
 /// CPUs that two hardware threads of one core are.
 const CPUS_OF_A_CORE: u64 = 2;
-
-/// Real time beyond this multiple of the limit is an overrun.
-const OVERRUN: f64 = 1.1;
 
 /// One warning. The values are a closed set; text is made when shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -108,7 +104,7 @@ pub enum CommWarning {
 /// The warnings of the run itself and those that follow from its records.
 pub(super) fn warnings(result: &CommResult, curves: &[Curve]) -> Vec<CommWarning> {
     let mut found: Vec<CommWarning> = result.warnings.iter().cloned().map(CommWarning::Shared).collect();
-    found.extend(oversubscribed(&result.setup.machine).map(CommWarning::Shared));
+    found.extend(of_machine(&result.setup.machine, None).map(CommWarning::Shared));
     found.extend(numbering(result));
     found.extend(not_bound(result));
     found.extend(effort_reduced(result));
@@ -220,23 +216,17 @@ fn disturbed(curves: &[Curve]) -> Option<CommWarning> {
 
 fn short_loops(result: &CommResult) -> Option<CommWarning> {
     let clock_resolution_ns = result.setup.clock_resolution_ns;
-    let seconds: Vec<f64> =
-        result.patterns.iter().flat_map(|p| &p.sizes).flat_map(|s| &s.loops).map(|l| l.seconds).collect();
-    let is_short = |s: &&f64| **s < CLOCK_STEPS * clock_resolution_ns * 1e-9;
-    let loops = seconds.iter().filter(is_short).count() as u64;
-    let shortest_seconds = seconds.iter().copied().reduce(f64::min)?;
-    (loops > 0).then_some(CommWarning::ShortLoops {
-        loops,
-        of: seconds.len() as u64,
-        shortest_seconds,
-        clock_resolution_ns,
-    })
+    let seconds = || result.loops().map(|l| l.seconds);
+    let loops = seconds().filter(|s| *s < CLOCK_STEPS * clock_resolution_ns * 1e-9).count() as u64;
+    let shortest_seconds = seconds().reduce(f64::min)?;
+    let of = seconds().count() as u64;
+    (loops > 0).then_some(CommWarning::ShortLoops { loops, of, shortest_seconds, clock_resolution_ns })
 }
 
 fn overrun(result: &CommResult) -> Option<CommWarning> {
     let told = result.announcement.as_ref()?;
     let real_seconds = result.ending.real_seconds;
-    (real_seconds > OVERRUN * told.limit_seconds).then_some(CommWarning::Overrun {
+    is_overrun(real_seconds, told.limit_seconds).then_some(CommWarning::Overrun {
         limit_seconds: told.limit_seconds,
         expected_seconds: told.expected_seconds,
         real_seconds,

@@ -8,8 +8,9 @@ mod warning;
 pub use run::{JournalLine, RunResult};
 pub use warning::IoWarning;
 
-use crate::frame::records::{Access, Evidence, LatencyRecord, Outcome, RoundRecord};
 use serde::{Deserialize, Serialize};
+
+use crate::frame::records::{Access, Evidence, LatencyRecord, Machine, Outcome, RoundRecord, StorageRecord};
 
 /// The benchmark of files that name none in a field `benchmark`.
 pub const B_EFF_IO: &str = "b_eff_io";
@@ -221,6 +222,22 @@ pub struct TypeRecord {
     pub full_verification: Option<Verification>,
 }
 
+/// The machine and what is used of it. In the files the fields of both stand side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Hosts, MPI, software.
+    #[serde(flatten)]
+    pub machine: Machine,
+    /// I/O layer as far as the library tells (ROMIO, OMPIO).
+    pub mpi_io_layer: String,
+    /// Where the files are.
+    pub storage: StorageRecord,
+    /// Directory of the run.
+    pub run_dir: String,
+    /// Period of the data stream.
+    pub period_bytes: u64,
+}
+
 /// One partition as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartitionRecord {
@@ -277,7 +294,7 @@ pub struct CorruptionRecord {
 }
 
 /// The end of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// How.
     pub outcome: Outcome,

@@ -4,9 +4,11 @@ use crate::b_eff_io::config::{Config, Partitions, Release, Termination, Verify};
 use crate::b_eff_io::plan::patterns::{patterns, PATTERNS};
 use crate::b_eff_io::plan::schedule::pattern_seconds;
 use crate::b_eff_io::plan::{PatternSpec, Role};
-use crate::b_eff_io::records::{Ended, Intervals, PartitionRecord, PatternRecord, RunResult, TypeRecord, Verification};
+use crate::b_eff_io::records::{
+    Ended, Intervals, Manifest, PartitionRecord, PatternRecord, RunResult, TypeRecord, Verification,
+};
 use crate::frame::config::DirectPolicy;
-use crate::frame::records::{Access, HarnessCost, HostRecord, Machine, Manifest, Outcome, StorageRecord};
+use crate::frame::records::{fixture, Access, HarnessCost, HostRecord, Machine, Outcome};
 use crate::frame::units::MIB;
 
 const M_PART_BYTES: u64 = 32 * MIB;
@@ -136,44 +138,11 @@ fn config() -> Config {
 }
 
 fn manifest() -> Manifest {
-    let host = HostRecord {
-        name: "node1".into(),
-        ranks: 4,
-        cores: 4,
-        cpu: "cpu".into(),
-        memory_bytes: 16 << 30,
-        cgroup_memory_limit_bytes: None,
-        last_level_cache_bytes: 32 * MIB,
-    };
-    let storage = StorageRecord {
-        path: "scratch".into(),
-        mount_point: "/".into(),
-        source: "/dev/vda".into(),
-        fs_type: "ext4".into(),
-        mount_options: "rw".into(),
-        device: None,
-        total_bytes: 1 << 40,
-        free_bytes: 1 << 40,
-        direct_offset_align_bytes: Some(512),
-        direct_memory_align_bytes: Some(512),
-    };
+    let host = HostRecord { memory_bytes: 16 << 30, cgroup_memory_limit_bytes: None, ..fixture::host("node1", 4) };
     Manifest {
-        machine: Machine {
-            program_version: "0.1.0".into(),
-            git_revision: "0".into(),
-            mpi_built_with: "MPICH".into(),
-            mpi_library: "MPICH".into(),
-            mpi_standard: "4.0".into(),
-            started_utc: "2026-01-01T00:00:00Z".into(),
-            command_line: Vec::new(),
-            kernel: "Linux".into(),
-            hosts: vec![host],
-            ranks: 4,
-            memory_per_rank_bytes: 4 << 30,
-            environment: Vec::new(),
-        },
+        machine: Machine { memory_per_rank_bytes: 4 << 30, ..fixture::machine(vec![host], &[]) },
         mpi_io_layer: "ROMIO".into(),
-        storage,
+        storage: fixture::storage(),
         run_dir: "run".into(),
         period_bytes: 8209 * 4096,
     }

@@ -2,7 +2,7 @@
 
 use crate::b_eff_io::records::RunResult;
 use crate::frame::records::Warning;
-use crate::frame::values::hints::{missing, Hints};
+use crate::frame::values::hints::missing;
 
 /// One for a backend, from all hints that the library does not list as they were asked for: those of an open with the
 /// list after the open, those of a pattern with the list of the pattern. Files and patterns that were not reached say
@@ -10,11 +10,8 @@ use crate::frame::values::hints::{missing, Hints};
 pub(super) fn not_granted(result: &RunResult, backend: &str) -> Option<Warning> {
     let opens = result.types.iter().filter(|t| t.backend == backend);
     let patterns = result.patterns.iter().filter(|p| p.backend == backend && p.calls > 0 && p.was_run());
-    let asked_and_granted: Vec<(&Hints, &Hints)> = opens
-        .map(|t| (t.hints_requested.as_slice(), t.hints_granted.as_slice()))
-        .chain(patterns.map(|p| (p.hints_requested.as_slice(), p.hints_granted.as_slice())))
-        .collect();
-    missing(&asked_and_granted, backend)
+    let of_opens = opens.map(|t| (t.hints_requested.as_slice(), t.hints_granted.as_slice()));
+    missing(of_opens.chain(patterns.map(|p| (p.hints_requested.as_slice(), p.hints_granted.as_slice()))), backend)
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ pub use averages::{access_average, counted, release_1, release_2_1};
 pub use ladder::Ladder;
 pub use parts::{Part, Shares};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
-pub use warning::warnings;
 
 use serde::{Deserialize, Serialize};
 
@@ -158,7 +157,7 @@ pub fn derive(result: &RunResult) -> Derived {
     Derived {
         systems: totals::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
-        warnings: warning::warnings_of(result, &partitions, &times),
+        warnings: warning::all(result, &partitions, &times),
         reads: sources(result),
         types,
         partitions,

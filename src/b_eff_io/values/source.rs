@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
-use crate::frame::values::source::{share_not_from, Reading, CACHE_SHARE};
+use crate::frame::values::source::{Reading, Source};
 use crate::frame::values::NULL_BACKEND;
 
 /// Where the bytes of one read pattern came from.
@@ -24,22 +24,25 @@ pub struct ReadSource {
     pub storage_bytes: Option<u64>,
     /// Share that did not, 0 to 1; None: not known.
     pub cache_share: Option<f64>,
-    /// True if that is a cache figure: more than [`CACHE_SHARE`].
+    /// True if that is a cache figure: more than [`CACHE_SHARE`](crate::frame::values::CACHE_SHARE).
     pub cached: bool,
 }
 
 /// The sources of all reads that moved anything, in the order of measurement.
 #[must_use]
 pub fn sources(result: &RunResult) -> Vec<ReadSource> {
-    let of = |r: &PatternRecord| ReadSource {
-        backend: r.backend.clone(),
-        ranks: r.ranks,
-        pattern_type: r.pattern_type,
-        pattern: r.pattern,
-        moved_bytes: r.moved_bytes,
-        storage_bytes: storage_bytes(result, r),
-        cache_share: cache_share(result, r),
-        cached: cache_share(result, r).is_some_and(|share| share > CACHE_SHARE),
+    let of = |r: &PatternRecord| {
+        let Source { storage_bytes, cache_share, cached } = source(result, r);
+        ReadSource {
+            backend: r.backend.clone(),
+            ranks: r.ranks,
+            pattern_type: r.pattern_type,
+            pattern: r.pattern,
+            moved_bytes: r.moved_bytes,
+            storage_bytes,
+            cache_share,
+            cached,
+        }
     };
     result.patterns.iter().filter(|r| has_source(r)).map(of).collect()
 }
@@ -53,17 +56,16 @@ pub fn has_source(record: &PatternRecord) -> bool {
 /// Share of the bytes read that did not come from storage, 0 to 1; None: not known, or nothing was read.
 #[must_use]
 pub fn cache_share(result: &RunResult, record: &PatternRecord) -> Option<f64> {
-    Some(share_not_from(storage_bytes(result, record)?, record.moved_bytes))
+    source(result, record).cache_share
 }
 
-/// Bytes of a read that came from storage, at most those it moved: read-ahead and whole pages fetch more. None: not known,
-/// or nothing was read.
-///
-/// It is the least of what the kernel fetched for the ranks and of what passed the devices below the files: others can
-/// only make the devices' numbers larger, and a cache below (a loop device's file) only smaller. Where the kernel does not
-/// count for processes, what was in the page cache before the read is taken as what came from there.
+/// Bytes of a read that came from storage, at most those it moved; None: not known, or nothing was read.
 #[must_use]
 pub fn storage_bytes(result: &RunResult, record: &PatternRecord) -> Option<u64> {
+    source(result, record).storage_bytes
+}
+
+fn source(result: &RunResult, record: &PatternRecord) -> Source {
     let reading = Reading {
         storage: &result.manifest.storage,
         evidence: &record.evidence,
@@ -71,7 +73,11 @@ pub fn storage_bytes(result: &RunResult, record: &PatternRecord) -> Option<u64> 
         counted_bytes: record.storage_read_bytes,
         direct: record.direct,
     };
-    has_source(record).then(|| reading.storage_bytes()).flatten()
+    if has_source(record) {
+        reading.source()
+    } else {
+        Source::default()
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{PartitionValue, TypeValue, Validity};
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::plan::patterns::m_part_bytes;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
-use crate::frame::records::{Access, Outcome};
+use crate::frame::records::Access;
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::{memory_of_hosts, Criterion, MPI_IO};
 
@@ -48,11 +48,11 @@ impl Judge<'_> {
         }
         criteria.extend([
             self.mpi_io(),
-            self.complete(),
-            self.errors(),
+            Criterion::complete(self.result.ending.outcome, "interrupted"),
+            Criterion::no("I/O errors", self.result.errors.len() as u64),
             self.data(),
             self.all_patterns(),
-            self.early_ends(Ended::Space, "no pattern ended by its share of the space"),
+            self.not_ended_by_space(),
             self.m_part(),
         ]);
         criteria
@@ -68,15 +68,10 @@ impl Judge<'_> {
             Release::R1 => 900.0,
             Release::R2_1 => 1800.0,
         };
-        let seconds = smallest(self.result.partitions.iter().map(|p| p.time_seconds));
-        Criterion {
-            text: format!(
-                "scheduled time of a partition {} >= {:.0} min",
-                format_seconds(seconds),
-                minimum_seconds / 60.0
-            ),
-            met: seconds >= minimum_seconds,
-        }
+        let seconds = self.result.partitions.iter().map(|p| p.time_seconds).reduce(f64::min).unwrap_or(0.0);
+        let minutes = minimum_seconds / 60.0;
+        let text = format!("scheduled time of a partition {} >= {minutes:.0} min", format_seconds(seconds));
+        Criterion::new(text, seconds >= minimum_seconds)
     }
 
     /// The smallest partition counts: it must not fit into the caches either.
@@ -84,42 +79,19 @@ impl Judge<'_> {
         let own = self.partitions.iter().filter(|p| p.backend == self.backend);
         let written_bytes = own.map(|p| p.access_bytes[0]).min().unwrap_or(0);
         let memory_bytes = memory_of_hosts(&self.result.manifest.machine);
-        Criterion {
-            text: format!(
-                "bytes of the first write {} >= memory of all hosts {}",
-                format_size(written_bytes),
-                format_size(memory_bytes)
-            ),
-            met: written_bytes >= memory_bytes,
-        }
+        let (written, memory) = (format_size(written_bytes), format_size(memory_bytes));
+        let text = format!("bytes of the first write {written} >= memory of all hosts {memory}");
+        Criterion::new(text, written_bytes >= memory_bytes)
     }
 
     fn shared_pointer(&self) -> Criterion {
         let config = &self.result.config;
-        Criterion {
-            text: "shared file pointers used for pattern type 1".into(),
-            met: config.shared_pointer && config.types.contains(&1) && self.backend == MPI_IO,
-        }
+        let used = config.shared_pointer && config.types.contains(&1) && self.backend == MPI_IO;
+        Criterion::new("shared file pointers used for pattern type 1", used)
     }
 
     fn mpi_io(&self) -> Criterion {
-        Criterion { text: format!("measured through MPI-IO (backend {})", self.backend), met: self.backend == MPI_IO }
-    }
-
-    fn complete(&self) -> Criterion {
-        let outcome = self.result.ending.outcome;
-        let how = match outcome {
-            Outcome::Complete => "complete",
-            Outcome::Interrupted => "interrupted",
-            Outcome::Failed => "failed",
-            Outcome::Killed => "killed",
-        };
-        Criterion { text: format!("run complete ({how})"), met: outcome == Outcome::Complete }
-    }
-
-    fn errors(&self) -> Criterion {
-        let count = self.result.errors.len();
-        Criterion { text: format!("I/O errors {count} == 0"), met: count == 0 }
+        Criterion::new(format!("measured through MPI-IO (backend {})", self.backend), self.backend == MPI_IO)
     }
 
     fn data(&self) -> Criterion {
@@ -127,11 +99,7 @@ impl Judge<'_> {
         let own_types = self.result.types.iter().filter(|t| t.backend == self.backend);
         let of_files: u64 = own_types.filter_map(|t| t.full_verification).map(|v| v.words_wrong).sum();
         let own_places = self.result.corruptions.iter().filter(|c| c.backend == self.backend);
-        let (wrong, places) = (of_patterns + of_files, own_places.count());
-        Criterion {
-            text: format!("wrong data words {wrong} == 0, corrupt places {places} == 0"),
-            met: wrong == 0 && places == 0,
-        }
+        Criterion::right_data("data words", of_patterns + of_files, own_places.count())
     }
 
     /// All types with all access methods of the definition, in all partitions.
@@ -147,19 +115,14 @@ impl Judge<'_> {
                 }
             }
         }
-        Criterion {
-            text: format!("all patterns run (incomplete: {})", list(&missing)),
-            met: missing.is_empty() && !self.result.partitions.is_empty(),
-        }
+        let met = missing.is_empty() && !self.result.partitions.is_empty();
+        Criterion::new(format!("all patterns run (incomplete: {})", list(&missing)), met)
     }
 
-    fn early_ends(&self, how: Ended, what: &str) -> Criterion {
-        let early: Vec<String> = self
-            .own_patterns()
-            .filter(|p| p.ended == how)
-            .map(|p| format!("{} of pattern {} on {} ranks", p.access.name(), p.pattern, p.ranks))
-            .collect();
-        Criterion { text: format!("{what} ({})", list(&early)), met: early.is_empty() }
+    fn not_ended_by_space(&self) -> Criterion {
+        let name = |p: &PatternRecord| format!("{} of pattern {} on {} ranks", p.access.name(), p.pattern, p.ranks);
+        let early: Vec<String> = self.own_patterns().filter(|p| p.ended == Ended::Space).map(name).collect();
+        Criterion::new(format!("no pattern ended by its share of the space ({})", list(&early)), early.is_empty())
     }
 
     fn m_part(&self) -> Criterion {
@@ -183,7 +146,7 @@ impl Judge<'_> {
                 format_size(wanted(p.m_part_wanted_bytes))
             ),
         };
-        Criterion { text, met: wrong.is_none() }
+        Criterion::new(text, wrong.is_none())
     }
 }
 
@@ -196,18 +159,13 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// 0 if there is none.
-fn smallest(values: impl Iterator<Item = f64>) -> f64 {
-    values.reduce(f64::min).unwrap_or(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::b_eff_io::records::{RunResult, Verification};
     use crate::b_eff_io::values::derive;
     use crate::b_eff_io::values::fixture::{edit, full_run};
-    use crate::frame::records::ErrorRecord;
+    use crate::frame::records::{ErrorRecord, Outcome};
 
     /// Releases for which `result` is valid, and the unmet criteria of release 2.1.
     fn judged(result: &RunResult) -> (Vec<Release>, Vec<String>) {

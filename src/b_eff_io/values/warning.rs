@@ -1,20 +1,17 @@
 //! Warnings that follow from the records. One of a kind for each backend, with the worst case named.
 
-use super::totals::{self, is_empty_fill_up};
-use super::{hints, source, times, AccessTime, PartitionValue};
-use crate::b_eff_io::records::{Ended, IoWarning, PartitionRecord, PatternRecord, RunResult};
+use super::totals::is_empty_fill_up;
+use super::{hints, storage_bytes, AccessTime, PartitionValue};
+use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::Access;
-use crate::frame::values::source::CACHE_SHARE;
-use crate::frame::values::warning::{largest, memory_file_system, oversubscribed, without_repetition};
+use crate::frame::values::source::Cached;
+use crate::frame::values::warning::{is_overrun, largest, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
 
 /// Pages that stay in the cache of what was to be dropped: less than this share and these bytes do no harm.
 const STAY_SHARE: f64 = 0.05;
 const STAY_BYTES: u64 = 64 << 10;
-
-/// Real time beyond this multiple of the schedule is an overrun.
-const OVERRUN: f64 = 1.1;
 
 /// Decisions above this share of a pattern's time are too dear...
 const DECISION_SHARE: f64 = 0.01;
@@ -26,17 +23,10 @@ const DECISION_NOISE_SECONDS: f64 = 0.05;
 const WITH_DIRECT: [&str; 2] = ["posix", "uring"];
 
 /// The warnings of the run itself and those that follow from its records, each once.
-#[must_use]
-pub fn warnings(result: &RunResult) -> Vec<IoWarning> {
-    let types = totals::types(result);
-    warnings_of(result, &totals::partitions(result, &types), &times::times(result))
-}
-
-/// As [`warnings`], with what has been derived already.
-pub(super) fn warnings_of(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<IoWarning> {
+pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<IoWarning> {
     let mut found = result.warnings.clone();
-    found.extend(oversubscribed(&result.manifest.machine).map(IoWarning::Shared));
-    found.extend(memory_file_system(&result.manifest.storage).map(IoWarning::Shared));
+    let Manifest { machine, storage, .. } = &result.manifest;
+    found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
     found.extend(m_part_reduced(result));
     found.extend(rank_shift_on_one_host(result));
     for backend in &result.config.backends {
@@ -77,25 +67,21 @@ fn m_part_reduced(result: &RunResult) -> Option<IoWarning> {
 
 fn not_run(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
     let missing = own.iter().filter(|p| !is_empty_fill_up(p));
-    let reasons: Vec<&String> = missing
-        .filter_map(|p| match &p.ended {
-            Ended::NotRun(reason) => Some(reason),
-            _ => None,
-        })
-        .collect();
-    let reason = (*reasons.first()?).clone();
-    Some(IoWarning::NotRun { backend: backend.to_owned(), patterns: reasons.len() as u64, reason })
+    let (patterns, reason) = number_and_first(missing.filter_map(|p| match &p.ended {
+        Ended::NotRun(reason) => Some(reason.clone()),
+        _ => None,
+    }))?;
+    Some(IoWarning::NotRun { backend: backend.to_owned(), patterns, reason })
 }
 
 fn ended_by_space(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
-    let patterns = own.iter().filter(|p| p.ended == Ended::Space).count() as u64;
-    (patterns > 0).then(|| IoWarning::EndedBySpace { backend: backend.to_owned(), patterns })
+    let (patterns, _) = number_and_first(own.iter().filter(|p| p.ended == Ended::Space))?;
+    Some(IoWarning::EndedBySpace { backend: backend.to_owned(), patterns })
 }
 
 fn time_guard(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
-    let cut: Vec<&&PatternRecord> = own.iter().filter(|p| p.ended == Ended::TimeGuard).collect();
-    let pattern = cut.first()?.pattern;
-    Some(IoWarning::TimeGuard { backend: backend.to_owned(), patterns: cut.len() as u64, pattern })
+    let (patterns, first) = number_and_first(own.iter().filter(|p| p.ended == Ended::TimeGuard))?;
+    Some(IoWarning::TimeGuard { backend: backend.to_owned(), patterns, pattern: first.pattern })
 }
 
 /// The smallest partition that wrote anything.
@@ -144,34 +130,27 @@ fn cache_not_dropped(result: &RunResult, backend: &str, own: &[&PatternRecord]) 
 fn read_from_cache(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
     let of_partition = |ranks: u64| {
         let reads = own.iter().filter(|p| p.access == Access::Read && p.ranks == ranks);
-        let known = reads.filter_map(|p| source::storage_bytes(result, p).map(|storage| (p.moved_bytes, storage)));
+        let known = reads.filter_map(|p| storage_bytes(result, p).map(|storage| (p.moved_bytes, storage)));
         known.fold((0_u64, 0_u64), |a, b| (a.0 + b.0, a.1.saturating_add(b.1)))
     };
-    let cached = result
-        .partitions
-        .iter()
-        .map(|p| of_partition(p.ranks))
-        .filter(|&(asked, storage)| (storage as f64) < (1.0 - CACHE_SHARE) * asked as f64);
-    let (partitions, asked_bytes, storage_bytes) =
-        cached.fold((0, 0, 0), |(n, a, s), (asked, storage)| (n + 1, a + asked, s + storage));
-    (partitions > 0).then(|| IoWarning::ReadFromCache {
+    let cached = Cached::of(result.partitions.iter().map(|p| of_partition(p.ranks)))?;
+    Some(IoWarning::ReadFromCache {
         backend: backend.to_owned(),
-        partitions,
-        asked_bytes,
-        storage_bytes,
+        partitions: cached.reads,
+        asked_bytes: cached.asked_bytes,
+        storage_bytes: cached.storage_bytes,
     })
 }
 
 fn buffered(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
-    let through_cache: Vec<_> = own.iter().filter(|p| p.calls > 0 && p.direct == Some(false)).collect();
-    let reason = through_cache.first()?.strategy.clone();
-    Some(IoWarning::Buffered { backend: backend.to_owned(), patterns: through_cache.len() as u64, reason })
+    let (patterns, first) = number_and_first(own.iter().filter(|p| p.calls > 0 && p.direct == Some(false)))?;
+    Some(IoWarning::Buffered { backend: backend.to_owned(), patterns, reason: first.strategy.clone() })
 }
 
 /// From the access method that went furthest beyond its schedule.
 fn overrun(times: &[AccessTime], backend: &str) -> Option<IoWarning> {
-    let late: Vec<&AccessTime> =
-        times.iter().filter(|t| t.backend == backend && t.real_seconds > OVERRUN * t.scheduled_seconds).collect();
+    let is_late = |t: &&AccessTime| t.backend == backend && is_overrun(t.real_seconds, t.scheduled_seconds);
+    let late: Vec<&AccessTime> = times.iter().filter(is_late).collect();
     let worst = largest(&late, |t| t.real_seconds - t.scheduled_seconds)?;
     Some(IoWarning::Overrun {
         backend: backend.to_owned(),
@@ -205,8 +184,13 @@ fn decision_cost(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::values::derive;
     use crate::b_eff_io::values::fixture::{edit, full_run};
     use crate::frame::records::{Evidence, HostRecord, Warning};
+
+    fn warnings(result: &RunResult) -> Vec<IoWarning> {
+        derive(result).warnings
+    }
 
     fn kinds(result: &RunResult) -> Vec<String> {
         let kind = |w: &IoWarning| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned();

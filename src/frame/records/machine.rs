@@ -74,19 +74,3 @@ pub struct Machine {
     /// Environment variables that change MPI or I/O.
     pub environment: Vec<(String, String)>,
 }
-
-/// A machine and what b_eff_io uses of it. In the files the fields of both stand side by side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// Hosts, MPI, software.
-    #[serde(flatten)]
-    pub machine: Machine,
-    /// I/O layer as far as the library tells (ROMIO, OMPIO).
-    pub mpi_io_layer: String,
-    /// Where the files are.
-    pub storage: StorageRecord,
-    /// Directory of the run.
-    pub run_dir: String,
-    /// Period of the data stream.
-    pub period_bytes: u64,
-}

@@ -4,13 +4,16 @@
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
 mod evidence;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod machine;
 mod placement;
 mod record;
 mod warning;
 
-pub use machine::{HostRecord, Machine, Manifest, StorageRecord};
+pub use machine::{HostRecord, Machine, StorageRecord};
 pub use placement::{Numbering, Placement, Transport};
+pub(crate) use record::{run_record, TakeIn};
 pub use record::{Record, RunEnd};
 pub use warning::Warning;
 
@@ -143,8 +146,17 @@ pub struct ErrorRecord {
     pub no_space: bool,
 }
 
+/// The same loop by us and in bare C, one after the other, slowest rank each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BarePair {
+    /// Ours.
+    pub ours_seconds: f64,
+    /// In C, without our checks and without a clock around each call.
+    pub bare_seconds: f64,
+}
+
 /// How the run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// All patterns were worked through.
@@ -154,5 +166,6 @@ pub enum Outcome {
     /// An error ended it; what was measured is kept.
     Failed,
     /// No end was recorded: the run was killed (only seen in journals).
+    #[default]
     Killed,
 }

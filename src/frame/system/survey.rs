@@ -8,7 +8,7 @@ use beff_ffi::{Comm, MpiError, Universe};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::Placement;
-use crate::frame::records::{HostRecord, Machine, Manifest, StorageRecord};
+use crate::frame::records::{HostRecord, Machine, StorageRecord};
 use crate::frame::system::placement::cpu_list;
 use crate::frame::system::{environment, host, memory, storage, SystemError};
 
@@ -167,16 +167,4 @@ pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError
         memory_per_rank_bytes: survey.memory_per_rank_bytes,
         environment: environment::relevant_environment(),
     })
-}
-
-/// The manifest of a run of b_eff_io on this machine.
-#[must_use]
-pub fn manifest(machine: Machine, storage: StorageRecord, run_dir: &Path, period_bytes: u64) -> Manifest {
-    Manifest {
-        mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
-        machine,
-        storage,
-        run_dir: run_dir.display().to_string(),
-        period_bytes,
-    }
 }

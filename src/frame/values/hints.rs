@@ -6,10 +6,13 @@ use crate::frame::records::Warning;
 pub(crate) type Hints = [(String, String)];
 
 /// The warning that follows from pairs of what was asked for and what the library lists.
-pub(crate) fn missing(asked_and_granted: &[(&Hints, &Hints)], backend: &str) -> Option<Warning> {
+pub(crate) fn missing<'a>(
+    asked_and_granted: impl Iterator<Item = (&'a Hints, &'a Hints)>,
+    backend: &str,
+) -> Option<Warning> {
     let mut missing: Vec<(&String, &String, Option<&String>)> = Vec::new();
     for (requested, granted) in asked_and_granted {
-        for (key, wanted) in *requested {
+        for (key, wanted) in requested {
             let in_force = granted.iter().find(|(k, _)| k == key).map(|(_, value)| value);
             let hint = (key, wanted, in_force);
             if !in_force.is_some_and(|value| is_same(value, wanted)) && !missing.contains(&hint) {

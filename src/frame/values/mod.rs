@@ -2,30 +2,22 @@
 //! Pure functions.
 
 pub mod bootstrap;
+mod criterion;
 pub(crate) mod hints;
 pub(crate) mod pairs;
 pub mod source;
 pub(crate) mod warning;
 
+pub use criterion::Criterion;
+pub use pairs::Compared;
 pub use source::CACHE_SHARE;
-
-use serde::{Deserialize, Serialize};
 
 use crate::frame::records::Machine;
 
-/// The backend that moves nothing. Its times are the cost of the program itself; it has no averages and no b_eff_io.
+/// The backend that moves nothing. Its times are the cost of the program itself; no value is made of them.
 pub const NULL_BACKEND: &str = "null";
 
-/// One condition of validity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Criterion {
-    /// What is asked, e.g. `scheduled time 15.0 min >= 15 min`.
-    pub text: String,
-    /// Reached or not.
-    pub met: bool,
-}
-
-/// The backend that makes a value a b_eff_io.
+/// The backend of MPI-IO, by which alone a value is that of the papers, and which alone lists hints.
 pub const MPI_IO: &str = "mpiio";
 
 /// Memory of all hosts together in bytes, as their control groups limit it: a page cache cannot be larger.

@@ -1,11 +1,15 @@
 //! Our loops beside bare ones, measured in turns: the ratio of the pairs and how sure it is.
 
+use serde::Serialize;
+
+use crate::frame::records::BarePair;
+
 /// What pairs of times of the same work say, by their medians.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Compared {
-    /// Ratios there are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// Number of pairs.
     pub pairs: u64,
-    /// Ours, median, seconds of a whole loop.
+    /// Seconds of a repetition of ours, median.
     pub ours_seconds: f64,
     /// The same of the bare loop.
     pub bare_seconds: f64,
@@ -15,18 +19,19 @@ pub(crate) struct Compared {
     pub interval: Option<[f64; 2]>,
 }
 
-/// From pairs of ours and bare in seconds; None if there are none.
-pub(crate) fn compare(pairs: &[[f64; 2]]) -> Option<Compared> {
-    let sorted = |value: fn(&[f64; 2]) -> f64| {
+/// From pairs of loops of so many repetitions; None if there are none.
+pub(crate) fn compare(pairs: &[BarePair], repetitions: u64) -> Option<Compared> {
+    let sorted = |value: fn(&BarePair) -> f64| {
         let mut all: Vec<f64> = pairs.iter().map(value).filter(|s| s.is_finite() && *s > 0.0).collect();
         all.sort_by(f64::total_cmp);
         all
     };
-    let ratios = sorted(|[ours, bare]| ours / bare);
+    let ratios = sorted(|pair| pair.ours_seconds / pair.bare_seconds);
+    let repetitions = repetitions.max(1) as f64;
     Some(Compared {
         pairs: ratios.len() as u64,
-        ours_seconds: median(&sorted(|pair| pair[0]))?,
-        bare_seconds: median(&sorted(|pair| pair[1]))?,
+        ours_seconds: median(&sorted(|pair| pair.ours_seconds))? / repetitions,
+        bare_seconds: median(&sorted(|pair| pair.bare_seconds))? / repetitions,
         ratio: median(&ratios)?,
         interval: interval(&ratios),
     })

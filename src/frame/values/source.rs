@@ -7,6 +7,41 @@ use crate::frame::system::traffic::is_remote;
 /// Share of a read that must come from a cache before it is called a cache figure.
 pub const CACHE_SHARE: f64 = 0.10;
 
+/// Where the bytes of one read came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Source {
+    /// Bytes from storage; None: not known.
+    pub storage_bytes: Option<u64>,
+    /// Share that did not come from there, 0 to 1.
+    pub cache_share: Option<f64>,
+    /// True if that is a cache figure.
+    pub cached: bool,
+}
+
+/// Reads that are cache figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cached {
+    /// How many.
+    pub reads: u64,
+    /// Bytes they asked for.
+    pub asked_bytes: u64,
+    /// Bytes of that from storage.
+    pub storage_bytes: u64,
+}
+
+impl Cached {
+    /// Of reads as (bytes asked for, of these from storage); None if none of them is a cache figure.
+    pub(crate) fn of(reads: impl Iterator<Item = (u64, u64)>) -> Option<Self> {
+        let is_cached = |&(asked, storage): &(u64, u64)| share_not_from(storage, asked) > CACHE_SHARE;
+        let one = |(asked_bytes, storage_bytes)| Self { reads: 1, asked_bytes, storage_bytes };
+        reads.filter(is_cached).map(one).reduce(|a, b| Self {
+            reads: a.reads + b.reads,
+            asked_bytes: a.asked_bytes + b.asked_bytes,
+            storage_bytes: a.storage_bytes + b.storage_bytes,
+        })
+    }
+}
+
 /// A read whose source is asked for, of any benchmark.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
@@ -23,8 +58,18 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Bytes that came from storage, see [`storage_bytes`].
-    pub(crate) fn storage_bytes(&self) -> Option<u64> {
+    pub(crate) fn source(&self) -> Source {
+        let storage_bytes = self.storage_bytes();
+        let cache_share = storage_bytes.map(|bytes| share_not_from(bytes, self.moved_bytes));
+        Source { storage_bytes, cache_share, cached: cache_share.is_some_and(|share| share > CACHE_SHARE) }
+    }
+
+    /// Bytes of the read that came from storage, at most those it moved: read-ahead and whole pages fetch more.
+    ///
+    /// It is the least of what the kernel fetched for the ranks and of what passed the devices below the files: others
+    /// can only make the devices' numbers larger, and a cache below (a loop device's file) only smaller. Where the
+    /// kernel does not count for processes, what was in the page cache before the read is taken as what came from there.
+    fn storage_bytes(&self) -> Option<u64> {
         let fetched = self.fetched_bytes().or_else(|| self.estimate())?;
         let devices = self.evidence.device_read_bytes().unwrap_or(u64::MAX);
         Some(fetched.min(devices).min(self.moved_bytes))
@@ -56,6 +101,6 @@ impl Reading<'_> {
 }
 
 /// Share of a read of `moved_bytes` that did not come from storage, 0 to 1.
-pub(crate) fn share_not_from(storage_bytes: u64, moved_bytes: u64) -> f64 {
+fn share_not_from(storage_bytes: u64, moved_bytes: u64) -> f64 {
     1.0 - storage_bytes as f64 / moved_bytes as f64
 }

@@ -76,7 +76,7 @@ pub fn complete() -> ImbResult {
 fn beside_bare(benchmark: &str, sample_bytes: u64, ratio: f64) -> ImbBareRecord {
     let pair = |n: u32| {
         let bare_seconds = 1e-4 * f64::from(n % 3 + 1);
-        ImbBarePair { ours_seconds: bare_seconds * ratio * (1.0 + f64::from(n) * 1e-3), bare_seconds }
+        BarePair { ours_seconds: bare_seconds * ratio * (1.0 + f64::from(n) * 1e-3), bare_seconds }
     };
     ImbBareRecord {
         benchmark: benchmark.into(),

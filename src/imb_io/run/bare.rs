@@ -22,7 +22,7 @@ use crate::frame::run::agree::first_message;
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Benchmark, Group, Pointer, Transfer};
-use crate::imb_io::records::{ImbBarePair, ImbBareRecord};
+use crate::imb_io::records::{BarePair, ImbBareRecord};
 
 /// What is compared.
 const NAMES: [&str; 12] = [
@@ -219,7 +219,7 @@ impl Sides<'_> {
                 sides[side] = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
             }
             let seconds = self.slowest(sides)?;
-            record.pairs.push(ImbBarePair { ours_seconds: seconds[0], bare_seconds: seconds[1] });
+            record.pairs.push(BarePair { ours_seconds: seconds[0], bare_seconds: seconds[1] });
         }
         self.check(bench, path)?;
         Ok(record)

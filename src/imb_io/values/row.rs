@@ -3,8 +3,7 @@
 use beff_backends::Direction;
 use serde::Serialize;
 
-use crate::frame::records::Evidence;
-use crate::frame::values::source::{share_not_from, Reading, CACHE_SHARE};
+use crate::frame::values::source::{Reading, Source};
 use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::names::find;
@@ -50,17 +49,16 @@ pub(super) fn of(result: &ImbResult, record: &RowRecord) -> RowValue {
     let rate = |seconds: Option<f64>| mb_per_second(record.sample_bytes, seconds.filter(|_| complete)?);
     let overlap = record.overlap.filter(|_| complete);
     let has_source = complete && is_read(record) && record.backend != NULL_BACKEND && record.moved_bytes > 0;
-    let storage_bytes = has_source.then(|| storage_bytes(result, record)).flatten();
-    let cached_share = storage_bytes.map(|bytes| share_not_from(bytes, record.moved_bytes));
+    let source = if has_source { source(result, record) } else { Source::default() };
     RowValue {
         groups: if complete { groups(result.config.multi, record) } else { Vec::new() },
         median_mb_per_second: rate(record.repetition_times.map(|t| t.median_seconds)),
         pure_mb_per_second: rate(overlap.map(|o| o.pure_seconds)),
         overlap_percent: overlap.and_then(|o| overlap::percent(o.pure_seconds, o.cpu_seconds, o.overlapped_seconds)),
         has_source,
-        storage_bytes,
-        cached_share,
-        cached: cached_share.is_some_and(|share| share > CACHE_SHARE),
+        storage_bytes: source.storage_bytes,
+        cached_share: source.cache_share,
+        cached: source.cached,
     }
 }
 
@@ -89,8 +87,8 @@ fn is_read(record: &RowRecord) -> bool {
     transfer.is_some_and(|t| t.direction == Direction::Read)
 }
 
-fn storage_bytes(result: &ImbResult, record: &RowRecord) -> Option<u64> {
-    let evidence: &Evidence = record.evidence.as_ref()?;
+fn source(result: &ImbResult, record: &RowRecord) -> Source {
+    let Some(evidence) = &record.evidence else { return Source::default() };
     let reading = Reading {
         storage: &result.setup.storage,
         evidence,
@@ -98,5 +96,5 @@ fn storage_bytes(result: &ImbResult, record: &RowRecord) -> Option<u64> {
         counted_bytes: record.storage_read_bytes,
         direct: record.direct,
     };
-    reading.storage_bytes()
+    reading.source()
 }

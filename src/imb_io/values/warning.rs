@@ -5,8 +5,9 @@ use serde::Serialize;
 use super::row::RowValue;
 use super::verdict::{is_not_verified, ImbVerdict};
 use crate::frame::records::Warning;
-use crate::frame::values::hints;
-use crate::frame::values::warning::{memory_file_system, oversubscribed, without_repetition};
+use crate::frame::values::source::Cached;
+use crate::frame::values::warning::{is_overrun, number_and_first, of_machine, without_repetition};
+use crate::frame::values::{hints, MPI_IO};
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 
 /// A load that takes this much more or less than asked for makes the overlap doubtful.
@@ -14,9 +15,6 @@ pub const CALIBRATION_ERROR: f64 = 0.1;
 
 /// A reading of the clock that is more than this share of a repetition distorts its time.
 pub const CLOCK_SHARE: f64 = 0.05;
-
-/// Real time beyond this multiple of the limit is an overrun.
-const OVERRUN: f64 = 1.1;
 
 /// One warning. The values are a closed set; text is made when shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -106,12 +104,13 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
     let mut found: Vec<ImbWarning> = result.warnings.iter().cloned().map(ImbWarning::Shared).collect();
     found.extend(allocations(result));
     found.extend(not_verified(result));
-    found.extend(oversubscribed(&result.setup.machine).map(ImbWarning::Shared));
-    found.extend(memory_file_system(&result.setup.storage).map(ImbWarning::Shared));
+    found.extend(of_machine(&result.setup.machine, Some(&result.setup.storage)).map(ImbWarning::Shared));
     for backend in &result.config.backends {
         let own = || result.rows.iter().zip(values).filter(|(r, _)| &r.backend == backend);
         found.extend(not_run(backend, own().map(|(r, _)| r)));
-        found.extend(hints_missing(result, backend).map(ImbWarning::Shared));
+        if backend == MPI_IO {
+            found.extend(hints_missing(result, backend).map(ImbWarning::Shared));
+        }
         found.extend(read_from_cache(backend, own()));
         found.extend(source_unknown(backend, own().map(|(_, v)| v)));
     }
@@ -125,9 +124,7 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
 fn hints_missing(result: &ImbResult, backend: &str) -> Option<Warning> {
     let asked = result.config.hints.as_slice();
     let told = |r: &&RowRecord| r.backend == backend && r.ended == RowEnd::Complete && r.sample_bytes.is_some();
-    let is_mpi = backend == "mpiio";
-    let rows: Vec<_> = result.rows.iter().filter(told).map(|r| (asked, r.hints_granted.as_slice())).collect();
-    hints::missing(&rows, backend).filter(|_| is_mpi)
+    hints::missing(result.rows.iter().filter(told).map(|r| (asked, r.hints_granted.as_slice())), backend)
 }
 
 fn allocations(result: &ImbResult) -> Option<ImbWarning> {
@@ -140,37 +137,33 @@ fn allocations(result: &ImbResult) -> Option<ImbWarning> {
 }
 
 fn not_verified(result: &ImbResult) -> Option<ImbWarning> {
-    let of: Vec<&RowRecord> = result.rows.iter().filter(|r| is_not_verified(r)).collect();
-    Some(ImbWarning::NotVerified { rows: of.len() as u64, benchmark: of.first()?.benchmark.clone() })
+    let (rows, first) = number_and_first(result.rows.iter().filter(|r| is_not_verified(r)))?;
+    Some(ImbWarning::NotVerified { rows, benchmark: first.benchmark.clone() })
 }
 
 fn not_run<'a>(backend: &str, own: impl Iterator<Item = &'a RowRecord>) -> Option<ImbWarning> {
-    let reasons: Vec<&String> = own
-        .filter_map(|r| match &r.ended {
-            RowEnd::NotRun(reason) => Some(reason),
-            _ => None,
-        })
-        .collect();
-    let reason = (*reasons.first()?).clone();
-    Some(ImbWarning::NotRun { backend: backend.to_owned(), rows: reasons.len() as u64, reason })
+    let (rows, reason) = number_and_first(own.filter_map(|r| match &r.ended {
+        RowEnd::NotRun(reason) => Some(reason.clone()),
+        _ => None,
+    }))?;
+    Some(ImbWarning::NotRun { backend: backend.to_owned(), rows, reason })
 }
 
 fn read_from_cache<'a>(backend: &str, own: impl Iterator<Item = (&'a RowRecord, &'a RowValue)>) -> Option<ImbWarning> {
-    let known: Vec<_> =
-        own.filter_map(|(r, v)| v.storage_bytes.map(|bytes| (r.moved_bytes, bytes, v.cached))).collect();
-    let cached: Vec<_> = known.iter().filter(|(.., cached)| *cached).collect();
-    (!cached.is_empty()).then(|| ImbWarning::ReadFromCache {
+    let known: Vec<(u64, u64)> = own.filter_map(|(r, v)| Some((r.moved_bytes, v.storage_bytes?))).collect();
+    let cached = Cached::of(known.iter().copied())?;
+    Some(ImbWarning::ReadFromCache {
         backend: backend.to_owned(),
-        rows: cached.len() as u64,
+        rows: cached.reads,
         of: known.len() as u64,
-        asked_bytes: cached.iter().map(|(asked, ..)| asked).sum(),
-        storage_bytes: cached.iter().map(|(_, storage, _)| storage).sum(),
+        asked_bytes: cached.asked_bytes,
+        storage_bytes: cached.storage_bytes,
     })
 }
 
 fn source_unknown<'a>(backend: &str, own: impl Iterator<Item = &'a RowValue>) -> Option<ImbWarning> {
-    let rows = own.filter(|v| v.has_source && v.storage_bytes.is_none()).count() as u64;
-    (rows > 0).then(|| ImbWarning::SourceUnknown { backend: backend.to_owned(), rows })
+    let (rows, _) = number_and_first(own.filter(|v| v.has_source && v.storage_bytes.is_none()))?;
+    Some(ImbWarning::SourceUnknown { backend: backend.to_owned(), rows })
 }
 
 fn load_not_calibrated(result: &ImbResult) -> Option<ImbWarning> {
@@ -203,7 +196,7 @@ fn overrun(result: &ImbResult, verdict: &ImbVerdict) -> Option<ImbWarning> {
     let told = result.announcement.as_ref()?;
     let (limit_seconds, real_seconds) = (told.limit_seconds?, verdict.real_seconds?);
     let expected_seconds = told.expected_seconds;
-    (real_seconds > OVERRUN * limit_seconds).then_some(ImbWarning::Overrun {
+    is_overrun(real_seconds, limit_seconds).then_some(ImbWarning::Overrun {
         limit_seconds,
         expected_seconds,
         real_seconds,

@@ -24,16 +24,16 @@ pub(super) fn write(page: &mut Page, derived: &CommDerived) {
 }
 
 fn row(v: &BareValue) -> String {
-    let interval = costs::interval(v.interval);
-    let mark = costs::mark(v.ratio);
+    let interval = costs::interval(v.compared.interval);
+    let mark = costs::mark(v.compared.ratio);
     format!(
         "  {:12}{:12}{:>11}{:>13.3}{:>13.3}{:>8.3}  {interval:20}{:>6}{mark}",
         v.pattern,
         v.method.name(),
         format_size(v.message_bytes),
-        v.ours_seconds * 1e6 / v.calls as f64,
-        v.bare_seconds * 1e6 / v.calls as f64,
-        v.ratio,
-        v.pairs
+        v.compared.ours_seconds * 1e6 / v.calls as f64,
+        v.compared.bare_seconds * 1e6 / v.calls as f64,
+        v.compared.ratio,
+        v.compared.pairs
     )
 }

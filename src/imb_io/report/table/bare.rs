@@ -21,16 +21,16 @@ pub(super) fn write(page: &mut Page, derived: &ImbDerived) {
 }
 
 fn row(v: &ImbBareValue) -> String {
-    let interval = costs::interval(v.interval);
-    let mark = costs::mark(v.ratio);
+    let interval = costs::interval(v.compared.interval);
+    let mark = costs::mark(v.compared.ratio);
     format!(
         "  {:18}{:>6}{:>12}{:>14.3}{:>14.3}{:>8.3}  {interval:18}{:>6}{mark}",
         v.benchmark,
         v.ranks,
         format_size(v.sample_bytes),
-        v.ours_seconds * 1e6,
-        v.bare_seconds * 1e6,
-        v.ratio,
-        v.pairs
+        v.compared.ours_seconds * 1e6,
+        v.compared.bare_seconds * 1e6,
+        v.compared.ratio,
+        v.compared.pairs
     )
 }

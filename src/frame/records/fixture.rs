@@ -1,0 +1,50 @@
+//! A made-up machine for the tests of all benchmarks.
+
+use super::{HostRecord, Machine, StorageRecord};
+
+/// With a core for each rank.
+pub(crate) fn host(name: &str, ranks: u64) -> HostRecord {
+    HostRecord {
+        name: name.to_owned(),
+        ranks,
+        cores: ranks,
+        cpu: "Example CPU 3000 @ 2.50GHz".into(),
+        memory_bytes: 4 << 30,
+        cgroup_memory_limit_bytes: Some(1 << 30),
+        last_level_cache_bytes: 32 << 20,
+    }
+}
+
+/// Of these hosts, which are all alike.
+pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine {
+    Machine {
+        program_version: "0.1.0".into(),
+        git_revision: "0123abc".into(),
+        mpi_built_with: "MPICH 4.0.2".into(),
+        mpi_library: "MPICH Version: 4.0.2".into(),
+        mpi_standard: "4.0".into(),
+        started_utc: "2025-01-31T12:00:00Z".into(),
+        command_line: command_line.iter().map(|&word| word.to_owned()).collect(),
+        kernel: "Linux 6.18.0 x86_64".into(),
+        ranks: hosts.iter().map(|h| h.ranks).sum(),
+        memory_per_rank_bytes: (1 << 30) / hosts[0].ranks,
+        hosts,
+        environment: Vec::new(),
+    }
+}
+
+/// A disk on which there is room, for files in a directory `run`.
+pub(crate) fn storage() -> StorageRecord {
+    StorageRecord {
+        path: "/scratch/run".into(),
+        mount_point: "/scratch".into(),
+        source: "/dev/sda1".into(),
+        fs_type: "ext4".into(),
+        mount_options: "rw,relatime".into(),
+        device: Some("Example SSD".into()),
+        total_bytes: 100 << 30,
+        free_bytes: 50 << 30,
+        direct_offset_align_bytes: Some(512),
+        direct_memory_align_bytes: Some(512),
+    }
+}

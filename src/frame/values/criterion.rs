@@ -1,0 +1,41 @@
+//! Conditions of validity, and those that several benchmarks ask for in the same words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::frame::records::Outcome;
+
+/// One condition of validity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// What is asked, e.g. `scheduled time 15.0 min >= 15 min`.
+    pub text: String,
+    /// Reached or not.
+    pub met: bool,
+}
+
+impl Criterion {
+    pub(crate) fn new(text: impl Into<String>, met: bool) -> Self {
+        Self { text: text.into(), met }
+    }
+
+    /// The run went to its end. `interrupted` says how one ended that a signal stopped.
+    pub(crate) fn complete(outcome: Outcome, interrupted: &str) -> Self {
+        let how = match outcome {
+            Outcome::Complete => "complete",
+            Outcome::Interrupted => interrupted,
+            Outcome::Failed => "failed",
+            Outcome::Killed => "killed",
+        };
+        Self::new(format!("run complete ({how})"), outcome == Outcome::Complete)
+    }
+
+    /// There is nothing of something that must not be.
+    pub(crate) fn no(what: &str, number: u64) -> Self {
+        Self::new(format!("{what} {number} == 0"), number == 0)
+    }
+
+    /// Data is what was written or sent: no wrong units (words, bytes) were counted, and no places were named.
+    pub(crate) fn right_data(units: &str, wrong: u64, places: usize) -> Self {
+        Self::new(format!("wrong {units} {wrong} == 0, corrupt places {places} == 0"), wrong == 0 && places == 0)
+    }
+}
