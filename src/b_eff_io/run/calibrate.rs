@@ -10,9 +10,8 @@ use crate::b_eff_io::records::{Calibration, JournalLine};
 use crate::b_eff_io::run::batching::{CallsEnd, Limits, SyncModel};
 use crate::b_eff_io::run::clocked;
 use crate::b_eff_io::run::clocked::Task;
-use crate::b_eff_io::run::whole::Run;
+use crate::b_eff_io::run::state::Run;
 use crate::frame::run::agree::first_message;
-use crate::frame::run::trouble;
 
 /// Bytes of one call.
 const CALL_BYTES: u64 = 1 << 20;
@@ -45,8 +44,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
 
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
     let opened = run.backends[index].driver.open(&request);
-    if let Some(record) = trouble::agree(comm, opened.as_ref().err(), &during)? {
-        run.fail(record);
+    if run.failed(comm, opened.as_ref().err(), &during)? {
         return Ok(());
     }
     let Ok(mut file) = opened else { return Ok(()) };
@@ -103,9 +101,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
     let closed = file.close();
     // The directory is removed at the end in any case; this only gives the space back early.
     let _ = fs::remove_file(&path);
-    if let Some(record) = trouble::agree(comm, error.or(closed.err()).as_ref(), &during)? {
-        run.fail(record);
-    }
+    run.failed(comm, error.or(closed.err()).as_ref(), &during)?;
     run.backends[index].sync = model;
     Ok(())
 }

@@ -6,10 +6,14 @@
 pub mod batching;
 pub mod calibrate;
 pub mod clocked;
+pub mod drivers;
 pub mod files;
 pub mod inject;
+pub mod measured;
 pub mod pattern_run;
+pub mod place;
 pub mod prelude;
+pub mod state;
 pub mod tune;
 pub mod turn;
 pub mod type_run;

@@ -3,13 +3,12 @@
 use beff_ffi::MpiError;
 
 use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
-use crate::b_eff_io::plan::segments::Segment;
 use crate::b_eff_io::records::{Ended, Intervals, JournalLine, PatternRecord, Verification};
 use crate::b_eff_io::run::files::Written;
+use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::Prelude;
+use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::turn::{describe, Ran, Turn};
-use crate::b_eff_io::run::type_run::{granted, OpenHandle, Place};
-use crate::b_eff_io::run::whole::Run;
 use crate::frame::records::{Access, Evidence, Outcome};
 use crate::frame::run::latency;
 use crate::frame::run::Standing;
@@ -17,26 +16,6 @@ use crate::frame::units::mb_per_second;
 
 /// A round shorter than this would measure barriers and syncs.
 const SHORTEST_ROUND_SECONDS: f64 = 0.02;
-
-/// An open file of one backend.
-pub struct Open {
-    /// Which backend of the run.
-    pub backend: usize,
-    /// The file.
-    pub handle: OpenHandle,
-    /// Which file of the run.
-    pub file: usize,
-    /// Counts of types 3 and 4, in a first write.
-    pub segment: Option<Segment>,
-    /// Where the next pattern begins in each rank's stream, in a first write.
-    pub next_stream_bytes: u64,
-    /// Slowest rank's time to open.
-    pub open_seconds: f64,
-    /// Hints asked at open.
-    pub hints_requested: Vec<(String, String)>,
-    /// Hints in force after it.
-    pub hints_granted: Vec<(String, String)>,
-}
 
 /// Runs pattern number `index` of the type through all open files, round by round in turn. Collective over the partition.
 ///
@@ -92,7 +71,7 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
     };
     note_written(run, place.access, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
-    let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { granted(run, open.handle.as_ref(), &during) };
+    let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
     let of = ran.timed();
     let latency = latency.map_or(Ok(None), |histogram| latency::merge(place.comm, &histogram, of))?;
     let record = PatternRecord {

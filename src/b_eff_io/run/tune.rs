@@ -17,11 +17,11 @@ use beff_ffi::{Comm, MpiError};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 
 use crate::b_eff_io::records::{DepthTrial, JournalLine, TuningRecord};
+use crate::b_eff_io::run::drivers::driver_options;
+use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::choice::{Means, Setting};
-use crate::b_eff_io::run::whole::{driver_options, Run};
 use crate::frame::records::Access;
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::run::trouble;
 use crate::frame::units::MIB;
 
 /// The backend with a queue.
@@ -280,13 +280,7 @@ impl Tuner<'_> {
 
     /// True if a rank has an error; the run then stops with it.
     fn agree(&self, run: &mut Run<'_>, mine: Option<&BackendError>) -> Result<bool, MpiError> {
-        let during = format!("{}, calibration of the queue before the first pattern", self.row.name);
-        let record = trouble::agree(self.comm, mine, &during)?;
-        let failed = record.is_some();
-        if let Some(record) = record {
-            run.fail(record);
-        }
-        Ok(failed)
+        run.failed(self.comm, mine, &format!("{}, calibration of the queue before the first pattern", self.row.name))
     }
 }
 
