@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use beff_backends::{AccessKind, CallForm, Direction, OpenMode, OpenRequest, Parts, Pattern};
+use beff_backends::{Direction, OpenMode, OpenRequest, Pattern};
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::Termination;
@@ -51,21 +51,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
 
     let space = run.plan.partitions.iter().filter_map(|p| p.space_bytes).min();
     let by_space = space.map_or(MAX_CALLS, |s| s / SPACE_SHARE / comm.size() / CALL_BYTES);
-    let pattern = Pattern {
-        kind: AccessKind::Independent,
-        chunk_bytes: CALL_BYTES,
-        chunks_per_call: 1,
-        base_bytes: 0,
-        stride_bytes: CALL_BYTES,
-        origin_bytes: 0,
-        rank: 0,
-        ranks: 1,
-        rank_distance_bytes: 0,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        stream_bytes: 0,
-        max_calls: by_space.clamp(1, MAX_CALLS),
-    };
+    let pattern = Pattern::private(CALL_BYTES, 1, by_space.clamp(1, MAX_CALLS));
     let limits = Limits {
         max_calls: pattern.max_calls,
         calls_end: CallsEnd::Count,
