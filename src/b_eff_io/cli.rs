@@ -143,32 +143,6 @@ pub struct RunArgs {
     pub out: Option<PathBuf>,
 }
 
-impl Default for RunArgs {
-    /// The values of a command line without any of these options.
-    fn default() -> Self {
-        Self {
-            run_dir: None,
-            keep_files: false,
-            direct: DirectPolicy::ByBackend,
-            depth: None,
-            sqpoll: false,
-            cache: CachePolicy::Drop,
-            collective: CollectivePolicy::Auto,
-            aggregators: None,
-            domain: None,
-            exchange: ExchangePolicy::Auto,
-            rounds: None,
-            latency: false,
-            hints: None,
-            unique_open: false,
-            verify: Verify::Ring,
-            seed: DEFAULT_SEED,
-            inject: None,
-            out: None,
-        }
-    }
-}
-
 /// Options of `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct PlanArgs {

@@ -1,12 +1,11 @@
 //! `beff-raw [io]`: measures b_eff_io.
 
 use anyhow::anyhow;
-use beff_backends::driver;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
 use super::config::Config;
-use super::plan::run::{Facts, RunPlan};
+use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
 use super::records::{PartitionRecord, RunResult};
 use super::report::suffixes;
@@ -66,7 +65,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
 }
 
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
-    let writing = config.backends.iter().filter_map(|name| driver(name)).filter(|row| row.uses_space).count() as u64;
+    let writing = writing_backends(config);
     let limit = config.space_limit.bytes(storage.free_bytes);
     if writing > 0 && limit > storage.free_bytes {
         return Err(UsageError::new(

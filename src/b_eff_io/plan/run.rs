@@ -1,5 +1,7 @@
 //! What one run will do: the plan made from the configuration and the facts of the machine.
 
+use beff_backends::driver;
+
 use crate::b_eff_io::config::{Config, Release};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
@@ -95,4 +97,10 @@ impl RunPlan {
 #[must_use]
 pub fn repeats_counts(release: Release) -> bool {
     release == Release::R2_1
+}
+
+/// Backends of the run that write files.
+#[must_use]
+pub fn writing_backends(config: &Config) -> u64 {
+    config.backends.iter().filter_map(|name| driver(name)).filter(|row| row.uses_space).count() as u64
 }

@@ -1,6 +1,6 @@
 //! What the configuration means for the drivers.
 
-use beff_backends::{Collective, Direct, DriverOptions, Exchange, DEFAULT_DOMAIN_BYTES};
+use beff_backends::{Collective, DriverOptions, Exchange, DEFAULT_DOMAIN_BYTES};
 
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy};
 use crate::frame::config::{CachePolicy, DirectPolicy};
@@ -9,11 +9,7 @@ use crate::frame::config::{CachePolicy, DirectPolicy};
 #[must_use]
 pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
     DriverOptions {
-        direct: match config.direct.of(backend) {
-            DirectPolicy::Required => Direct::Required,
-            DirectPolicy::Auto => Direct::Auto,
-            DirectPolicy::Off | DirectPolicy::ByBackend => Direct::Off,
-        },
+        direct: config.direct.of(backend).into(),
         queue_depth: config.queue_depth.unwrap_or(DriverOptions::default().queue_depth),
         tuned: Vec::new(),
         sqpoll: config.sqpoll,

@@ -143,15 +143,6 @@ pub struct ErrorRecord {
     pub no_space: bool,
 }
 
-impl ErrorRecord {
-    /// An error that one rank alone has seen, storage that is full apart.
-    #[must_use]
-    pub fn of_rank(rank: u64, during: &str, message: String, next_step: &str) -> Self {
-        let (during, next_step) = (during.to_owned(), next_step.to_owned());
-        Self { during, rank, ranks_affected: 1, message, next_step, no_space: false }
-    }
-}
-
 /// How the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -164,4 +155,13 @@ pub enum Outcome {
     Failed,
     /// No end was recorded: the run was killed (only seen in journals).
     Killed,
+}
+
+impl ErrorRecord {
+    /// An error that one rank alone has seen, storage that is full apart.
+    #[must_use]
+    pub fn of_rank(rank: u64, during: &str, message: String, next_step: &str) -> Self {
+        let (during, next_step) = (during.to_owned(), next_step.to_owned());
+        Self { during, rank, ranks_affected: 1, message, next_step, no_space: false }
+    }
 }
