@@ -186,22 +186,11 @@ words! { Verify:
     Ring = "ring", "what the last reads of each pattern left in memory";
     Full = "full", "also every byte of every file";
 }
-/// Written out because one word is for tests alone.
-impl clap::ValueEnum for CollectivePolicy {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Auto, Self::Independent, Self::TwoPhase, Self::UnsafeReadModifyWrite]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(match self {
-            Self::Auto => {
-                clap::builder::PossibleValue::new("auto").help("two-phase where sectors are shared, else independent")
-            }
-            Self::Independent => clap::builder::PossibleValue::new("independent").help("every rank at its own offsets"),
-            Self::TwoPhase => clap::builder::PossibleValue::new("two-phase").help("exchange, then aligned domains"),
-            Self::UnsafeReadModifyWrite => clap::builder::PossibleValue::new("unsafe-read-modify-write").hide(true),
-        })
-    }
+words! { CollectivePolicy:
+    Auto = "auto", "two-phase where sectors are shared, else independent";
+    Independent = "independent", "every rank at its own offsets";
+    TwoPhase = "two-phase", "exchange, then aligned domains";
+    UnsafeReadModifyWrite = "unsafe-read-modify-write", "";
 }
 words! { ExchangePolicy:
     Auto = "auto", "shared memory where it can be, else messages";

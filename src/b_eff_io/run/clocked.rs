@@ -204,13 +204,11 @@ pub fn run(
         moved_bytes,
         intervals,
         decisions,
-        decision_cost_seconds: 0.0,
-        batches: Vec::new(),
-        ended,
         in_force,
         error,
         allocations_in_clock: allocations,
         storage_bytes: storage_delta(io_before),
+        ..Measured::nothing(ended)
     };
     mine.bring_together(comm, notes)
 }

@@ -91,6 +91,24 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Of a pattern without any call.
+    pub(super) fn nothing(ended: Ended) -> Self {
+        Self {
+            calls: 0,
+            progress: Progress::default(),
+            moved_bytes: 0,
+            intervals: Intervals::default(),
+            decisions: 0,
+            decision_cost_seconds: 0.0,
+            batches: Vec::new(),
+            ended,
+            in_force: None,
+            error: None,
+            allocations_in_clock: 0,
+            storage_bytes: None,
+        }
+    }
+
     /// Takes a later round of the same pattern in.
     pub fn add(&mut self, later: Self) {
         self.calls += later.calls;

@@ -3,8 +3,9 @@
 use beff_ffi::MpiError;
 
 use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
-use crate::b_eff_io::records::{Ended, Intervals, JournalLine, PatternRecord, Verification};
+use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, Verification};
 use crate::b_eff_io::run::files::Written;
+use crate::b_eff_io::run::measured::Measured;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::Prelude;
 use crate::b_eff_io::run::state::Run;
@@ -122,7 +123,13 @@ fn record(
     verification: Verification,
 ) -> PatternRecord {
     let spec = p.written.spec;
-    let mut record = PatternRecord {
+    let m = match ran {
+        Ran::Measured(m) => *m,
+        Ran::NotRun(reason) => Measured::nothing(Ended::NotRun(reason)),
+        Ran::Empty => Measured::nothing(Ended::Count),
+    };
+    let in_force = m.in_force.unwrap_or_default();
+    PatternRecord {
         backend: run.backends[open.backend].name.clone(),
         ranks: place.part.ranks,
         access: place.access,
@@ -131,48 +138,27 @@ fn record(
         chunk_bytes: spec.chunk_bytes,
         call_bytes: spec.call_bytes,
         time_units: spec.time_units,
-        calls: 0,
-        moved_bytes: 0,
+        calls: m.calls,
+        moved_bytes: m.moved_bytes,
         scheduled_seconds: p.scheduled_seconds,
         budget_seconds: p.budget_seconds,
-        intervals: Intervals::default(),
-        decisions: 0,
-        decision_cost_seconds: 0.0,
-        batches: Vec::new(),
+        intervals: m.intervals,
+        decisions: m.decisions,
+        decision_cost_seconds: m.decision_cost_seconds,
+        batches: m.batches,
         rounds: Vec::new(),
-        ended: Ended::Count,
+        ended: m.ended,
         verification,
-        strategy: String::new(),
-        direct: None,
+        strategy: in_force.strategy,
+        direct: in_force.direct,
         hints_granted: Vec::new(),
         hints_requested: p.hints,
-        storage_read_bytes: None,
-        storage_written_bytes: None,
+        storage_read_bytes: m.storage_bytes.map(|s| s.0),
+        storage_written_bytes: m.storage_bytes.map(|s| s.1),
         evidence: Evidence::default(),
         latency: None,
-        allocations_in_clock: 0,
-    };
-    match ran {
-        Ran::Measured(m) => {
-            let m = *m;
-            record.calls = m.calls;
-            record.moved_bytes = m.moved_bytes;
-            record.intervals = m.intervals;
-            record.decisions = m.decisions;
-            record.decision_cost_seconds = m.decision_cost_seconds;
-            record.batches = m.batches;
-            record.ended = m.ended;
-            record.storage_read_bytes = m.storage_bytes.map(|s| s.0);
-            record.storage_written_bytes = m.storage_bytes.map(|s| s.1);
-            record.allocations_in_clock = m.allocations_in_clock;
-            let in_force = m.in_force.unwrap_or_default();
-            record.strategy = in_force.strategy;
-            record.direct = in_force.direct;
-        }
-        Ran::NotRun(reason) => record.ended = Ended::NotRun(reason),
-        Ran::Empty => {}
+        allocations_in_clock: m.allocations_in_clock,
     }
-    record
 }
 
 fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec) {

@@ -53,17 +53,13 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
             agree_on_stop(run)?;
         }
     }
-    let real_seconds = begin.elapsed().as_secs_f64();
-
-    let mut worst = [high_water_bytes().unwrap_or(0)];
-    world.max_u64(&mut worst)?;
     Ok(Ending {
         outcome: run.stop.unwrap_or(Outcome::Complete),
-        real_seconds,
+        real_seconds: begin.elapsed().as_secs_f64(),
         full_verify_seconds: run.full_verify_seconds,
         calibrate_seconds,
         cleanup_seconds: 0.0,
-        rank_memory_high_water_bytes: worst[0],
+        rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
         rank_memory_planned_bytes: plan.rank_memory_bytes,
     })
 }
