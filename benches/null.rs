@@ -1,10 +1,8 @@
 //! What the harness itself costs: accesses of the null backend, and the data stamps. `benches/README.md` says how to
 //! read the figures.
 
-use beff_backends::{
-    driver, AccessKind, Batch, CallForm, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts, Pattern, Ring,
-};
-use beff_ffi::Comm;
+use beff_backends::{Batch, Latency, Ring};
+use beff_raw::frame::run::harness::null_file;
 use beff_raw::frame::run::stamp::{Generation, Stream};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{black_box, Bencher};
@@ -25,29 +23,9 @@ fn main() {
     ("pattern 13: 1 kB chunks, one per call", 1024, 1, 16384),
     ("pattern 15: 1 kB+8 chunks, one per call", 1032, 1, 16384),
 ])]
-fn null_write(bencher: Bencher, (name, chunk_bytes, chunks_per_call, calls): (&str, u64, u64, u64)) {
-    let pattern = Pattern {
-        kind: AccessKind::Collective,
-        chunk_bytes,
-        chunks_per_call,
-        base_bytes: chunk_bytes,
-        stride_bytes: 4 * chunk_bytes,
-        origin_bytes: 0,
-        rank: 0,
-        ranks: 1,
-        rank_distance_bytes: 0,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        stream_bytes: 0,
-        max_calls: u64::MAX,
-    };
-    let own = Comm::own();
-    let request = OpenRequest { path: name.as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
-    let options = DriverOptions::default();
-    let row = driver("null").expect("the null driver is in the table");
-    let mut file = (row.make)(&options).open(&request).expect("the null driver opens nothing");
+fn null_write(bencher: Bencher, (_, chunk_bytes, chunks_per_call, calls): (&str, u64, u64, u64)) {
     let mut ring = Ring::new(PERIOD_BYTES, 2 * MIB).expect("memory of the ring");
-    file.prepare(&pattern, Direction::Write, &mut ring, &[]).expect("a call fits the ring");
+    let mut file = null_file(chunk_bytes, chunks_per_call, &mut ring).expect("a call fits the ring");
     let mut first_call = 0;
     bencher.counter(ItemsCount::new(calls * chunks_per_call)).bench_local(|| {
         let moved = file.write(black_box(Batch { first_call, calls }), &ring, &mut Latency::off());

@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, AccessKind, Batch, CallForm, Direct, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts,
-    Pattern, Ring, Tuned,
+    driver, Batch, Direct, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring, Tuned,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
@@ -127,7 +126,7 @@ pub fn ours(work: &Work) -> Result<Sample, Failure> {
     let own = Comm::own();
     let request = OpenRequest { path: &work.path, mode, comm: &own, hints: &[] };
     let mut file = (row.make)(&options).open(&request)?;
-    let pattern = pattern(work);
+    let pattern = Pattern::private(work.chunk_bytes, 1, work.chunks);
     if let Some(reason) = file.unsupported(&pattern) {
         return Err(reason.into());
     }
@@ -162,24 +161,6 @@ pub fn ours(work: &Work) -> Result<Sample, Failure> {
     let all_seconds = begin.elapsed().as_secs_f64();
     file.close()?;
     Ok(Sample { transfer_seconds, sync_seconds: all_seconds - transfer_seconds, ..Sample::default() })
-}
-
-fn pattern(work: &Work) -> Pattern {
-    Pattern {
-        kind: AccessKind::Independent,
-        chunk_bytes: work.chunk_bytes,
-        chunks_per_call: 1,
-        base_bytes: 0,
-        stride_bytes: work.chunk_bytes,
-        origin_bytes: 0,
-        rank: 0,
-        ranks: 1,
-        rank_distance_bytes: 0,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        stream_bytes: 0,
-        max_calls: work.chunks,
-    }
 }
 
 /// The version as the program tells it.

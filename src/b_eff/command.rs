@@ -13,13 +13,12 @@ use super::run::Run;
 use crate::frame::command::finish::conclude;
 use crate::frame::command::observer::{listener, Collector};
 use crate::frame::command::start::Ready;
-use crate::frame::command::{complain, publish_once, start};
+use crate::frame::command::{complain, memory_of_rank, publish_json_once, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::Views;
 use crate::frame::run::{agree, NoObserver};
 use crate::frame::system::placement::{numbering, transport};
 use crate::frame::system::survey::Survey;
-use crate::frame::system::{host, memory};
 use crate::frame::units::format_seconds;
 
 /// Ranks whose rings are listed one by one at most.
@@ -42,12 +41,7 @@ pub fn run(args: &CommArgs) -> anyhow::Result<Exit> {
 /// The plan for any number of ranks, without MPI.
 fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
     let config = args.config()?;
-    // Nobody knows how many ranks will share a node: as if this machine held as many as it has cores.
-    let memory_bytes = match config.memory_per_process_bytes {
-        Some(bytes) => bytes,
-        None => memory::usable_node_memory_bytes()? / ranks.min(host::usable_cores()?.max(1)),
-    };
-    let plan = make_plan(&config, ranks, memory_bytes)?;
+    let plan = make_plan(&config, ranks, memory_of_rank(config.memory_per_process_bytes, ranks)?)?;
     if args.json && ranks > MOST_LISTED {
         return Err(UsageError::new(
             format!("--json lists every ring rank by rank, which is no use for {ranks} ranks"),
@@ -56,9 +50,7 @@ fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
         .into());
     }
     if args.json {
-        let mut bytes = serde_json::to_vec_pretty(&plan)?;
-        bytes.push(b'\n');
-        publish_once(&bytes);
+        publish_json_once(&plan)?;
     } else {
         publish_once(comm_plan::text(&plan).as_bytes());
     }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff::config::CommConfig;
+pub use crate::b_eff::plan::effort::Effort;
 use crate::b_eff::plan::Family;
 pub use crate::frame::records::BarePair;
 use crate::frame::records::{run_record, Machine, Numbering, Outcome, Placement, Transport, Warning};
@@ -97,21 +98,6 @@ pub struct PilotRecord {
     pub iterations: u64,
     /// Slowest rank.
     pub seconds: f64,
-}
-
-/// How much of the definition the time allows; the same for all patterns unless the time runs out.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Effort {
-    /// Time one loop is to take; the definition says 2.5 to 5 ms.
-    pub loop_seconds: f64,
-    /// Sizes from this index on are measured by the best method alone. 21: none.
-    pub single_from: u64,
-    /// Sizes from this index on are measured in one loop of each method, without repetitions. 21: none.
-    pub once_from: u64,
-    /// Random rings that are measured, of 30.
-    pub random_rings: u64,
-    /// Whether patterns outside the average are measured.
-    pub extras: bool,
 }
 
 /// What b_eff works with, as far as it is not in the configuration.

@@ -143,32 +143,6 @@ pub struct RunArgs {
     pub out: Option<PathBuf>,
 }
 
-impl Default for RunArgs {
-    /// The values of a command line without any of these options.
-    fn default() -> Self {
-        Self {
-            run_dir: None,
-            keep_files: false,
-            direct: DirectPolicy::ByBackend,
-            depth: None,
-            sqpoll: false,
-            cache: CachePolicy::Drop,
-            collective: CollectivePolicy::Auto,
-            aggregators: None,
-            domain: None,
-            exchange: ExchangePolicy::Auto,
-            rounds: None,
-            latency: false,
-            hints: None,
-            unique_open: false,
-            verify: Verify::Ring,
-            seed: DEFAULT_SEED,
-            inject: None,
-            out: None,
-        }
-    }
-}
-
 /// Options of `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct PlanArgs {
@@ -212,22 +186,11 @@ words! { Verify:
     Ring = "ring", "what the last reads of each pattern left in memory";
     Full = "full", "also every byte of every file";
 }
-/// Written out because one word is for tests alone.
-impl clap::ValueEnum for CollectivePolicy {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Auto, Self::Independent, Self::TwoPhase, Self::UnsafeReadModifyWrite]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(match self {
-            Self::Auto => {
-                clap::builder::PossibleValue::new("auto").help("two-phase where sectors are shared, else independent")
-            }
-            Self::Independent => clap::builder::PossibleValue::new("independent").help("every rank at its own offsets"),
-            Self::TwoPhase => clap::builder::PossibleValue::new("two-phase").help("exchange, then aligned domains"),
-            Self::UnsafeReadModifyWrite => clap::builder::PossibleValue::new("unsafe-read-modify-write").hide(true),
-        })
-    }
+words! { CollectivePolicy:
+    Auto = "auto", "two-phase where sectors are shared, else independent";
+    Independent = "independent", "every rank at its own offsets";
+    TwoPhase = "two-phase", "exchange, then aligned domains";
+    UnsafeReadModifyWrite = "unsafe-read-modify-write", "";
 }
 words! { ExchangePolicy:
     Auto = "auto", "shared memory where it can be, else messages";

@@ -1,15 +1,16 @@
 //! `beff-raw [io]`: measures b_eff_io.
 
 use anyhow::anyhow;
-use beff_backends::driver;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
 use super::config::Config;
-use super::plan::run::{Facts, RunPlan};
-use super::records::{Manifest, RunResult};
+use super::plan::run::{writing_backends, Facts, RunPlan};
+use super::plan::space::PartitionSpace;
+use super::records::{Manifest, PartitionRecord, RunResult};
 use super::report::suffixes;
-use super::run::whole::Run;
+use super::run::state::Run;
+use super::run::whole::execute;
 use crate::frame::command::finish::{conclude, Files};
 use crate::frame::command::observer::{listener, Collector};
 use crate::frame::command::start::Ready;
@@ -49,13 +50,13 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
             run_dir: run_dir.path().display().to_string(),
             period_bytes: plan.period_bytes,
         };
-        let result = RunResult::new(config.clone(), manifest, costs, plan.records());
+        let result = RunResult::new(config.clone(), manifest, costs, partitions(&plan));
         Collector::new(result, outputs, args.quiet)
     });
     let mut nobody = NoObserver;
     let run = Run::new(world, config, &plan, &run_dir, &interrupt, listener(&mut collector, &mut nobody));
     let ending = match agree::first_message(world, run.as_ref().err().cloned())? {
-        None => run.map(|mut run| start::or_abort(run.execute())).map_err(|e| anyhow!(e))?,
+        None => run.map(|mut run| start::or_abort(execute(&mut run))).map_err(|e| anyhow!(e))?,
         Some((_, message)) => {
             drop(run);
             let _ = directory::clean_up(world, &run_dir, false, Outcome::Failed);
@@ -70,7 +71,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
 }
 
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
-    let writing = config.backends.iter().filter_map(|name| driver(name)).filter(|row| row.uses_space).count() as u64;
+    let writing = writing_backends(config);
     let limit = config.space_limit.bytes(storage.free_bytes);
     if writing > 0 && limit > storage.free_bytes {
         return Err(UsageError::new(
@@ -89,4 +90,16 @@ fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u
     };
     RunPlan::new(config, &facts)
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit.").into())
+}
+
+/// The partitions as they are written into the result.
+fn partitions(plan: &RunPlan) -> Vec<PartitionRecord> {
+    let record = |p: &PartitionSpace| PartitionRecord {
+        ranks: p.ranks,
+        m_part_bytes: p.m_part_bytes,
+        m_part_wanted_bytes: p.m_part_wanted_bytes,
+        space_bytes: p.space_bytes,
+        time_seconds: plan.partition_seconds,
+    };
+    plan.partitions.iter().map(record).collect()
 }

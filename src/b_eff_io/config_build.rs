@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs};
 use crate::b_eff_io::config::{Config, Partitions, Release, SpaceLimit};
+use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
     backends, check_direct, check_effect, check_out, check_run_dir, join, names, no_effect, KnownBackend,
 };
@@ -43,7 +44,7 @@ impl PlanArgs {
     /// # Errors
     /// The first thing that cannot be run.
     pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
-        let config = build(&self.measure, &RunArgs::default(), known)?;
+        let config = build(&self.measure, &unsaid()?, known)?;
         check_ranks(&config, self.ranks)?;
         Ok(config)
     }

@@ -1,11 +1,10 @@
 //! `beff-raw plan`: what a run would do, for any number of ranks, without MPI.
 
-use beff_backends::driver;
-
 use super::cli::PlanArgs;
 use crate::b_eff_io::plan::preview::{preview, PreviewInput};
+use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::report::plan_table;
-use crate::frame::command::{known_backends, publish_once};
+use crate::frame::command::{known_backends, memory_of_rank, publish_json_once, publish_once};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::system::{memory, storage};
 
@@ -15,21 +14,13 @@ use crate::frame::system::{memory, storage};
 /// A plan that cannot be made, with what to change.
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let config = args.config(&known_backends())?;
-    let writing = config.backends.iter().filter_map(|name| driver(name)).filter(|row| row.uses_space).count() as u64;
+    let writing = writing_backends(&config);
     // The machine of the plan is often not this one, so its free space counts only if the user says so.
     let limit_bytes = match args.measure.space.filter(|_| writing > 0) {
         None => None,
         Some(limit) => Some(limit.bytes(storage::free_bytes(&config.path).map_err(|e| {
             UsageError::new(format!("--path {}: {e}", config.path.display()), "Name an existing directory.")
         })?)),
-    };
-    let memory_per_rank_bytes = match config.memory_per_process_bytes {
-        Some(bytes) => bytes,
-        // Without a run nobody knows how many ranks share a node: as if this machine held them all, but never less
-        // than what a node with many cores gives each.
-        None => {
-            memory::usable_node_memory_bytes()? / args.ranks.min(crate::frame::system::host::usable_cores()?.max(1))
-        }
     };
     let input = PreviewInput {
         ranks: args.ranks,
@@ -39,7 +30,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         types: config.types.clone(),
         full_rewrite: config.full_rewrite,
         shared_pointer: config.shared_pointer,
-        memory_per_rank_bytes,
+        memory_per_rank_bytes: memory_of_rank(config.memory_per_process_bytes, args.ranks)?,
         limit_bytes,
         backends: writing,
         segment_multiple_bytes: config.segment_multiple_bytes,
@@ -48,9 +39,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     };
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     if args.json {
-        let mut bytes = serde_json::to_vec_pretty(&plan)?;
-        bytes.push(b'\n');
-        publish_once(&bytes);
+        publish_json_once(&plan)?;
     } else {
         publish_once(plan_table::text(&plan).as_bytes());
     }

@@ -3,10 +3,13 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::b_eff_io::cli::{IoArgs, PlanArgs, Rewrite, RunArgs};
-use crate::b_eff_io::config::{Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use crate::b_eff_io::config::{
+    CollectivePolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify,
+};
 use crate::commands::report::ReportArgs;
-use crate::frame::benchmark::typed;
-use crate::frame::config::DirectPolicy;
+use crate::frame::benchmark::{typed, unsaid};
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::options::DEFAULT_SEED;
 use crate::imb_io::cli::ImbArgs;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::Policy;
@@ -60,8 +63,29 @@ fn defaults() {
     assert_eq!(args.measure.space, None);
     assert_eq!(args.measure.path, PathBuf::from("."));
     assert!(!args.details && !args.quiet);
-    // `plan` has no such options and takes the defaults from here.
-    assert_eq!(format!("{:?}", args.run), format!("{:?}", RunArgs::default()));
+    let run = RunArgs {
+        run_dir: None,
+        keep_files: false,
+        direct: DirectPolicy::ByBackend,
+        depth: None,
+        sqpoll: false,
+        cache: CachePolicy::Drop,
+        collective: CollectivePolicy::Auto,
+        aggregators: None,
+        domain: None,
+        exchange: ExchangePolicy::Auto,
+        rounds: None,
+        latency: false,
+        hints: None,
+        unique_open: false,
+        verify: Verify::Ring,
+        seed: DEFAULT_SEED,
+        inject: None,
+        out: None,
+    };
+    assert_eq!(format!("{:?}", args.run), format!("{run:?}"));
+    // `plan` has no such options.
+    assert_eq!(format!("{:?}", unsaid::<RunArgs>().unwrap()), format!("{run:?}"));
 }
 
 #[test]

@@ -66,6 +66,16 @@ pub fn typed<A: clap::FromArgMatches>(matches: &ArgMatches) -> anyhow::Result<A>
     Ok(A::from_arg_matches(matches)?)
 }
 
+/// The values of options of this type where none of them is given.
+///
+/// # Errors
+/// An option that has to be given: a defect.
+pub(crate) fn unsaid<A: clap::Args>() -> Result<A, UsageError> {
+    let line = A::augment_args(clap::Command::new("options").no_binary_name(true));
+    let defaults = line.try_get_matches_from([""; 0]).and_then(|matches| A::from_arg_matches(&matches));
+    defaults.map_err(|defect| UsageError::new(defect.to_string(), "This is a defect: please report it."))
+}
+
 /// The options of this type in a line of words, for tests.
 #[cfg(test)]
 pub(crate) fn of_words<A: clap::Args>(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> A {

@@ -1,5 +1,6 @@
 //! What several benchmarks can be told about files: how they are accessed, and what is done about the page cache.
 
+use beff_backends::Direct;
 use serde::{Deserialize, Serialize};
 
 /// Direct I/O policy.
@@ -41,4 +42,15 @@ pub enum CachePolicy {
     /// Nothing. What a result without this field was measured with.
     #[default]
     Keep,
+}
+
+impl From<DirectPolicy> for Direct {
+    /// The policy in force, as the drivers know it.
+    fn from(policy: DirectPolicy) -> Self {
+        match policy {
+            DirectPolicy::Required => Self::Required,
+            DirectPolicy::Auto => Self::Auto,
+            DirectPolicy::Off | DirectPolicy::ByBackend => Self::Off,
+        }
+    }
 }

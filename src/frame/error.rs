@@ -1,5 +1,6 @@
 //! Exit codes of the program in one place, and the error of a user who asked for something that cannot be run.
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 
 /// How the program ends, as scripts see it.
@@ -57,6 +58,38 @@ impl UsageError {
     #[must_use]
     pub fn new(cause: impl Into<String>, next_step: impl Into<String>) -> Self {
         Self { cause: cause.into(), next_step: next_step.into() }
+    }
+}
+
+/// A plan that is impossible, with the next step. `Own` is what can be wrong with the plan of one benchmark alone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError<Own = Infallible> {
+    /// A partition that the world cannot hold.
+    #[error(
+        "a partition of {ranks} ranks is impossible: the program runs with {world_ranks} rank(s); \
+         ask for 1 to {world_ranks} ranks or start more of them"
+    )]
+    Partition {
+        /// Ranks asked for.
+        ranks: u64,
+        /// Ranks there are.
+        world_ranks: u64,
+    },
+    /// Input that makes no sense.
+    #[error("cannot plan: {what}")]
+    Argument {
+        /// Which input, its value and what is allowed.
+        what: String,
+    },
+    /// What only this benchmark knows.
+    #[error(transparent)]
+    Own(#[from] Own),
+}
+
+impl<Own> PlanError<Own> {
+    /// Shorthand for [`PlanError::Argument`].
+    pub(crate) fn argument(what: impl Into<String>) -> Self {
+        Self::Argument { what: what.into() }
     }
 }
 

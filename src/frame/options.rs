@@ -17,7 +17,7 @@ pub(crate) const TRUST: &str = "Checks";
 
 pub(crate) const OUTPUT: &str = "Output";
 
-/// Words of an option and what they mean. The configuration stays free of the command line's library.
+/// Words of an option and what they mean; one without a meaning is for tests alone and not shown. The configuration stays free of the command line's library.
 macro_rules! words {
     ($type:ident: $($variant:ident = $word:literal $(or $alias:literal)?, $help:literal;)+) => {
         impl clap::ValueEnum for $type {
@@ -27,7 +27,7 @@ macro_rules! words {
 
             fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
                 Some(match self {
-                    $(Self::$variant => clap::builder::PossibleValue::new($word).help($help)$(.alias($alias))?,)+
+                    $(Self::$variant => clap::builder::PossibleValue::new($word).help($help).hide($help.is_empty())$(.alias($alias))?,)+
                 })
             }
         }

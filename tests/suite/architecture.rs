@@ -1,5 +1,6 @@
 //! The absences that ARCHITECTURE.md promises.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +78,103 @@ fn the_frame_knows_no_room_and_no_room_another() {
             }
         }
     }
+}
+
+/// Data goes down, results come back: modules of a folder that use each other in a circle cannot be read one after the
+/// other. Tests and fixtures may look wherever they like.
+#[test]
+fn no_circle_of_files() {
+    let files: Vec<(String, BTreeSet<String>)> = uses_of_modules("src");
+    let names: BTreeSet<&String> = files.iter().map(|(name, _)| name).collect();
+    let edges: BTreeMap<&String, Vec<&String>> = files
+        .iter()
+        .map(|(name, uses)| (name, names.iter().copied().filter(|other| uses.contains(*other)).collect()))
+        .collect();
+    let mut circles = Vec::new();
+    for name in &names {
+        // Whatever can be reached from here must not reach back.
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<&String> = edges[*name].clone();
+        while let Some(next) = open.pop() {
+            if seen.insert(next) {
+                open.extend(edges[next].iter().copied());
+            }
+        }
+        if seen.contains(*name) {
+            circles.push((*name).clone());
+        }
+    }
+    assert!(circles.is_empty(), "files in a circle: {circles:#?}");
+}
+
+/// Where the words of a module's path begin with `src/`: its file, without tests, and the modules it uses.
+fn uses_of_modules(dir: &str) -> Vec<(String, BTreeSet<String>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(dir);
+    let files = sources(dir);
+    let module = |path: &Path| {
+        let path = path.strip_prefix(&root).unwrap().with_extension("");
+        let path = if path.ends_with("mod") { path.parent().unwrap().to_owned() } else { path };
+        path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let all: BTreeSet<Vec<String>> = files.iter().map(|(path, _)| module(path)).collect();
+    let is_test = |name: &[String]| name.iter().any(|part| part.ends_with("tests") || part.contains("fixture"));
+    let of_file = |path: &Path, text: &str| {
+        let own = module(path);
+        let mut uses = BTreeSet::new();
+        for used in paths(text) {
+            let mut parts: Vec<String> = used.split("::").map(str::to_owned).collect();
+            let mut absolute: Vec<String> = Vec::new();
+            match parts.first().map(String::as_str) {
+                Some("crate") => drop(parts.remove(0)),
+                Some("super") => {
+                    absolute = own.clone();
+                    while parts.first().is_some_and(|part| part == "super") {
+                        parts.remove(0);
+                        absolute.pop();
+                    }
+                }
+                _ => continue,
+            }
+            absolute.extend(parts);
+            // The longest part of the path that is a module; a folder's own file only holds what its files share.
+            while !absolute.is_empty() && !all.contains(&absolute) {
+                absolute.pop();
+            }
+            // A file may use the folder that it is in, and a folder's own file what is in it.
+            let related = own.starts_with(&absolute) || absolute.starts_with(&own);
+            if !related && !is_test(&absolute) {
+                uses.insert(absolute.join("::"));
+            }
+        }
+        (own, uses)
+    };
+    let found = files.iter().map(|(path, text)| of_file(path, text));
+    found.filter(|(name, _)| !is_test(name)).map(|(name, uses)| (name.join("::"), uses)).collect()
+}
+
+/// What the parts of a room may not look at: data flows from `cli` to `config` to `plan` to `run`, and back as `records` to
+/// `values` to `report`. A configuration may be written in the words of the plan, and the plan made from a configuration.
+const UPWARDS: [(&str, &[&str]); 6] = [
+    ("config", &["cli", "config_build", "run", "records", "values", "report", "command", "plan_command"]),
+    ("plan", &["cli", "config_build", "run", "records", "values", "report", "command", "plan_command"]),
+    ("run", &["cli", "config_build", "values", "report", "command", "plan_command"]),
+    ("records", &["cli", "config_build", "run", "values", "report", "command", "plan_command"]),
+    ("values", &["cli", "config_build", "run", "report", "command", "plan_command"]),
+    ("report", &["cli", "config_build", "run", "command", "plan_command"]),
+];
+
+#[test]
+fn data_flows_one_way() {
+    let mut upwards = Vec::new();
+    for (name, uses) in uses_of_modules("src") {
+        let Some((room, part)) = name.split_once("::").filter(|(room, _)| ROOMS.contains(room)) else { continue };
+        let of_room = |used: &str| used.strip_prefix(room)?.strip_prefix("::")?.split("::").next().map(str::to_owned);
+        let part = part.split("::").next().unwrap();
+        let forbidden = UPWARDS.iter().find(|(from, _)| *from == part).map_or(&[][..], |(_, parts)| parts);
+        let wrong = uses.iter().filter(|used| of_room(used).is_some_and(|to| forbidden.contains(&to.as_str())));
+        upwards.extend(wrong.map(|used| format!("{name} uses {used}")));
+    }
+    assert!(upwards.is_empty(), "against the flow: {upwards:#?}");
 }
 
 /// All paths of a text that begin with `crate` or `super`, lists in braces taken apart.

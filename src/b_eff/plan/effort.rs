@@ -7,8 +7,10 @@
 //! From the shorter loops on it is no longer the definition and is marked. The quick mode is never the definition: it
 //! cuts the patterns outside the average after the loops, so that a first look shows all there is.
 
-use crate::b_eff::records::Effort;
+use serde::{Deserialize, Serialize};
 
+use super::random::RANDOM_RINGS;
+use super::sizes::SIZES;
 use super::Family;
 
 /// Iterations of a loop at most, and at the smallest size.
@@ -17,16 +19,27 @@ pub const MOST_ITERATIONS: u64 = 300;
 pub const METHODS: usize = 3;
 /// Repetitions.
 pub const REPETITIONS: u64 = 3;
-/// Number of sizes.
-pub const SIZES: usize = 21;
-/// Random rings of the definition.
-pub const RANDOM_RINGS: u64 = 30;
 /// Sizes from this index on may be measured by one loop: they are those above 4096 bytes.
 pub const SINGLE_AT_LEAST: u64 = 13;
 /// Shortest loop of the definition in seconds.
 pub const SHORTEST_LOOP_SECONDS: f64 = 2.5e-3;
 /// What a loop is to take in seconds, in the middle of what the definition allows.
 pub const LOOP_SECONDS: f64 = 3.75e-3;
+
+/// How much of the definition the time allows; the same for all patterns unless the time runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Time one loop is to take; the definition says 2.5 to 5 ms.
+    pub loop_seconds: f64,
+    /// Sizes from this index on are measured by the best method alone. 21: none.
+    pub single_from: u64,
+    /// Sizes from this index on are measured in one loop of each method, without repetitions. 21: none.
+    pub once_from: u64,
+    /// Random rings that are measured, of 30.
+    pub random_rings: u64,
+    /// Whether patterns outside the average are measured.
+    pub extras: bool,
+}
 
 /// Times of a pilot on one ring of all ranks, slowest rank, equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,15 @@
 //! Why something cannot be planned.
 
 use super::sizes;
+use crate::frame::error;
 use crate::frame::units::format_size;
 
 /// A plan that is impossible, with the next step.
+pub type PlanError = error::PlanError<Obstacle>;
+
+/// What only b_eff can fail at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
+pub enum Obstacle {
     /// b_eff with nobody to talk to.
     #[error(
         "b_eff measures messages between processes and the program runs with {ranks} rank(s): start at least 2, e.g. with \
@@ -25,17 +29,4 @@ pub enum PlanError {
         /// Memory per process.
         memory_bytes: u64,
     },
-    /// Input that makes no sense.
-    #[error("cannot plan: {what}")]
-    Argument {
-        /// Which input, its value and what is allowed.
-        what: String,
-    },
-}
-
-impl PlanError {
-    /// Shorthand for [`PlanError::Argument`].
-    pub(crate) fn argument(what: impl Into<String>) -> Self {
-        Self::Argument { what: what.into() }
-    }
 }

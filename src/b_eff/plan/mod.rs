@@ -11,7 +11,7 @@ pub mod rings;
 pub mod sizes;
 mod view;
 
-pub use error::PlanError;
+pub use error::{Obstacle, PlanError};
 pub use pattern::CommPattern;
 pub use sizes::{lmax_bytes, sizes};
 
@@ -91,18 +91,18 @@ impl CommPlan {
     /// [`Family::ALL`].
     ///
     /// # Errors
-    /// [`PlanError::NoNeighbour`] for fewer than 2 ranks, [`PlanError::LittleMemory`] for less than
+    /// [`Obstacle::NoNeighbour`] for fewer than 2 ranks, [`Obstacle::LittleMemory`] for less than
     /// [`sizes::LEAST_MEMORY_BYTES`] per process, [`PlanError::Argument`] without any family or for more ranks than MPI
     /// can count.
     pub fn new(ranks: u64, seed: u64, memory_per_rank_bytes: u64, families: &[Family]) -> Result<Self, PlanError> {
         if ranks < 2 {
-            return Err(PlanError::NoNeighbour { ranks });
+            return Err(Obstacle::NoNeighbour { ranks }.into());
         }
         if ranks > i32::MAX as u64 {
             return Err(PlanError::argument(format!("{ranks} ranks: MPI counts them up to {}", i32::MAX)));
         }
         if memory_per_rank_bytes < sizes::LEAST_MEMORY_BYTES {
-            return Err(PlanError::LittleMemory { memory_bytes: memory_per_rank_bytes });
+            return Err(Obstacle::LittleMemory { memory_bytes: memory_per_rank_bytes }.into());
         }
         if families.is_empty() {
             return Err(PlanError::argument("no family of patterns is left; name at least one"));

@@ -3,8 +3,10 @@
 use beff_ffi::bare::{run, Bare};
 use beff_ffi::{Cause, Comm, MpiError};
 
+use crate::b_eff::plan::effort::iterations;
 use crate::b_eff::plan::{CommPattern, CommPlan};
 use crate::b_eff::records::{BarePair, BareRecord, Method};
+use crate::frame::run::turns::{Side, Turns};
 
 use super::check::compare as compare_bytes;
 use super::memory::{Layout, Memory};
@@ -16,8 +18,7 @@ const SHARE_SECONDS: f64 = 1.5;
 pub const SECONDS: f64 = 4.0 * SHARE_SECONDS + 0.5;
 /// What a loop is to take; 300 iterations of the smallest message, as in the patterns.
 const LOOP_SECONDS: f64 = 3e-3;
-/// Pairs at least and at most.
-const PAIRS: [u64; 2] = [5, 201];
+const TURNS: Turns = Turns { share_seconds: SHARE_SECONDS, pairs: [5, 201] };
 
 /// Compares ping-pong and Sendrecv on the largest ring, with the smallest and the largest message. Patterns that are not
 /// in the plan are left out. Collective; the records are equal on all ranks.
@@ -50,37 +51,28 @@ fn one(
         Method::PingPong => Bare::PingPong { peer: left },
         _ => Bare::Sendrecv { left, right },
     });
-    // Both once before it counts; the second says how many there is time for.
-    let mut first = [0.0; 2];
-    for _ in 0..2 {
-        first = [pattern.timed(memory, l)?, bare_seconds(comm, bare, memory, l).map_err(beside)?];
-        comm.max_f64(&mut first).map_err(beside)?;
-    }
-    let one = first[0].max(first[1]).max(1e-9);
-    let iterations = crate::b_eff::plan::effort::iterations(LOOP_SECONDS, one);
-    let l = Loop { iterations, ..*l };
-    let pairs = ((SHARE_SECONDS / (2.0 * one * iterations as f64)) as u64).clamp(PAIRS[0], PAIRS[1]);
-    let mut record = BareRecord {
+    let calls = |one| iterations(LOOP_SECONDS, one);
+    let (iterations, pairs) = TURNS.take(1, calls, |order, iterations| {
+        let l = Loop { iterations, ..*l };
+        let mut seconds = [0.0; 2];
+        for side in order {
+            seconds[side as usize] = match side {
+                Side::Ours => pattern.timed(memory, &l)?,
+                Side::Bare => bare_seconds(comm, bare, memory, &l).map_err(beside)?,
+            };
+        }
+        comm.max_f64(&mut seconds).map_err(beside)?;
+        Ok(seconds)
+    })?;
+    let record = BareRecord {
         pattern: of.name.clone(),
         method: l.method,
         message_bytes: l.message_bytes,
         messages: of.messages,
         iterations,
-        pairs: Vec::new(),
+        pairs: pairs.into_iter().map(|[ours_seconds, bare_seconds]| BarePair { ours_seconds, bare_seconds }).collect(),
     };
-    for pair in 0..pairs {
-        let mut seconds = [0.0; 2];
-        // A B B A: what drifts meets both alike.
-        for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
-            seconds[side] = if side == 0 {
-                pattern.timed(memory, &l)?
-            } else {
-                bare_seconds(comm, bare, memory, &l).map_err(beside)?
-            };
-        }
-        comm.max_f64(&mut seconds).map_err(beside)?;
-        record.pairs.push(BarePair { ours_seconds: seconds[0], bare_seconds: seconds[1] });
-    }
+    let l = Loop { iterations, ..*l };
     match wrong_bytes(comm, &mut pattern, layout, bare, memory, &l)? {
         0 => Ok(record),
         wrong => Err(beside(failed(format!("{wrong} bytes received were not those sent")))),

@@ -12,6 +12,7 @@
 //! ```
 
 mod bare;
+mod budget;
 mod check;
 mod memory;
 mod pattern;

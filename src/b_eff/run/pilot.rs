@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use beff_ffi::Comm;
 
-use crate::b_eff::plan::effort::{iterations, Pilot, METHODS, SIZES};
+use crate::b_eff::plan::effort::{iterations, Pilot, METHODS};
+use crate::b_eff::plan::sizes::SIZES;
 use crate::b_eff::plan::{CommPattern, CommPlan, Family};
 use crate::b_eff::records::{Method, PilotRecord};
 use crate::frame::run::harness::median_ns;

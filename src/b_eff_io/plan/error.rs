@@ -1,21 +1,14 @@
 //! Why something cannot be planned.
 
+use crate::frame::error;
 use crate::frame::units::format_size;
 
 /// A plan that is impossible, with the next step.
+pub type PlanError = error::PlanError<Obstacle>;
+
+/// What only b_eff_io can fail at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// A partition that the world cannot hold.
-    #[error(
-        "a partition of {ranks} ranks is impossible: the program runs with {world_ranks} rank(s); \
-         ask for 1 to {world_ranks} ranks or start more of them"
-    )]
-    Partition {
-        /// Ranks asked for.
-        ranks: u64,
-        /// Ranks there are.
-        world_ranks: u64,
-    },
+pub enum Obstacle {
     /// A file would be longer than a file offset can tell.
     #[error(
         "pattern {pattern} on {ranks} ranks would reach file offset {offset_bytes}, beyond the largest one \
@@ -69,17 +62,4 @@ pub enum PlanError {
         /// L_SEG.
         segment_bytes: u64,
     },
-    /// Input that makes no sense.
-    #[error("cannot plan: {what}")]
-    Argument {
-        /// Which input, its value and what is allowed.
-        what: String,
-    },
-}
-
-impl PlanError {
-    /// Shorthand for [`PlanError::Argument`].
-    pub(crate) fn argument(what: impl Into<String>) -> Self {
-        Self::Argument { what: what.into() }
-    }
 }

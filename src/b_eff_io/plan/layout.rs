@@ -3,7 +3,7 @@
 use beff_backends::{CallForm, Parts, Pattern};
 
 use super::patterns::access_kind;
-use super::{PatternSpec, PlanError};
+use super::{Obstacle, PatternSpec, PlanError};
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Place {
 /// a segment per rank. The offsets of all ranks up to `max_calls` are checked, so every rank gets the same answer.
 ///
 /// # Errors
-/// [`PlanError::Overflow`] if the last byte of the last rank has no 63-bit offset, [`PlanError::OutsideSegment`] if a
+/// [`Obstacle::Overflow`] if the last byte of the last rank has no 63-bit offset, [`Obstacle::OutsideSegment`] if a
 /// segment cannot hold the calls, [`PlanError::Argument`] for input that makes no sense.
 pub fn place(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -> Result<Pattern, PlanError> {
     check(p, spec)?;
@@ -44,7 +44,7 @@ pub fn place(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -
         None => base(ranks - 1),
         Some(before) => base(ranks - 1).saturating_add(before.saturating_mul(stride)).saturating_add(l),
     };
-    let overflow = || PlanError::Overflow { pattern: spec.number, ranks: p.ranks, offset_bytes: end };
+    let overflow = || Obstacle::Overflow { pattern: spec.number, ranks: p.ranks, offset_bytes: end };
     // A stride beyond the file matters only where there is a second chunk, which then lies beyond the end.
     i64::try_from(end).map_err(|_| overflow())?;
     let narrow = |v: u128| u64::try_from(v).map_err(|_| overflow());
@@ -86,7 +86,7 @@ fn segment_for(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64)
     let moved = u128::from(max_calls) * u128::from(spec.call_bytes);
     let end_bytes = moved.saturating_add(u128::from(stream_bytes));
     if end_bytes > u128::from(segment_bytes) {
-        return Err(PlanError::OutsideSegment { pattern: spec.number, end_bytes, segment_bytes });
+        return Err(Obstacle::OutsideSegment { pattern: spec.number, end_bytes, segment_bytes }.into());
     }
     Ok(segment_bytes)
 }
@@ -128,7 +128,10 @@ mod tests {
         assert!(matches!(place(&Place { rank: 4, ..PLACE }, &specs[0], 0, 1), Err(PlanError::Argument { .. })));
         let segment = Place { segment_bytes: Some(4 * MIB), ..PLACE };
         assert!(place(&segment, &specs[27], 3 * MIB, 1).is_ok());
-        assert!(matches!(place(&segment, &specs[27], 3 * MIB, 2), Err(PlanError::OutsideSegment { .. })));
+        assert!(matches!(
+            place(&segment, &specs[27], 3 * MIB, 2),
+            Err(PlanError::Own(Obstacle::OutsideSegment { .. }))
+        ));
     }
 
     #[test]
@@ -138,13 +141,15 @@ mod tests {
         let fits = (i64::MAX as u64) / MIB;
         assert!(place(&alone, &specs[9], 0, fits).is_ok());
         match place(&alone, &specs[9], 0, fits + 1) {
-            Err(PlanError::Overflow { pattern: 9, ranks: 1, offset_bytes }) => assert_eq!(offset_bytes, 1 << 63),
+            Err(PlanError::Own(Obstacle::Overflow { pattern: 9, ranks: 1, offset_bytes })) => {
+                assert_eq!(offset_bytes, 1 << 63)
+            }
             other => panic!("{other:?}"),
         }
         let huge = Place { ranks: u64::MAX, rank: 0, segment_bytes: Some(u64::MAX), ..PLACE };
         for number in [0, 9, 25, 34] {
             let error = place(&huge, &specs[number], u64::MAX - MIB, 1).unwrap_err();
-            assert!(matches!(error, PlanError::Overflow { .. }), "{error}");
+            assert!(matches!(error, PlanError::Own(Obstacle::Overflow { .. })), "{error}");
             assert!(error.to_string().contains(&format!("pattern {number} ")), "{error}");
         }
     }

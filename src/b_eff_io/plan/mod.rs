@@ -15,7 +15,7 @@ pub mod space;
 #[cfg(test)]
 mod tiling;
 
-pub use error::PlanError;
+pub use error::{Obstacle, PlanError};
 pub use patterns::{PatternSpec, PATTERNS};
 
 use serde::{Deserialize, Serialize};

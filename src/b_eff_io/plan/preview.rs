@@ -120,8 +120,8 @@ pub struct Preview {
 /// Plans a run as if every pattern reached the assumed rate.
 ///
 /// # Errors
-/// Everything that would keep the run from starting: [`PlanError::Partition`], [`PlanError::NoSpace`],
-/// [`PlanError::Overflow`], [`PlanError::NoReference`], [`PlanError::Argument`].
+/// Everything that would keep the run from starting: [`PlanError::Partition`], [`super::Obstacle::NoSpace`],
+/// [`super::Obstacle::Overflow`], [`super::Obstacle::NoReference`], [`PlanError::Argument`].
 pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
     check(input)?;
     let sizes = partitions::sizes(&input.partitions, input.ranks)?;
@@ -277,6 +277,7 @@ impl Partition<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Obstacle;
     use super::*;
     use crate::frame::units::MIB;
     use std::time::Instant;
@@ -360,18 +361,18 @@ mod tests {
             ..input(10_000_000)
         };
         let error = preview(&huge).unwrap_err();
-        assert!(matches!(error, PlanError::Overflow { pattern: 1, .. }), "{error}");
+        assert!(matches!(error, PlanError::Own(Obstacle::Overflow { pattern: 1, .. })), "{error}");
         // Each file of a rank is possible, all of them together are not.
         let separate = PreviewInput { types: vec![2], memory_per_rank_bytes: 1 << 57, ..huge };
         let error = preview(&separate).unwrap_err();
         assert!(error.to_string().contains("together"), "{error}");
         assert!(matches!(
             preview(&PreviewInput { limit_bytes: Some(300 * MIB), ..input(1000) }),
-            Err(PlanError::NoSpace { .. })
+            Err(PlanError::Own(Obstacle::NoSpace { .. }))
         ));
         assert!(matches!(
             preview(&PreviewInput { types: vec![4], ..input(4) }),
-            Err(PlanError::NoReference { pattern_type: 4 })
+            Err(PlanError::Own(Obstacle::NoReference { pattern_type: 4 }))
         ));
         assert!(preview(&PreviewInput { rate_bytes_per_second: f64::NAN, ..input(4) }).is_err());
         assert!(preview(&PreviewInput { partitions: Partitions::List(vec![5]), ..input(4) }).is_err());

@@ -1,12 +1,14 @@
 //! What one run will do: the plan made from the configuration and the facts of the machine.
 
+use beff_backends::driver;
+
 use crate::b_eff_io::config::{Config, Release};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
-use crate::b_eff_io::plan::schedule::partition_seconds;
+use crate::b_eff_io::plan::schedule::{partition_seconds, pattern_seconds};
 use crate::b_eff_io::plan::space::{plan_space, PartitionSpace};
 use crate::b_eff_io::plan::{memory, PlanError};
-use crate::b_eff_io::records::PartitionRecord;
+use crate::frame::records::Access;
 
 /// What the plan must know of the machine. Equal on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,19 +75,21 @@ impl RunPlan {
         })
     }
 
-    /// The partitions as they are written into the result.
+    /// Scheduled time of all patterns of all partitions and backends.
     #[must_use]
-    pub fn records(&self) -> Vec<PartitionRecord> {
-        self.partitions
-            .iter()
-            .map(|p| PartitionRecord {
-                ranks: p.ranks,
-                m_part_bytes: p.m_part_bytes,
-                m_part_wanted_bytes: p.m_part_wanted_bytes,
-                space_bytes: p.space_bytes,
-                time_seconds: self.partition_seconds,
-            })
-            .collect()
+    pub fn scheduled_seconds(&self, config: &Config) -> f64 {
+        let mut sum = 0.0;
+        for part in &self.partitions {
+            for spec in &patterns(part.m_part_bytes) {
+                for access in Access::ALL {
+                    if config.types.contains(&spec.pattern_type) {
+                        let (release, full_rewrite) = (config.release, config.full_rewrite);
+                        sum += pattern_seconds(release, full_rewrite, self.partition_seconds, spec, access);
+                    }
+                }
+            }
+        }
+        sum * config.backends.len() as f64
     }
 }
 
@@ -93,4 +97,10 @@ impl RunPlan {
 #[must_use]
 pub fn repeats_counts(release: Release) -> bool {
     release == Release::R2_1
+}
+
+/// Backends of the run that write files.
+#[must_use]
+pub fn writing_backends(config: &Config) -> u64 {
+    config.backends.iter().filter_map(|name| driver(name)).filter(|row| row.uses_space).count() as u64
 }

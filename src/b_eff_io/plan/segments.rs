@@ -4,7 +4,7 @@
 //! reached in their time.
 
 use super::patterns::{number_at, of_type};
-use super::{PatternSpec, PlanError, Role, PATTERNS};
+use super::{Obstacle, PatternSpec, PlanError, Role, PATTERNS};
 
 /// Warm-up, seven timed sizes, fill-up.
 const POSITIONS: usize = 9;
@@ -36,10 +36,10 @@ impl Segment {
 /// Checks that types 3 and 4 have a type to take their counts from.
 ///
 /// # Errors
-/// [`PlanError::NoReference`] if one of them runs without any of types 0, 1, 2.
+/// [`Obstacle::NoReference`] if one of them runs without any of types 0, 1, 2.
 pub fn check_reference(types: &[u8]) -> Result<(), PlanError> {
     match types.iter().find(|&&t| t >= 3) {
-        Some(&pattern_type) if !types.iter().any(|&t| t <= 2) => Err(PlanError::NoReference { pattern_type }),
+        Some(&pattern_type) if !types.iter().any(|&t| t <= 2) => Err(Obstacle::NoReference { pattern_type }.into()),
         _ => Ok(()),
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn wanted_calls(
 /// L_SEG is the sum of all calls rounded up to `multiple_bytes`; the fill-up takes the difference.
 ///
 /// # Errors
-/// [`PlanError::NoReference`] if none of types 0 to 2 runs, [`PlanError::Overflow`] for a segment of 2^63 bytes or more,
+/// [`Obstacle::NoReference`] if none of types 0 to 2 runs, [`Obstacle::Overflow`] for a segment of 2^63 bytes or more,
 /// [`PlanError::Argument`] for another type or a multiple that is not a multiple of 8.
 pub fn segment(
     t: u8,
@@ -97,7 +97,7 @@ pub fn segment(
             Role::WarmUp => 1,
             Role::Timed => {
                 let wanted = wanted_calls(position, specs, counts, types);
-                let wanted = wanted.ok_or(PlanError::NoReference { pattern_type: t })?;
+                let wanted = wanted.ok_or(Obstacle::NoReference { pattern_type: t })?;
                 // Space allows one call of everything, always.
                 let allowed = max_calls[usize::from(spec.number)].max(1);
                 by_space[position] = wanted > allowed;
@@ -109,7 +109,7 @@ pub fn segment(
     }
     let segment = used_bytes.next_multiple_of(u128::from(multiple_bytes));
     let pattern = rows.last().map_or(0, |s| s.number);
-    let overflow = PlanError::Overflow { pattern, ranks: 1, offset_bytes: segment };
+    let overflow = Obstacle::Overflow { pattern, ranks: 1, offset_bytes: segment };
     let segment_bytes = i64::try_from(segment).map_err(|_| overflow)? as u64;
     // Both fit: the difference is smaller than the segment.
     let fill_up_bytes = segment_bytes - used_bytes as u64;
@@ -194,15 +194,15 @@ mod tests {
         let specs = patterns(2 * MIB);
         let some = counts([1, 1, 1]);
         let error = segment(4, &specs, &some, &[3, 4], &FREE, MIB).unwrap_err();
-        assert_eq!(error, PlanError::NoReference { pattern_type: 4 });
-        assert_eq!(check_reference(&[3, 4]), Err(PlanError::NoReference { pattern_type: 3 }));
+        assert_eq!(error, PlanError::Own(Obstacle::NoReference { pattern_type: 4 }));
+        assert_eq!(check_reference(&[3, 4]), Err(PlanError::Own(Obstacle::NoReference { pattern_type: 3 })));
         assert!(check_reference(&[2, 3]).is_ok() && check_reference(&[1]).is_ok());
         assert!(matches!(segment(2, &specs, &some, &ALL, &FREE, MIB), Err(PlanError::Argument { .. })));
         for multiple in [0, 12] {
             assert!(matches!(segment(3, &specs, &some, &ALL, &FREE, multiple), Err(PlanError::Argument { .. })));
         }
         let many = counts([u64::MAX; 3]);
-        assert!(matches!(segment(3, &specs, &many, &ALL, &FREE, MIB), Err(PlanError::Overflow { .. })));
+        assert!(matches!(segment(3, &specs, &many, &ALL, &FREE, MIB), Err(PlanError::Own(Obstacle::Overflow { .. }))));
     }
 
     proptest! {

@@ -7,7 +7,7 @@
 
 use super::patterns::{check_types, patterns, MIN_M_PART_BYTES};
 use super::segments::check_multiple;
-use super::{PatternSpec, PlanError, Role, PATTERNS};
+use super::{Obstacle, PatternSpec, PlanError, Role, PATTERNS};
 use crate::frame::units::MIB;
 
 /// Space of one partition for one backend.
@@ -32,7 +32,7 @@ pub struct PartitionSpace {
 /// not fit, M_PART is reduced to the largest multiple of 1 MiB with which it does, not below 2 MiB.
 ///
 /// # Errors
-/// [`PlanError::NoSpace`] if M_PART = 2 MiB does not fit either, [`PlanError::Argument`] for types, partitions or a
+/// [`Obstacle::NoSpace`] if M_PART = 2 MiB does not fit either, [`PlanError::Argument`] for types, partitions or a
 /// multiple that make no sense.
 pub fn plan_space(
     limit_bytes: Option<u64>,
@@ -108,7 +108,7 @@ impl Request<'_> {
         }
         let smallest = self.rank_minimum(MIN_M_PART_BYTES);
         let Some(left) = per_rank.checked_sub(smallest) else {
-            return Err(self.no_space(limit_bytes, smallest.saturating_mul(all_ranks)));
+            return Err(self.no_space(limit_bytes, smallest.saturating_mul(all_ranks)).into());
         };
         // Every type has one pattern of M_PART bytes, so the minimum grows by that much for each byte of M_PART.
         let more = left / self.types.len() as u128 / u128::from(MIB) * u128::from(MIB);
@@ -116,9 +116,9 @@ impl Request<'_> {
         Ok(MIN_M_PART_BYTES + more as u64)
     }
 
-    fn no_space(&self, limit_bytes: u64, needed: u128) -> PlanError {
+    fn no_space(&self, limit_bytes: u64, needed: u128) -> Obstacle {
         let saturate = |v: u128| u64::try_from(v).unwrap_or(u64::MAX);
-        PlanError::NoSpace {
+        Obstacle::NoSpace {
             needed_bytes: saturate(needed),
             limit_bytes,
             partitions: self.partitions.len() as u64,
@@ -188,7 +188,14 @@ mod tests {
     #[test]
     fn too_little_space_says_how_much_and_what_to_do() {
         let error = plan_space(Some(100 * MIB), &[4, 8], 2, 2 * MIB, &ALL, MIB).unwrap_err();
-        let PlanError::NoSpace { needed_bytes, limit_bytes, partitions: 2, ranks: 12, backends: 2, types: 5 } = error
+        let PlanError::Own(Obstacle::NoSpace {
+            needed_bytes,
+            limit_bytes,
+            partitions: 2,
+            ranks: 12,
+            backends: 2,
+            types: 5,
+        }) = error
         else {
             panic!("{error}");
         };
@@ -250,7 +257,7 @@ mod tests {
                         }
                     }
                 }
-                Err(PlanError::NoSpace { needed_bytes, .. }) => prop_assert!(needed_bytes > limit),
+                Err(PlanError::Own(Obstacle::NoSpace { needed_bytes, .. })) => prop_assert!(needed_bytes > limit),
                 Err(other) => return Err(TestCaseError::fail(other.to_string())),
             }
         }

@@ -116,6 +116,14 @@ pub struct Verification {
     pub words_wrong: u64,
 }
 
+impl Verification {
+    /// Takes in what else was compared.
+    pub fn add(&mut self, more: Self) {
+        self.words_checked += more.words_checked;
+        self.words_wrong += more.words_wrong;
+    }
+}
+
 /// One pattern with one access method on one partition through one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PatternRecord {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use beff_backends::{AccessKind, CallForm, Direction, OpenMode, OpenRequest, Parts, Pattern};
+use beff_backends::{Direction, OpenMode, OpenRequest, Pattern};
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::Termination;
@@ -10,9 +10,8 @@ use crate::b_eff_io::records::{Calibration, JournalLine};
 use crate::b_eff_io::run::batching::{CallsEnd, Limits, SyncModel};
 use crate::b_eff_io::run::clocked;
 use crate::b_eff_io::run::clocked::Task;
-use crate::b_eff_io::run::whole::Run;
+use crate::b_eff_io::run::state::Run;
 use crate::frame::run::agree::first_message;
-use crate::frame::run::trouble;
 
 /// Bytes of one call.
 const CALL_BYTES: u64 = 1 << 20;
@@ -45,29 +44,14 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
 
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
     let opened = run.backends[index].driver.open(&request);
-    if let Some(record) = trouble::agree(comm, opened.as_ref().err(), &during)? {
-        run.fail(record);
+    if run.failed(comm, opened.as_ref().err(), &during)? {
         return Ok(());
     }
     let Ok(mut file) = opened else { return Ok(()) };
 
     let space = run.plan.partitions.iter().filter_map(|p| p.space_bytes).min();
     let by_space = space.map_or(MAX_CALLS, |s| s / SPACE_SHARE / comm.size() / CALL_BYTES);
-    let pattern = Pattern {
-        kind: AccessKind::Independent,
-        chunk_bytes: CALL_BYTES,
-        chunks_per_call: 1,
-        base_bytes: 0,
-        stride_bytes: CALL_BYTES,
-        origin_bytes: 0,
-        rank: 0,
-        ranks: 1,
-        rank_distance_bytes: 0,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        stream_bytes: 0,
-        max_calls: by_space.clamp(1, MAX_CALLS),
-    };
+    let pattern = Pattern::private(CALL_BYTES, 1, by_space.clamp(1, MAX_CALLS));
     let limits = Limits {
         max_calls: pattern.max_calls,
         calls_end: CallsEnd::Count,
@@ -103,9 +87,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
     let closed = file.close();
     // The directory is removed at the end in any case; this only gives the space back early.
     let _ = fs::remove_file(&path);
-    if let Some(record) = trouble::agree(comm, error.or(closed.err()).as_ref(), &during)? {
-        run.fail(record);
-    }
+    run.failed(comm, error.or(closed.err()).as_ref(), &during)?;
     run.backends[index].sync = model;
     Ok(())
 }

@@ -2,14 +2,21 @@
 //!
 //! The order of work is access method, partition, type, pattern, backend. The engine knows backends only through
 //! their trait and the outside world only through [`Observer`]; it formats nothing and writes no result files.
+//!
+//! From outside to inside: `whole` (the outermost loops), `type_run` (open files), `pattern_run` (backends in turn), `turn`
+//! (one round), `clocked` (the clock). All of them work on `state`, at a `place`; `calibrate` and `tune` come before.
 
 pub mod batching;
 pub mod calibrate;
 pub mod clocked;
+pub mod drivers;
 pub mod files;
 pub mod inject;
+pub mod measured;
 pub mod pattern_run;
+pub mod place;
 pub mod prelude;
+pub mod state;
 pub mod tune;
 pub mod turn;
 pub mod type_run;

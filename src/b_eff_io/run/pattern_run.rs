@@ -3,13 +3,13 @@
 use beff_ffi::MpiError;
 
 use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
-use crate::b_eff_io::plan::segments::Segment;
-use crate::b_eff_io::records::{Ended, Intervals, JournalLine, PatternRecord, Verification};
+use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, Verification};
 use crate::b_eff_io::run::files::Written;
+use crate::b_eff_io::run::measured::Measured;
+use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::Prelude;
+use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::turn::{describe, Ran, Turn};
-use crate::b_eff_io::run::type_run::{granted, OpenHandle, Place};
-use crate::b_eff_io::run::whole::Run;
 use crate::frame::records::{Access, Evidence, Outcome};
 use crate::frame::run::latency;
 use crate::frame::run::Standing;
@@ -17,26 +17,6 @@ use crate::frame::units::mb_per_second;
 
 /// A round shorter than this would measure barriers and syncs.
 const SHORTEST_ROUND_SECONDS: f64 = 0.02;
-
-/// An open file of one backend.
-pub struct Open {
-    /// Which backend of the run.
-    pub backend: usize,
-    /// The file.
-    pub handle: OpenHandle,
-    /// Which file of the run.
-    pub file: usize,
-    /// Counts of types 3 and 4, in a first write.
-    pub segment: Option<Segment>,
-    /// Where the next pattern begins in each rank's stream, in a first write.
-    pub next_stream_bytes: u64,
-    /// Slowest rank's time to open.
-    pub open_seconds: f64,
-    /// Hints asked at open.
-    pub hints_requested: Vec<(String, String)>,
-    /// Hints in force after it.
-    pub hints_granted: Vec<(String, String)>,
-}
 
 /// Runs pattern number `index` of the type through all open files, round by round in turn. Collective over the partition.
 ///
@@ -92,7 +72,7 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
     };
     note_written(run, place.access, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
-    let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { granted(run, open.handle.as_ref(), &during) };
+    let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
     let of = ran.timed();
     let latency = latency.map_or(Ok(None), |histogram| latency::merge(place.comm, &histogram, of))?;
     let record = PatternRecord {
@@ -143,7 +123,13 @@ fn record(
     verification: Verification,
 ) -> PatternRecord {
     let spec = p.written.spec;
-    let mut record = PatternRecord {
+    let m = match ran {
+        Ran::Measured(m) => *m,
+        Ran::NotRun(reason) => Measured::nothing(Ended::NotRun(reason)),
+        Ran::Empty => Measured::nothing(Ended::Count),
+    };
+    let in_force = m.in_force.unwrap_or_default();
+    PatternRecord {
         backend: run.backends[open.backend].name.clone(),
         ranks: place.part.ranks,
         access: place.access,
@@ -152,48 +138,27 @@ fn record(
         chunk_bytes: spec.chunk_bytes,
         call_bytes: spec.call_bytes,
         time_units: spec.time_units,
-        calls: 0,
-        moved_bytes: 0,
+        calls: m.calls,
+        moved_bytes: m.moved_bytes,
         scheduled_seconds: p.scheduled_seconds,
         budget_seconds: p.budget_seconds,
-        intervals: Intervals::default(),
-        decisions: 0,
-        decision_cost_seconds: 0.0,
-        batches: Vec::new(),
+        intervals: m.intervals,
+        decisions: m.decisions,
+        decision_cost_seconds: m.decision_cost_seconds,
+        batches: m.batches,
         rounds: Vec::new(),
-        ended: Ended::Count,
+        ended: m.ended,
         verification,
-        strategy: String::new(),
-        direct: None,
+        strategy: in_force.strategy,
+        direct: in_force.direct,
         hints_granted: Vec::new(),
         hints_requested: p.hints,
-        storage_read_bytes: None,
-        storage_written_bytes: None,
+        storage_read_bytes: m.storage_bytes.map(|s| s.0),
+        storage_written_bytes: m.storage_bytes.map(|s| s.1),
         evidence: Evidence::default(),
         latency: None,
-        allocations_in_clock: 0,
-    };
-    match ran {
-        Ran::Measured(m) => {
-            let m = *m;
-            record.calls = m.calls;
-            record.moved_bytes = m.moved_bytes;
-            record.intervals = m.intervals;
-            record.decisions = m.decisions;
-            record.decision_cost_seconds = m.decision_cost_seconds;
-            record.batches = m.batches;
-            record.ended = m.ended;
-            record.storage_read_bytes = m.storage_bytes.map(|s| s.0);
-            record.storage_written_bytes = m.storage_bytes.map(|s| s.1);
-            record.allocations_in_clock = m.allocations_in_clock;
-            let in_force = m.in_force.unwrap_or_default();
-            record.strategy = in_force.strategy;
-            record.direct = in_force.direct;
-        }
-        Ran::NotRun(reason) => record.ended = Ended::NotRun(reason),
-        Ran::Empty => {}
+        allocations_in_clock: m.allocations_in_clock,
     }
-    record
 }
 
 fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec) {

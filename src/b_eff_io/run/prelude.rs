@@ -6,9 +6,8 @@ use crate::b_eff_io::plan::run::repeats_counts;
 use crate::b_eff_io::plan::schedule::pattern_seconds;
 use crate::b_eff_io::run::batching::{CallsEnd, Limits};
 use crate::b_eff_io::run::files::Written;
-use crate::b_eff_io::run::pattern_run::Open;
-use crate::b_eff_io::run::type_run::Place;
-use crate::b_eff_io::run::whole::Run;
+use crate::b_eff_io::run::place::{Open, Place};
+use crate::b_eff_io::run::state::Run;
 use crate::frame::records::Access;
 
 /// Part of the scheduled time that a pattern keeps however late the run is.

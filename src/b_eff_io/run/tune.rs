@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, AccessKind, BackendError, Batch, CallForm, Direction, DriverOptions, DriverRow, Latency, OpenFile,
-    OpenMode, OpenRequest, Parts, Pattern, Ring, Tuned,
+    driver, BackendError, Batch, Direction, DriverOptions, DriverRow, Latency, OpenFile, OpenMode, OpenRequest,
+    Pattern, Ring, Tuned,
 };
 use beff_ffi::{Comm, MpiError};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 
 use crate::b_eff_io::records::{DepthTrial, JournalLine, TuningRecord};
+use crate::b_eff_io::run::drivers::driver_options;
+use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::choice::{Means, Setting};
-use crate::b_eff_io::run::whole::{driver_options, Run};
 use crate::frame::records::Access;
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::run::trouble;
 use crate::frame::units::MIB;
 
 /// The backend with a queue.
@@ -147,7 +147,7 @@ impl Tuner<'_> {
         let space = run.plan.partitions.iter().filter_map(|p| p.space_bytes).min();
         let by_space = space.map_or(FILE_BYTES, |s| s / SPACE_PARTS / self.comm.size());
         let chunks = by_space.min(FILE_BYTES) / LAYOUT_CHUNK_BYTES;
-        let pattern = pattern(LAYOUT_CHUNK_BYTES, chunks);
+        let pattern = Pattern::private(LAYOUT_CHUNK_BYTES, 1, chunks);
         let mut written = Ok(0);
         if chunks > 0 {
             let opened = self.open(&self.options, OpenMode::CreateNew, &pattern, Direction::Write, &mut run.ring);
@@ -174,7 +174,7 @@ impl Tuner<'_> {
         seconds: f64,
         number: u64,
     ) -> Result<Option<Vec<DepthTrial>>, MpiError> {
-        let pattern = pattern(chunk_bytes, file_chunks);
+        let pattern = Pattern::private(chunk_bytes, 1, file_chunks);
         let pilot_seconds = seconds * PILOT_SHARE;
         let default = choice::untried(chunk_bytes, self.options.queue_depth);
         if pilot_seconds < choice::LEAST_TRIAL_SECONDS || file_chunks < u64::from(default.depth) {
@@ -280,13 +280,7 @@ impl Tuner<'_> {
 
     /// True if a rank has an error; the run then stops with it.
     fn agree(&self, run: &mut Run<'_>, mine: Option<&BackendError>) -> Result<bool, MpiError> {
-        let during = format!("{}, calibration of the queue before the first pattern", self.row.name);
-        let record = trouble::agree(self.comm, mine, &during)?;
-        let failed = record.is_some();
-        if let Some(record) = record {
-            run.fail(record);
-        }
-        Ok(failed)
+        run.failed(self.comm, mine, &format!("{}, calibration of the queue before the first pattern", self.row.name))
     }
 }
 
@@ -302,25 +296,6 @@ fn small_ring(run: &Ring, chunk_bytes: u64) -> Option<Ring> {
     let len = ring.bytes().len();
     ring.bytes_mut().copy_from_slice(&run.bytes()[..len]);
     Some(ring)
-}
-
-/// `chunks` chunks from the beginning of a private file, one per call.
-fn pattern(chunk_bytes: u64, chunks: u64) -> Pattern {
-    Pattern {
-        kind: AccessKind::Independent,
-        chunk_bytes,
-        chunks_per_call: 1,
-        base_bytes: 0,
-        stride_bytes: chunk_bytes,
-        origin_bytes: 0,
-        rank: 0,
-        ranks: 1,
-        rank_distance_bytes: 0,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        stream_bytes: 0,
-        max_calls: chunks,
-    }
 }
 
 /// Writes and syncs, more each time, until all is there or the time is used; how many chunks.

@@ -9,17 +9,16 @@ use hdrhistogram::Histogram;
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::records::{Ended, JournalLine, Verification};
 use crate::b_eff_io::run::clocked;
-use crate::b_eff_io::run::clocked::{Measured, Task};
-use crate::b_eff_io::run::pattern_run::Open;
+use crate::b_eff_io::run::clocked::Task;
+use crate::b_eff_io::run::measured::Measured;
+use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::{limits, prelude, Prelude};
-use crate::b_eff_io::run::type_run::{report_findings, Place};
-use crate::b_eff_io::run::whole::Run;
+use crate::b_eff_io::run::state::Run;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::{Access, ErrorRecord, Outcome, RoundRecord};
 use crate::frame::run::agree::first_message;
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::run::stamp::Generation;
-use crate::frame::run::trouble;
 
 /// A pattern on its way through one backend.
 pub(super) struct Turn {
@@ -82,7 +81,7 @@ impl Turn {
         }
         let direction = fill_ring(run, place.access, &pattern, first_call..limits.max_calls);
         if resume.is_none() {
-            let path = run.run_dir.path().join(run.files[open.file].name(part_rank(run, place)));
+            let path = run.run_dir.path().join(run.files[open.file].name(place.part_rank(run)));
             let target = Target { path: &path, pattern: &pattern, calls: self.prelude.max_calls };
             self.watch = watch(run, place, open, &target)?;
         }
@@ -98,9 +97,7 @@ impl Turn {
             run.backends[open.backend].sync.learn(m.moved_bytes, m.intervals.sync_seconds);
         }
         let during = describe(run, place, open, &self.prelude);
-        if let Some(record) = trouble::agree(place.comm, m.error.as_ref(), &during)? {
-            run.fail(record);
-        }
+        run.failed(place.comm, m.error.as_ref(), &during)?;
         let calls = first_call..m.progress.calls;
         self.take(run, m);
         if direction == Direction::Read && !calls.is_empty() {
@@ -115,7 +112,7 @@ impl Turn {
             let seconds = m.intervals.total_seconds();
             self.rounds.push(RoundRecord { calls: m.calls, moved_bytes: m.moved_bytes, seconds });
         }
-        if let Some(histogram) = run.notes.latency().histogram() {
+        if let Some(histogram) = run.notes.latency.histogram() {
             match &mut self.latency {
                 // The bounds are the same for all: adding cannot fail.
                 Some(sum) => sum.add(histogram).unwrap_or_default(),
@@ -140,11 +137,9 @@ impl Turn {
         if !run.backends[open.backend].moves_data || run.stop == Some(Outcome::Failed) {
             return Ok(());
         }
-        let (file, rank) = (&run.files[open.file], part_rank(run, place));
+        let (file, rank) = (&run.files[open.file], place.part_rank(run));
         let findings = run.data.check_ring(&run.ring, file, &file.written[self.index], pattern, rank, calls);
-        let found = report_findings(run, place.comm, &findings)?;
-        self.verification.words_checked += found.words_checked;
-        self.verification.words_wrong += found.words_wrong;
+        self.verification.add(run.report_findings(place.comm, &findings)?);
         Ok(())
     }
 }
@@ -194,7 +189,7 @@ fn can_run(run: &mut Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Res
         let fill_up = p.written.spec.call_bytes == 0;
         return Ok(Err(if fill_up { Ran::Empty } else { Ran::NotRun("its first write was not run".into()) }));
     }
-    let rank = part_rank(run, place);
+    let rank = place.part_rank(run);
     let pattern = match run.files[open.file].pattern(&p.written, rank, p.max_calls) {
         Ok(pattern) => pattern,
         Err(e) => return Ok(Err(overflow(run, place, open, p, &e.to_string()))),
@@ -203,23 +198,6 @@ fn can_run(run: &mut Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Res
         Some((_, reason)) => Err(Ran::NotRun(reason)),
         None => Ok(pattern),
     })
-}
-
-/// Whose part of the files this rank moves: its own, or with `--cache rank-shift` for reads that of a rank on another
-/// host. The order of a shared pointer is that of the ranks and cannot be shifted.
-#[must_use]
-pub fn part_rank(run: &Run<'_>, place: Place<'_>) -> u64 {
-    let own = place.comm.rank();
-    let ordered = place.pattern_type == 1 && run.config.shared_pointer;
-    if run.config.cache != CachePolicy::RankShift || place.access != Access::Read || ordered {
-        return own;
-    }
-    // On one host there is no better neighbour than the next.
-    let shift = match run.plan.rank_shift % place.part.ranks {
-        0 => 1,
-        shift => shift,
-    };
-    (own + shift) % place.part.ranks
 }
 
 /// Drops cached pages, where that is the policy, and begins to watch; None for a backend that moves nothing.
@@ -238,14 +216,9 @@ fn watch(run: &mut Run<'_>, place: Place<'_>, open: &Open, target: &Target<'_>) 
 
 fn overflow(run: &mut Run<'_>, place: Place<'_>, open: &Open, p: &Prelude, message: &str) -> Ran {
     let during = describe(run, place, open, p);
-    run.fail(ErrorRecord {
-        during,
-        rank: 0,
-        ranks_affected: place.part.ranks,
-        message: message.to_owned(),
-        next_step: "use fewer ranks or a smaller --space; `beff-raw plan` shows the largest offset".into(),
-        no_space: false,
-    });
+    let next_step = "use fewer ranks or a smaller --space; `beff-raw plan` shows the largest offset";
+    let error = ErrorRecord::of_rank(0, &during, message.to_owned(), next_step);
+    run.fail(ErrorRecord { ranks_affected: place.part.ranks, ..error });
     Ran::NotRun(message.to_owned())
 }
 

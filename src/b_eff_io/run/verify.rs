@@ -39,8 +39,7 @@ pub struct Findings {
 
 impl Findings {
     fn add(&mut self, other: Self) {
-        self.verification.words_checked += other.verification.words_checked;
-        self.verification.words_wrong += other.verification.words_wrong;
+        self.verification.add(other.verification);
         let room = PLACES_KEPT.saturating_sub(self.places.len());
         self.places.extend(other.places.into_iter().take(room));
     }

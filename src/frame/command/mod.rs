@@ -12,10 +12,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use beff_backends::drivers;
+use serde::Serialize;
 
 use crate::frame::checks::KnownBackend;
 use crate::frame::error::Exit;
 use crate::frame::system::launcher::speaks_for_all;
+use crate::frame::system::{host, memory};
 
 /// A message for the user on stderr. A closed stderr is no reason to fail.
 pub fn complain(message: &str) {
@@ -52,6 +54,29 @@ pub fn end_with(said: &clap::Error) -> ExitCode {
 pub fn publish_once(text: &[u8]) {
     if speaks(Exit::Ok.code()) {
         publish(text);
+    }
+}
+
+/// A plan as scripts read it, on stdout, once.
+///
+/// # Errors
+/// A value that has no JSON: a defect.
+pub(crate) fn publish_json_once(plan: &impl Serialize) -> anyhow::Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(plan)?;
+    bytes.push(b'\n');
+    publish_once(&bytes);
+    Ok(())
+}
+
+/// Memory of a rank of a plan, if nothing was said. Without a run nobody knows how many ranks share a node: as if this
+/// machine held them all, but never less than what a node with many cores gives each.
+///
+/// # Errors
+/// A machine that does not tell.
+pub(crate) fn memory_of_rank(said_bytes: Option<u64>, ranks: u64) -> anyhow::Result<u64> {
+    match said_bytes {
+        Some(bytes) => Ok(bytes),
+        None => Ok(memory::usable_node_memory_bytes()? / ranks.min(host::usable_cores()?.max(1))),
     }
 }
 

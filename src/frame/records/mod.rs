@@ -169,3 +169,12 @@ pub enum Outcome {
     #[default]
     Killed,
 }
+
+impl ErrorRecord {
+    /// An error that one rank alone has seen, storage that is full apart.
+    #[must_use]
+    pub fn of_rank(rank: u64, during: &str, message: String, next_step: &str) -> Self {
+        let (during, next_step) = (during.to_owned(), next_step.to_owned());
+        Self { during, rank, ranks_affected: 1, message, next_step, no_space: false }
+    }
+}

@@ -12,7 +12,7 @@ use beff_ffi::{Comm, MpiError};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::{DeviceTraffic, Evidence, Warning};
-use crate::frame::run::agree::first_message;
+use crate::frame::run::agree::{any, count, first_message};
 use crate::frame::system::residency;
 use crate::frame::system::residency::By;
 use crate::frame::system::traffic;
@@ -69,14 +69,12 @@ impl Site {
     /// MPI between the ranks.
     pub fn survey(comm: &Comm, directory: &Path) -> Result<Self, MpiError> {
         let node = if comm.size() > 1 { comm.node()? } else { None }.unwrap_or_else(Comm::own);
-        let mut hosts = [u64::from(node.is_root())];
-        comm.sum_u64(&mut hosts)?;
         let untold = match storage::fs_type(directory) {
             Ok(fs_type) => residency::untold(&fs_type),
             Err(cause) => Some(format!("the file system is not known: {cause}")),
         };
         Ok(Self {
-            hosts: hosts[0],
+            hosts: count(comm, node.is_root())?,
             host: host::host_name().unwrap_or_else(|_| format!("host-of-rank-{}", comm.rank())),
             chain: traffic::chain(directory),
             untold,
@@ -333,23 +331,18 @@ pub fn drop_pages(site: &Site, comm: &Comm, target: &Target<'_>, backend: &str) 
         Some(file) if site.asks(target) && site.untold.is_none() => stays(file, target, tries),
         _ => false,
     };
-    let mut stay = [u64::from(stays(DROP_TRIES))];
-    site.node.sum_u64(&mut stay)?;
-    let mut dropped_all = [0];
-    if stay[0] > 0 {
-        if site.is_leader() && !site.drop_all_failed.get() {
-            dropped_all[0] = u64::from(residency::drop_all_files().is_ok());
-        }
-        site.node.sum_u64(&mut dropped_all)?;
-        let mut still = [u64::from(stays(1))];
-        site.node.sum_u64(&mut still)?;
+    let mut dropped_all = false;
+    if any(&site.node, stays(DROP_TRIES))? {
+        let tries = site.is_leader() && !site.drop_all_failed.get();
+        dropped_all = any(&site.node, tries && residency::drop_all_files().is_ok())?;
+        let still = any(&site.node, stays(1))?;
         // Not again and again: it slows the whole host down.
-        site.drop_all_failed.set(site.drop_all_failed.get() || still[0] > 0 || dropped_all[0] == 0);
+        site.drop_all_failed.set(site.drop_all_failed.get() || still || !dropped_all);
     }
     // Every rank of a host has the host's answer.
-    comm.max_u64(&mut dropped_all)?;
+    let dropped_all = any(comm, dropped_all)?;
     let mut told = site.dropped_all_for.borrow_mut();
-    if dropped_all[0] == 0 || told.iter().any(|name| name == backend) {
+    if !dropped_all || told.iter().any(|name| name == backend) {
         return Ok(None);
     }
     told.push(backend.to_owned());

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beff_backends::{
-    driver, AccessKind, Batch, CallForm, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts, Pattern, Ring,
+    driver, AccessKind, Batch, Direction, DriverOptions, Latency, OpenFile, OpenMode, OpenRequest, Pattern, Ring,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -92,31 +92,30 @@ pub fn latency_record_ns() -> f64 {
     on.zip(off).map_or(0.0, |(on, off)| (on - off).max(0.0))
 }
 
+/// A file of the null backend, about to be written in calls as those of the first of four ranks that interleave their
+/// chunks; None if a call does not fit the ring.
+#[must_use]
+pub fn null_file(chunk_bytes: u64, chunks_per_call: u64, ring: &mut Ring) -> Option<Box<dyn OpenFile>> {
+    let pattern = Pattern {
+        kind: AccessKind::Collective,
+        base_bytes: chunk_bytes,
+        stride_bytes: 4 * chunk_bytes,
+        ..Pattern::private(chunk_bytes, chunks_per_call, u64::MAX)
+    };
+    let own = Comm::own();
+    let request = OpenRequest { path: "null".as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
+    let mut file = (driver("null")?.make)(&DriverOptions::default()).open(&request).ok()?;
+    file.prepare(&pattern, Direction::Write, ring, &[]).ok()?;
+    Some(file)
+}
+
 /// Time of one chunk of 1 kB through the null backend, the best of several tries: what the machine does beside it is not
 /// the harness's cost.
 fn null_chunk_ns(chunks_per_call: u64, latency: &mut Latency) -> Option<f64> {
     const CHUNK: u64 = 1024;
     const CHUNKS: u64 = 256 * 1024;
-    let pattern = Pattern {
-        kind: AccessKind::Collective,
-        chunk_bytes: CHUNK,
-        chunks_per_call,
-        base_bytes: CHUNK,
-        stride_bytes: 4 * CHUNK,
-        origin_bytes: 0,
-        rank: 0,
-        ranks: 1,
-        rank_distance_bytes: 0,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        stream_bytes: 0,
-        max_calls: u64::MAX,
-    };
-    let own = Comm::own();
-    let request = OpenRequest { path: "null".as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
-    let mut file = (driver("null")?.make)(&DriverOptions::default()).open(&request).ok()?;
     let mut ring = Ring::new(1 << 20, CHUNK * chunks_per_call).ok()?;
-    file.prepare(&pattern, Direction::Write, &mut ring, &[]).ok()?;
+    let mut file = null_file(CHUNK, chunks_per_call, &mut ring)?;
     let calls = CHUNKS / chunks_per_call;
     let mut best = f64::INFINITY;
     for round in 0..20 {

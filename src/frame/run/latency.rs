@@ -4,6 +4,7 @@ use beff_ffi::{Comm, MpiError};
 use hdrhistogram::Histogram;
 
 use crate::frame::records::LatencyRecord;
+use crate::frame::run::agree::gather;
 
 /// Puts the ranks' histograms together; the record is complete on rank 0 and None on the others, and where no call was
 /// made. Collective, outside the clock.
@@ -13,11 +14,8 @@ use crate::frame::records::LatencyRecord;
 pub fn merge(comm: &Comm, mine: &Histogram<u64>, of: &str) -> Result<Option<LatencyRecord>, MpiError> {
     let counts: Vec<(u64, u64)> = mine.iter_recorded().map(|v| (v.value_iterated_to(), v.count_at_value())).collect();
     let mut all = Histogram::new_from(mine);
-    // Written by the same program a moment ago: they are readable, and their values within the bounds.
-    for bytes in comm.gather_bytes(&serde_json::to_vec(&counts).unwrap_or_default())? {
-        for (value, count) in serde_json::from_slice::<Vec<(u64, u64)>>(&bytes).unwrap_or_default() {
-            all.saturating_record_n(value, count);
-        }
+    for (value, count) in gather(comm, &counts)?.into_iter().flatten() {
+        all.saturating_record_n(value, count);
     }
     Ok((!all.is_empty()).then(|| LatencyRecord {
         of: of.to_owned(),

@@ -9,6 +9,7 @@ pub mod latency;
 pub mod run_dir;
 pub mod stamp;
 pub mod trouble;
+pub mod turns;
 
 /// Where a run stands, told before each of its parts.
 #[derive(Clone, Debug, PartialEq)]

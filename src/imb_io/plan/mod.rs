@@ -4,7 +4,6 @@
 //! Source: user guide of the Intel MPI Benchmarks, IMB-IO, and what the program of 2021 does where the guide is silent.
 
 pub mod catalogue;
-pub mod error;
 pub mod names;
 pub mod overlap;
 pub mod processes;
@@ -16,8 +15,8 @@ pub mod space;
 mod table;
 pub mod tiles;
 
+pub use crate::frame::error::PlanError;
 pub use catalogue::{Action, Benchmark, Group, Mode, ModeChoice, Pointer, Style, Transfer};
-pub use error::PlanError;
 pub use repetitions::{Policy, Repetitions};
 pub use rows::Row;
 pub use run::ImbPlan;

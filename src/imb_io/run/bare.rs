@@ -19,6 +19,7 @@ use super::timed::{Syncs, Task, Way};
 use super::Bench;
 use crate::frame::records::ErrorRecord;
 use crate::frame::run::agree::first_message;
+use crate::frame::run::turns::{Side, Turns};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Benchmark, Group, Pointer, Transfer};
@@ -47,8 +48,7 @@ const FILE_BYTES: u64 = 32 << 20;
 const LOOP_SECONDS: f64 = 0.01;
 /// Time of one comparison, about.
 const SHARE_SECONDS: f64 = 0.6;
-/// Pairs at least and at most.
-const PAIRS: [u64; 2] = [7, 101];
+const TURNS: Turns = Turns { share_seconds: SHARE_SECONDS, pairs: [7, 101] };
 /// Calls of a loop at most.
 const CALLS: u64 = 1000;
 
@@ -195,32 +195,28 @@ fn remove(comm: &Comm, path: &Path) {
 impl Sides<'_> {
     fn pairs(&mut self, bench: &mut Bench<'_>, path: &Path, name: &str) -> Text<ImbBareRecord> {
         contents::lay_out(&mut bench.ring, &self.shape, &self.data);
-        let mut steps = self.shape.steps;
-        // Both once before it counts; the second says how many there is time for.
-        let mut first = [0.0; 2];
-        for _ in 0..2 {
-            let sides = [self.ours(bench, steps), self.bare(bench, steps)];
-            first = self.slowest(sides)?;
-        }
-        let one = (first[0].max(first[1]) / steps as f64).max(1e-9);
-        steps = ((LOOP_SECONDS / one) as u64).clamp(self.shape.steps.min(8), self.shape.steps);
-        let pairs = ((SHARE_SECONDS / (2.0 * one * steps as f64)) as u64).clamp(PAIRS[0], PAIRS[1]);
-        let mut record = ImbBareRecord {
+        let steps = self.shape.steps;
+        let calls = |one: f64| ((LOOP_SECONDS / one) as u64).clamp(steps.min(8), steps);
+        let (repetitions, pairs) = TURNS.take(steps, calls, |order, steps| {
+            let mut sides = [Ok(0.0), Ok(0.0)];
+            for side in order {
+                sides[side as usize] = match side {
+                    Side::Ours => self.ours(bench, steps),
+                    Side::Bare => self.bare(bench, steps),
+                };
+            }
+            self.slowest(sides)
+        })?;
+        let record = ImbBareRecord {
             benchmark: name.to_owned(),
             ranks: self.comm.size(),
             sample_bytes: self.shape.sample_bytes,
-            repetitions: steps,
-            pairs: Vec::new(),
+            repetitions,
+            pairs: pairs
+                .into_iter()
+                .map(|[ours_seconds, bare_seconds]| BarePair { ours_seconds, bare_seconds })
+                .collect(),
         };
-        for pair in 0..pairs {
-            let mut sides = [Ok(0.0), Ok(0.0)];
-            // A B B A: what drifts meets both alike.
-            for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
-                sides[side] = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
-            }
-            let seconds = self.slowest(sides)?;
-            record.pairs.push(BarePair { ours_seconds: seconds[0], bare_seconds: seconds[1] });
-        }
         self.check(bench, path)?;
         Ok(record)
     }

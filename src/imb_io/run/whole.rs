@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use beff_backends::{driver, Direct, DriverOptions, Latency, Ring};
+use beff_backends::{driver, DriverOptions, Latency, Ring};
 use beff_ffi::{Comm, MpiError};
 
 use super::bare;
@@ -13,7 +13,6 @@ use super::row::{measure, RowJob, RowOutcome};
 use super::stage::Backend;
 use super::team::Team;
 use super::Bench;
-use crate::frame::config::DirectPolicy;
 use crate::frame::records::Outcome;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
@@ -315,11 +314,7 @@ fn megabytes_per_second(record: &RowRecord) -> Option<f64> {
 fn backend(config: &ImbConfig, name: &str) -> Option<Backend> {
     let row = driver(name)?;
     let options = DriverOptions {
-        direct: match config.direct.of(name) {
-            DirectPolicy::Required => Direct::Required,
-            DirectPolicy::Auto => Direct::Auto,
-            DirectPolicy::Off | DirectPolicy::ByBackend => Direct::Off,
-        },
+        direct: config.direct.of(name).into(),
         queue_depth: config.queue_depth,
         unique_open: config.unique_open,
         ..DriverOptions::default()

@@ -1,0 +1,45 @@
+//! What the configuration means for the drivers.
+
+use beff_backends::{Collective, DriverOptions, Exchange, DEFAULT_DOMAIN_BYTES};
+
+use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy};
+use crate::frame::config::{CachePolicy, DirectPolicy};
+
+/// The part of the configuration that a driver of this name gets.
+#[must_use]
+pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
+    DriverOptions {
+        direct: config.direct.of(backend).into(),
+        queue_depth: config.queue_depth.unwrap_or(DriverOptions::default().queue_depth),
+        tuned: Vec::new(),
+        sqpoll: config.sqpoll,
+        dont_cache: config.cache == CachePolicy::Dontcache,
+        collective: match config.collective {
+            CollectivePolicy::Auto => Collective::Auto,
+            CollectivePolicy::Independent => Collective::Independent,
+            CollectivePolicy::TwoPhase => Collective::TwoPhase,
+            CollectivePolicy::UnsafeReadModifyWrite => Collective::UnsafeReadModifyWrite,
+        },
+        aggregators: config.aggregators,
+        domain_bytes: config.domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES),
+        exchange: match config.exchange {
+            ExchangePolicy::Auto => Exchange::Auto,
+            ExchangePolicy::SharedMemory => Exchange::SharedMemory,
+            ExchangePolicy::Messages => Exchange::Messages,
+        },
+        unique_open: config.unique_open,
+    }
+}
+
+/// True if ranks may copy out of each other's transfer memory: two-phase transfers, not by messages.
+#[must_use]
+pub fn shares_memory(config: &Config, ranks: u64) -> bool {
+    let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
+    let two_phase = |backend: &String| match config.collective {
+        _ if !["posix", "uring"].contains(&backend.as_str()) => false,
+        CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
+        CollectivePolicy::TwoPhase => true,
+        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
+    };
+    ranks > 1 && collective && config.exchange != ExchangePolicy::Messages && config.backends.iter().any(two_phase)
+}

@@ -1,0 +1,177 @@
+//! What a loop notes down, and what becomes of it when the ranks bring their numbers together, after the clock.
+
+use beff_backends::{BackendError, InForce, Latency};
+use beff_ffi::{Comm, MpiError};
+
+use crate::b_eff_io::records::{BatchRecord, Ended, Intervals};
+use crate::b_eff_io::run::batching::Progress;
+use crate::frame::run::agree::slowest;
+
+/// Decisions whose cost is kept one by one. Geometric batches never need more; with a decision after every call the
+/// later ones are taken to cost what these cost.
+const DECISIONS_KEPT: usize = 4096;
+/// Batches kept one by one; later ones are added to the last.
+const BATCHES_KEPT: usize = 4096;
+
+/// Room for what a loop notes down, made once for the whole run.
+#[derive(Debug)]
+pub struct Notes {
+    decide_seconds: Vec<f64>,
+    batches: Vec<BatchRecord>,
+    /// Times of the calls of the last round, this rank's.
+    pub(super) latency: Latency,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self {
+            decide_seconds: Vec::with_capacity(DECISIONS_KEPT),
+            batches: Vec::with_capacity(BATCHES_KEPT),
+            latency: Latency::off(),
+        }
+    }
+}
+
+impl Notes {
+    /// Room for a run, with or without the times of single calls.
+    #[must_use]
+    pub fn new(latency: bool) -> Self {
+        Self { latency: if latency { Latency::on() } else { Latency::off() }, ..Self::default() }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.decide_seconds.clear();
+        self.batches.clear();
+        self.latency.clear();
+    }
+
+    pub(super) fn decided(&mut self, seconds: f64) {
+        if self.decide_seconds.len() < DECISIONS_KEPT {
+            self.decide_seconds.push(seconds);
+        }
+    }
+
+    pub(super) fn batch(&mut self, calls: u64, seconds: f64) {
+        if self.batches.len() < BATCHES_KEPT {
+            self.batches.push(BatchRecord { calls, seconds });
+        } else if let Some(last) = self.batches.last_mut() {
+            last.calls += calls;
+            last.seconds += seconds;
+        }
+    }
+}
+
+/// What came out, equal on all ranks of the communicator except `error`.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Calls per rank in this round.
+    pub calls: u64,
+    /// State of the loop over all rounds so far.
+    pub progress: Progress,
+    /// Bytes of all ranks.
+    pub moved_bytes: u64,
+    /// Time of the slowest rank, in parts.
+    pub intervals: Intervals,
+    /// Common decisions.
+    pub decisions: u64,
+    /// What they cost without the waiting.
+    pub decision_cost_seconds: f64,
+    /// Batches.
+    pub batches: Vec<BatchRecord>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// This rank's preparation.
+    pub in_force: Option<InForce>,
+    /// This rank's error.
+    pub error: Option<BackendError>,
+    /// Allocations inside the clock, all ranks.
+    pub allocations_in_clock: u64,
+    /// From storage and to storage, all ranks; None where the kernel does not tell.
+    pub storage_bytes: Option<(u64, u64)>,
+}
+
+impl Measured {
+    /// Of a pattern without any call.
+    pub(super) fn nothing(ended: Ended) -> Self {
+        Self {
+            calls: 0,
+            progress: Progress::default(),
+            moved_bytes: 0,
+            intervals: Intervals::default(),
+            decisions: 0,
+            decision_cost_seconds: 0.0,
+            batches: Vec::new(),
+            ended,
+            in_force: None,
+            error: None,
+            allocations_in_clock: 0,
+            storage_bytes: None,
+        }
+    }
+
+    /// Takes a later round of the same pattern in.
+    pub fn add(&mut self, later: Self) {
+        self.calls += later.calls;
+        self.progress = later.progress;
+        self.moved_bytes += later.moved_bytes;
+        self.intervals.add(&later.intervals);
+        self.decisions += later.decisions;
+        self.decision_cost_seconds += later.decision_cost_seconds;
+        self.batches.extend(later.batches);
+        self.ended = later.ended;
+        self.error = self.error.take().or(later.error);
+        self.allocations_in_clock += later.allocations_in_clock;
+        self.storage_bytes =
+            self.storage_bytes.zip(later.storage_bytes).map(|((r, w), (later_r, later_w))| (r + later_r, w + later_w));
+    }
+
+    /// Brings the ranks' numbers together, after the clock.
+    pub(super) fn bring_together(mut self, comm: &Comm, notes: &mut Notes) -> Result<Self, MpiError> {
+        let is_direct = |direct| u64::from(self.in_force.as_ref().is_some_and(|i| i.direct == Some(direct)));
+        let (read, written) = self.storage_bytes.unwrap_or_default();
+        let [untold, failed] = [self.storage_bytes.is_none(), self.error.is_some()].map(u64::from);
+        let (moved, allocations) = (self.moved_bytes, self.allocations_in_clock);
+        let mut sums = [moved, allocations, read, written, untold, failed, is_direct(true), is_direct(false)];
+        comm.sum_u64(&mut sums)?;
+        let [moved, allocations, read, written, untold, failed, direct, buffered] = sums;
+        (self.moved_bytes, self.allocations_in_clock) = (moved, allocations);
+        self.storage_bytes = (untold == 0).then_some((read, written));
+        if failed > 0 {
+            self.ended = Ended::Error;
+        }
+        if let (Some(mine), true) = (&mut self.in_force, direct > 0 && buffered > 0) {
+            // Segments that are not aligned can differ from rank to rank; what is partly cached is not direct.
+            mine.direct = Some(false);
+            mine.strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
+        }
+
+        // The parts shown are those of the slowest rank, so that they add up to the pattern's time.
+        let total = self.intervals.total_seconds();
+        let mut root = [if total >= slowest(comm, total)? { comm.rank() } else { u64::MAX }];
+        comm.min_u64(&mut root)?;
+        let i = self.intervals;
+        let mut parts = [i.view_seconds, i.room_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
+        comm.bcast_f64(&mut parts, root[0])?;
+        self.intervals = Intervals {
+            view_seconds: parts[0],
+            room_seconds: parts[1],
+            transfer_seconds: parts[2],
+            decide_seconds: parts[3],
+            sync_seconds: parts[4],
+        };
+
+        self.progress.elapsed_seconds += self.intervals.total_seconds();
+        self.progress.last_seconds = slowest(comm, self.progress.last_seconds)?;
+
+        // The rank that arrives last at a decision waits for nobody: its time is the decision's own cost.
+        comm.min_f64(&mut notes.decide_seconds)?;
+        let kept: f64 = notes.decide_seconds.iter().sum();
+        self.decision_cost_seconds = kept * (self.decisions as f64 / notes.decide_seconds.len().max(1) as f64);
+        // Only the last batch can differ between the ranks: it may have had no decision after it.
+        if let Some(last) = notes.batches.last_mut() {
+            last.seconds = slowest(comm, last.seconds)?;
+        }
+        self.batches = notes.batches.clone();
+        Ok(self)
+    }
+}

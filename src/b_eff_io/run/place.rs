@@ -1,0 +1,65 @@
+//! Where the work stands: access method, partition, type, and the files that are open there.
+
+use beff_backends::OpenFile;
+use beff_ffi::Comm;
+
+use crate::b_eff_io::plan::segments::Segment;
+use crate::b_eff_io::plan::space::PartitionSpace;
+use crate::b_eff_io::run::state::Run;
+use crate::frame::config::CachePolicy;
+use crate::frame::records::Access;
+use crate::frame::run::evidence::Site;
+
+/// Access method, partition, type.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// Access method.
+    pub access: Access,
+    /// Partition.
+    pub part: &'a PartitionSpace,
+    /// Its ranks.
+    pub comm: &'a Comm,
+    /// What is below their files.
+    pub site: &'a Site,
+    /// Pattern type.
+    pub pattern_type: u8,
+}
+
+impl Place<'_> {
+    /// Whose part of the files this rank moves: its own, or with `--cache rank-shift` for reads that of a rank on another
+    /// host. The order of a shared pointer is that of the ranks and cannot be shifted.
+    #[must_use]
+    pub fn part_rank(&self, run: &Run<'_>) -> u64 {
+        let own = self.comm.rank();
+        let ordered = self.pattern_type == 1 && run.config.shared_pointer;
+        if run.config.cache != CachePolicy::RankShift || self.access != Access::Read || ordered {
+            return own;
+        }
+        // On one host there is no better neighbour than the next.
+        let shift = match run.plan.rank_shift % self.part.ranks {
+            0 => 1,
+            shift => shift,
+        };
+        (own + shift) % self.part.ranks
+    }
+}
+
+/// An open file of one backend.
+pub struct Open {
+    /// Which backend of the run.
+    pub backend: usize,
+    /// The file, open while the patterns of its type run.
+    pub handle: Box<dyn OpenFile>,
+    /// Which file of the run.
+    pub file: usize,
+    /// Counts of types 3 and 4, in a first write.
+    pub segment: Option<Segment>,
+    /// Where the next pattern begins in each rank's stream, in a first write.
+    pub next_stream_bytes: u64,
+    /// Slowest rank's time to open.
+    pub open_seconds: f64,
+    /// Hints asked at open.
+    pub hints_requested: Vec<(String, String)>,
+    /// Hints in force after it.
+    pub hints_granted: Vec<(String, String)>,
+}

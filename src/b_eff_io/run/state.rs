@@ -1,0 +1,181 @@
+//! What a run works with and what it has learned so far: one per rank, handed down to whatever works.
+
+use beff_backends::{driver, BackendError, Driver, OpenFile, Ring};
+use beff_ffi::{Comm, MpiError};
+
+use crate::b_eff_io::config::Config;
+use crate::b_eff_io::plan::run::RunPlan;
+use crate::b_eff_io::records::{JournalLine, Verification};
+use crate::b_eff_io::run::batching::SyncModel;
+use crate::b_eff_io::run::drivers::{driver_options, shares_memory};
+use crate::b_eff_io::run::files::TypeFile;
+use crate::b_eff_io::run::measured::Notes;
+use crate::b_eff_io::run::verify::{Data, Findings};
+use crate::frame::records::{ErrorRecord, Outcome};
+use crate::frame::run::agree::gather;
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::stamp::{Generation, Stream};
+use crate::frame::run::{trouble, Observer};
+
+/// A backend of the run with what has been learned about it.
+pub struct Backend {
+    /// Its name.
+    pub name: String,
+    /// The driver.
+    pub driver: Box<dyn Driver>,
+    /// False for the null backend: there is nothing to verify.
+    pub moves_data: bool,
+    /// Prediction of its syncs.
+    pub sync: SyncModel,
+    /// Time by which the access method is behind its schedule on the partition now measured.
+    pub debt_seconds: f64,
+}
+
+/// Everything a run works with. One per rank.
+pub struct Run<'a> {
+    /// All ranks.
+    pub world: &'a Comm,
+    /// What was asked.
+    pub config: &'a Config,
+    /// What was planned.
+    pub plan: &'a RunPlan,
+    /// Where the files are.
+    pub run_dir: &'a RunDir,
+    /// Signals.
+    pub interrupt: &'a Interrupt,
+    /// Who is told.
+    pub observer: &'a mut dyn Observer<JournalLine>,
+    /// Backends in turn.
+    pub backends: Vec<Backend>,
+    /// Memory of the transfers.
+    pub ring: Ring,
+    /// Room for the loops.
+    pub notes: Notes,
+    /// Identity of the data.
+    pub data: Data,
+    /// Files of all partitions, types and backends.
+    pub files: Vec<TypeFile>,
+    /// Why the run stops, once it does.
+    pub stop: Option<Outcome>,
+    /// Untimed verification so far.
+    pub full_verify_seconds: f64,
+    /// Scheduled time of the patterns done.
+    pub done_seconds: f64,
+    /// Scheduled time of all patterns.
+    pub all_seconds: f64,
+    /// Rate of the last pattern.
+    pub last_mb_per_second: Option<f64>,
+    /// What the ring holds now.
+    content: Option<Generation>,
+}
+
+impl<'a> Run<'a> {
+    /// Allocates everything.
+    ///
+    /// # Errors
+    /// The kernel's answer if the memory is not there, in words for the user.
+    pub fn new(
+        world: &'a Comm,
+        config: &'a Config,
+        plan: &'a RunPlan,
+        run_dir: &'a RunDir,
+        interrupt: &'a Interrupt,
+        observer: &'a mut dyn Observer<JournalLine>,
+    ) -> Result<Self, String> {
+        let new_ring = if shares_memory(config, world.size()) { Ring::new_shareable } else { Ring::new };
+        let ring = new_ring(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
+            format!(
+                "rank {} cannot have its {} bytes of transfer memory: {e}; give a smaller --memory-per-process",
+                world.rank(),
+                plan.period_bytes + plan.max_call_bytes
+            )
+        })?;
+        let backends = config
+            .backends
+            .iter()
+            .filter_map(|name| driver(name))
+            .map(|row| Backend {
+                name: row.name.to_owned(),
+                driver: (row.make)(&driver_options(config, row.name)),
+                moves_data: row.uses_space,
+                sync: SyncModel::default(),
+                debt_seconds: 0.0,
+            })
+            .collect();
+        Ok(Self {
+            world,
+            config,
+            plan,
+            run_dir,
+            interrupt,
+            observer,
+            backends,
+            ring,
+            notes: Notes::new(config.latency),
+            data: Data { seed: config.seed, period_bytes: plan.period_bytes },
+            files: Vec::new(),
+            stop: None,
+            full_verify_seconds: 0.0,
+            done_seconds: 0.0,
+            all_seconds: plan.scheduled_seconds(config),
+            last_mb_per_second: None,
+            content: None,
+        })
+    }
+
+    /// Lays the data of a generation out in the ring, if it is not there already. Outside every clock.
+    pub fn hold(&mut self, generation: Generation) {
+        if self.content != Some(generation) {
+            let rank = self.world.rank();
+            Stream::new(self.data.seed, generation, rank, self.data.period_bytes).fill(self.ring.bytes_mut());
+            self.content = Some(generation);
+        }
+    }
+
+    /// The ring is about to be read into.
+    pub fn spoil(&mut self) {
+        self.content = None;
+    }
+
+    /// Reports an error that every rank knows of; the run will stop.
+    pub fn fail(&mut self, error: ErrorRecord) {
+        self.observer.record(JournalLine::Error(error));
+        self.stop = Some(Outcome::Failed);
+    }
+
+    /// Agrees on an error of any rank; true if there is one, which the run then ends with. Collective.
+    ///
+    /// # Errors
+    /// MPI between the ranks.
+    pub fn failed(&mut self, comm: &Comm, mine: Option<&BackendError>, during: &str) -> Result<bool, MpiError> {
+        let record = trouble::agree(comm, mine, during)?;
+        let failed = record.is_some();
+        record.into_iter().for_each(|record| self.fail(record));
+        Ok(failed)
+    }
+
+    /// Hints in force as the library tells; that it cannot tell is an error like any other.
+    pub fn granted(&mut self, file: &dyn OpenFile, during: &str) -> Vec<(String, String)> {
+        file.hints_in_force().unwrap_or_else(|e| {
+            let next_step = "the hints in force are unknown; the measurement itself goes on";
+            self.observer.record(JournalLine::Error(ErrorRecord::of_rank(0, during, e.to_string(), next_step)));
+            Vec::new()
+        })
+    }
+
+    /// Sums of all ranks; wrong places go into the records. Collective.
+    ///
+    /// # Errors
+    /// MPI between the ranks.
+    pub fn report_findings(&mut self, comm: &Comm, findings: &Findings) -> Result<Verification, MpiError> {
+        let mut sums = [findings.verification.words_checked, findings.verification.words_wrong];
+        comm.sum_u64(&mut sums)?;
+        if sums[1] > 0 {
+            for place in gather(comm, &findings.places)?.into_iter().flatten() {
+                self.observer.record(JournalLine::Corruption(place));
+            }
+        }
+        Ok(Verification { words_checked: sums[0], words_wrong: sums[1] })
+    }
+}
