@@ -3,6 +3,7 @@
 
 pub(crate) mod costs;
 pub(crate) mod criteria;
+pub(crate) mod csv;
 pub(crate) mod ending;
 pub(crate) mod grid;
 pub mod journal;
