@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::text::Page;
+
 /// One mark. The order is that of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
@@ -116,5 +118,12 @@ impl Legend {
     pub fn text(&self) -> Option<String> {
         let parts: Vec<String> = self.used.iter().map(|m| format!("{} {}", m.letter(), m.meaning())).collect();
         (!parts.is_empty()).then(|| parts.join(",  "))
+    }
+
+    /// The line below a table that explains its marks; nothing if there were none.
+    pub(crate) fn write(&self, page: &mut Page) {
+        if let Some(text) = self.text() {
+            page.hanging("  marks: ", &text);
+        }
     }
 }

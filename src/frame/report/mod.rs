@@ -1,6 +1,7 @@
 //! What the reports of all benchmarks share: pages of text, journal and document, the files of a run, and the machine, the
 //! end, the criteria and the costs in words. Pure functions, but for the files.
 
+pub(crate) mod columns;
 pub(crate) mod costs;
 pub(crate) mod criteria;
 pub(crate) mod csv;
@@ -19,5 +20,4 @@ mod views;
 pub mod warnings;
 
 pub use outputs::{OutputError, Outputs};
-pub(crate) use views::no_view;
 pub use views::{document, journal, Report, Shown, Views};

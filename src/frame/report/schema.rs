@@ -1,5 +1,25 @@
 //! What the tests of every published schema ask for.
 
+use super::json::parse;
+use super::Views;
+
+/// A document fits the schema and reads back, and one with a field of `list` that nobody knows does not fit.
+pub(crate) fn assert_fits<R: Views + PartialEq + std::fmt::Debug>(schema: &serde_json::Value, result: &R, list: &str) {
+    let bytes = result.document(&result.derived()).unwrap();
+    assert_valid(schema, &bytes);
+    assert_eq!(parse::<R>(&bytes).unwrap(), *result);
+    let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    document[list][0]["speed"] = 1.into();
+    assert!(!jsonschema::validator_for(schema).unwrap().is_valid(&document));
+}
+
+/// A field that is missing is named with the schema that describes it.
+pub(crate) fn assert_missing_is_named<R: Views + std::fmt::Debug>() {
+    let head = serde_json::json!({"program": "beff-raw", "schema_version": 1, "benchmark": R::BENCHMARK});
+    let message = parse::<R>(head.to_string().as_bytes()).unwrap_err().to_string();
+    assert!(message.contains("missing field") && message.contains(R::SCHEMA), "{message}");
+}
+
 /// The document fits the schema.
 pub(crate) fn assert_valid(schema: &serde_json::Value, document: &[u8]) {
     let validator = jsonschema::validator_for(schema).unwrap();

@@ -13,35 +13,72 @@ use crate::frame::records::Record;
 pub trait Views: Record + DeserializeOwned {
     /// What follows from the records.
     type Derived;
+    /// What the reader must know of them.
+    type Warning;
+    /// The name of the benchmark in a sentence.
+    const TITLE: &'static str;
     /// The file that describes the fields of its document.
     const SCHEMA: &'static str;
 
     /// Derives everything, also from a result that ended early.
     fn derived(&self) -> Self::Derived;
 
+    /// Warnings of the run and those that follow from the records.
+    fn warnings(derived: &Self::Derived) -> &[Self::Warning];
+
+    /// Cause and next step of a warning, each a few plain sentences.
+    fn explain(&self, warning: &Self::Warning) -> (String, String);
+
     /// What a user reads on stdout.
     fn table(&self, derived: &Self::Derived, details: bool) -> String;
 
+    /// The JSON document.
+    ///
+    /// # Errors
+    /// A path of the configuration that is not UTF-8 has no JSON form.
+    fn document(&self, derived: &Self::Derived) -> Result<Vec<u8>, serde_json::Error>;
+
+    /// The tidy table.
+    ///
+    /// # Errors
+    /// What the csv writer reports.
+    fn csv(&self, derived: &Self::Derived) -> Result<Vec<u8>, csv::Error>;
+
+    /// Suffixes of the files that only this benchmark has.
+    fn own_suffixes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The text of one of them; None: there is no such file.
+    fn own_view(&self, _derived: &Self::Derived, _suffix: &str) -> Option<String> {
+        None
+    }
+
     /// Suffixes of the files beside the journal.
-    fn suffixes(&self) -> Vec<String>;
+    fn suffixes(&self) -> Vec<String> {
+        [".json", ".csv"].map(str::to_owned).into_iter().chain(self.own_suffixes()).collect()
+    }
 
     /// The bytes of the file with this suffix.
     ///
     /// # Errors
     /// A record that the format cannot hold; a suffix that is none of [`Views::suffixes`].
-    fn view(&self, derived: &Self::Derived, suffix: &str) -> io::Result<Vec<u8>>;
+    fn view(&self, derived: &Self::Derived, suffix: &str) -> io::Result<Vec<u8>> {
+        match suffix {
+            ".json" => Ok(self.document(derived)?),
+            ".csv" => Ok(self.csv(derived)?),
+            own => self.own_view(derived, own).map(String::into_bytes).ok_or_else(|| {
+                let message = format!("{} has no file that ends with {own}", Self::TITLE);
+                io::Error::new(io::ErrorKind::InvalidInput, message)
+            }),
+        }
+    }
 
     /// What `report --format` prints for this word; None: this benchmark has no such format.
     fn format(&self, derived: &Self::Derived, word: &str) -> Option<io::Result<Vec<u8>>> {
         let suffix = format!(".{word}");
         self.suffixes().contains(&suffix).then(|| self.view(derived, &suffix))
     }
-}
-
-/// No view ends with `suffix`.
-#[must_use]
-pub(crate) fn no_view(title: &str, suffix: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("{title} has no file that ends with {suffix}"))
 }
 
 /// A result of some benchmark, read from a file.
@@ -104,5 +141,5 @@ where
     R: Views + std::fmt::Debug + 'static,
     R::Derived: std::fmt::Debug,
 {
-    Ok(Box::new(Shown::new(json::parse_as::<R>(bytes, R::SCHEMA)?)))
+    Ok(Box::new(Shown::new(json::parse::<R>(bytes)?)))
 }

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use crate::frame::records::{Outcome, Warning};
 use crate::frame::report::journal::{read, JournalError};
-use crate::frame::report::json::parse_as;
+use crate::frame::report::json::parse;
 use crate::frame::report::Views;
 use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::records::{ImbLine, ImbResult, RowEnd};
-use crate::imb_io::report::{document, fixtures};
+use crate::imb_io::report::fixtures;
 use crate::imb_io::values::derive;
 use crate::imb_io::values::fixture::{row, run};
 
@@ -68,7 +68,7 @@ proptest! {
         let journal = written(&lines);
         let read = read_journal(&journal).unwrap();
         prop_assert_eq!(&read, &result);
-        let again = parse_as::<ImbResult>(&document(&read, &derive(&read)).unwrap(), ImbResult::SCHEMA).unwrap();
+        let again = parse::<ImbResult>(&read.document(&read.derived()).unwrap()).unwrap();
         prop_assert_eq!(&again, &result);
         prop_assert_eq!(derive(&again), derive(&result));
     }

@@ -6,6 +6,7 @@ use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::space::row_bytes;
 use crate::imb_io::plan::{Benchmark, ImbPlan, Mode, Row};
 
+use crate::frame::report::columns::Columns;
 use crate::frame::report::text::{count, Page};
 
 /// All benchmarks with their MPI calls and the backends that can run them, as `able` tells. No line wider than
@@ -18,10 +19,11 @@ pub fn list(able: impl Fn(&Benchmark) -> Vec<&'static str>) -> String {
     for (in_release, title) in parts {
         let benchmarks: Vec<_> = all().iter().filter(|benchmark| benchmark.in_release() == in_release).collect();
         page.heading(&format!("{} {title}", benchmarks.len()));
-        page.line(format!("{:<18}{:<62}{}", "name", "MPI calls of a repetition", "backends"));
-        for benchmark in benchmarks {
-            page.line(format!("{:<18}{:<62}{}", benchmark.name, benchmark.calls, able(benchmark).join(" ")));
-        }
+        Columns::<&Benchmark>::without_margin()
+            .left("name", 18, |b| b.name)
+            .left("MPI calls of a repetition", 62, |b| b.calls)
+            .left("backends", 0, |b| able(b).join(" "))
+            .write(&mut page, benchmarks);
     }
     page.finish()
 }

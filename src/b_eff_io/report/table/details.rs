@@ -4,6 +4,7 @@ use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult,
 use crate::b_eff_io::report::cells::pattern_marks;
 use crate::b_eff_io::report::layout::{chunk_label, rate};
 use crate::frame::records::Access;
+use crate::frame::report::columns::or_none;
 use crate::frame::report::marks::{letters, Legend, Mark};
 use crate::frame::report::text::{count, fit, Page};
 use crate::frame::units::{format_seconds, format_size};
@@ -52,7 +53,7 @@ fn row(result: &RunResult, r: &PatternRecord, notes: &mut Notes, legend: &mut Le
     }
     let marks: Vec<Mark> = pattern_marks(result, r).into_iter().filter(|m| *m != Mark::NotMeasured).collect();
     legend.note_marks(&marks);
-    let speed = rate(r).map_or_else(|| "-".to_owned(), |v| fit(v, 9));
+    let speed = or_none(rate(r).map(|v| fit(v, 9)));
     let total = r.seconds();
     let share = |part: f64| if total > 0.0 { format!("{:.0}", 100.0 * part / total) } else { "-".to_owned() };
     let i = &r.intervals;
@@ -164,8 +165,6 @@ impl Notes {
              v%, r%, t%, d%, s%: share of view, room (making the file longer), transfer, decision (waiting included) and sync in \
              the real time; end: what ended the pattern; how: calls used",
         );
-        if let Some(text) = legend.text() {
-            page.hanging("  marks: ", &text);
-        }
+        legend.write(page);
     }
 }

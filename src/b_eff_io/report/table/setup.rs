@@ -4,7 +4,7 @@ use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitio
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{RunResult, TuningRecord};
 use crate::b_eff_io::report::layout::chunk_label;
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, list, Page};
@@ -22,12 +22,8 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.field("data", &data(result));
     page.field("direct I/O", &direct(result));
     page.field("page cache", cache(config));
-    if let Some(text) = collective(config) {
-        page.field("collective", &text);
-    }
-    if let Some(text) = queue(result) {
-        page.field("queue", &text);
-    }
+    page.fields("collective", collective(config));
+    page.fields("queue", queue(result));
     if config.latency {
         page.field("latency", "the time of every call is recorded");
     }
@@ -93,12 +89,7 @@ fn data(result: &RunResult) -> String {
 }
 
 fn direct(result: &RunResult) -> String {
-    let policy = match result.config.direct {
-        DirectPolicy::ByBackend => "auto for uring, off for posix",
-        DirectPolicy::Required => "required",
-        DirectPolicy::Auto => "auto",
-        DirectPolicy::Off => "off",
-    };
+    let policy = machine::direct(result.config.direct);
     let storage = &result.manifest.storage;
     match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
         (Some(offset), Some(memory)) => {
