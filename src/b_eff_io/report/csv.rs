@@ -11,6 +11,7 @@ use crate::frame::values::bootstrap::Ratio;
 
 use super::cells::pattern_marks;
 use super::layout;
+use super::layout::Spot;
 
 /// What a row is made of.
 struct Row<'a> {
@@ -115,7 +116,7 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
     let row = |record| Row {
         result,
         record,
-        rung: layout::rung(derived, &record.backend, record.ranks, record.access, record.pattern),
+        rung: Spot::of(record).rung(derived, record.pattern),
         device: layout::mounted_device(&record.evidence),
     };
     table(&columns(), result.patterns.iter().map(row))

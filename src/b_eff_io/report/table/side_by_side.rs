@@ -6,8 +6,7 @@ use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{chunk_label, TYPES};
-use crate::b_eff_io::values::ladder::TypeRung;
+use crate::b_eff_io::report::layout::{chunk_label, Spot, TYPES};
 use crate::b_eff_io::values::{Derived, PartitionValue};
 use crate::frame::records::Access;
 use crate::frame::report::marks::{letters, Cell, Legend, Mark};
@@ -52,9 +51,7 @@ pub(super) fn write(
     if rows.iter().flat_map(|row| &row.ratios).any(is_equal) {
         page.line("  = equal to the best: the 95 % interval of the ratio contains 1");
     }
-    if let Some(text) = legend.text() {
-        page.hanging("  marks: ", &text);
-    }
+    legend.write(page);
 }
 
 /// Three digits behind the point where small numbers would lose their meaning, else one.
@@ -98,16 +95,16 @@ fn rows(result: &RunResult, derived: &Derived, backends: &[&String], ranks: u64,
         if !result.patterns.iter().any(|r| r.access == access && r.ranks == ranks) {
             continue;
         }
+        let spots = backends.iter().map(|backend| Spot { backend, ranks, access });
         let mut marks = vec![Vec::new(); backends.len()];
         for t in TYPES {
-            let cells: Vec<Cell> = backends.iter().map(|b| type_cell(result, derived, b, ranks, access, t)).collect();
+            let cells: Vec<Cell> = spots.clone().map(|spot| type_cell(result, derived, spot, t)).collect();
             inherit(&mut marks, &cells);
             inherit(&mut marks_of_all, &cells);
-            let ratio = |backend: &&String| type_rung(derived, backend, ranks, access, t).and_then(|r| r.ratio);
-            let ratios = backends.iter().map(ratio).collect();
+            let ratios = spots.clone().map(|spot| spot.type_rung(derived, t).and_then(|r| r.ratio)).collect();
             rows.push(Row { label: format!("{:<8}{t} {}", access.name(), type_name(t)), cells, ratios });
             if details {
-                rows.extend(pattern_rows(result, derived, backends, ranks, access, t));
+                rows.extend(pattern_rows(result, derived, &spots.clone().collect::<Vec<_>>(), t));
             }
         }
         let average = |v: &PartitionValue| v.access_mb_per_second[layout::access_index(access)];
@@ -151,39 +148,19 @@ fn value_row(
     Row { label, cells: backends.iter().zip(marks).map(cell).collect(), ratios: Vec::new() }
 }
 
-fn type_rung<'a>(
-    derived: &'a Derived,
-    backend: &str,
-    ranks: u64,
-    access: Access,
-    pattern_type: u8,
-) -> Option<&'a TypeRung> {
-    let mut rungs = derived.ladder.types.iter();
-    rungs.find(|r| r.pattern_type == pattern_type && r.access == access && r.ranks == ranks && r.backend == backend)
-}
-
-fn pattern_rows(
-    result: &RunResult,
-    derived: &Derived,
-    backends: &[&String],
-    ranks: u64,
-    access: Access,
-    pattern_type: u8,
-) -> Vec<Row> {
+fn pattern_rows(result: &RunResult, derived: &Derived, spots: &[Spot<'_>], pattern_type: u8) -> Vec<Row> {
     let mut seen: Vec<&PatternRecord> = Vec::new();
-    for r in &result.patterns {
-        let same = r.ranks == ranks && r.access == access && r.pattern_type == pattern_type;
+    for r in result.patterns.iter().filter(|r| r.pattern_type == pattern_type) {
+        let same = spots.first().is_some_and(|spot| (r.ranks, r.access) == (spot.ranks, spot.access));
         if same && !seen.iter().any(|s| s.pattern == r.pattern) {
             seen.push(r);
         }
     }
-    let cells = |pattern: u8| backends.iter().map(|b| pattern_cell(result, b, ranks, access, pattern)).collect();
-    let ratio = |b: &&String, pattern: u8| layout::rung(derived, b, ranks, access, pattern).and_then(|r| r.ratio);
     seen.iter()
         .map(|r| Row {
             label: format!("  {:>2} {}", r.pattern, chunk_label(r.chunk_bytes)),
-            cells: cells(r.pattern),
-            ratios: backends.iter().map(|b| ratio(b, r.pattern)).collect(),
+            cells: spots.iter().map(|spot| pattern_cell(result, *spot, r.pattern)).collect(),
+            ratios: spots.iter().map(|spot| spot.rung(derived, r.pattern).and_then(|rung| rung.ratio)).collect(),
         })
         .collect()
 }
