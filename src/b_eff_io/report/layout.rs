@@ -1,6 +1,6 @@
 //! The classic arrangement of the results (rows = chunk sizes, columns = pattern types) and look-ups in the records.
 
-use crate::b_eff_io::plan::patterns::number_at;
+use crate::b_eff_io::plan::patterns::{number_at, type_name};
 use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord};
 use crate::b_eff_io::values::ladder::{PatternRung, TypeRung};
 use crate::b_eff_io::values::{Derived, PartitionValue, TypeValue};
@@ -161,6 +161,23 @@ pub fn chunk_label(bytes: u64) -> String {
         }
     }
     bytes.to_string()
+}
+
+/// What is measured: types, whether all are rewritten, whether type 1 has the shared pointer, and the multiples of
+/// segments in bytes.
+#[must_use]
+pub fn patterns_asked(
+    types: &[u8],
+    (full_rewrite, shared_pointer, segment_multiple_bytes): (bool, bool, u64),
+) -> String {
+    let types: Vec<String> = types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
+    format!(
+        "types {}; {}; type 1 through {}; segments in multiples of {}",
+        types.join(", "),
+        if full_rewrite { "all types rewritten" } else { "only type 0 rewritten" },
+        if shared_pointer { "the shared file pointer" } else { "a strided view" },
+        units::format_size(segment_multiple_bytes)
+    )
 }
 
 #[cfg(test)]

@@ -3,29 +3,16 @@
 use super::columns::{or_none, Columns};
 use super::text::{count, nanoseconds, Page};
 use crate::frame::units::format_size;
+use crate::frame::values::pairs::Compared;
 
 /// How far apart two loops of the same calls may be.
 const TOLERANCE: f64 = 0.05;
-
-/// Our loop beside a bare one.
-pub(crate) struct Beside {
-    /// Time of a call of ours.
-    pub ours_seconds: f64,
-    /// The same of the bare loop.
-    pub bare_seconds: f64,
-    /// ours / bare.
-    pub ratio: f64,
-    /// 95 % interval of the ratio.
-    pub interval: Option<[f64; 2]>,
-    /// How many times they were compared.
-    pub pairs: u64,
-}
 
 /// Columns of comparisons with bare loops, behind those that say what was compared. `number` and `interval` are widths.
 pub(crate) fn beside_bare<'a, R: Copy + 'a>(
     what: Columns<'a, R>,
     [number, interval]: [usize; 2],
-    beside: fn(R) -> Beside,
+    beside: fn(R) -> Compared,
 ) -> Columns<'a, R> {
     let in_brackets = |[low, high]: [f64; 2]| format!("[{low:.3}, {high:.3}]");
     what.right("ours", number, move |r| format!("{:.3}", beside(r).ours_seconds * 1e6))

@@ -127,3 +127,28 @@ impl Legend {
         }
     }
 }
+
+/// Texts too long for a column, numbered and printed once below the table.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    texts: Vec<String>,
+}
+
+impl Notes {
+    /// The number that stands for a text.
+    pub(crate) fn number(&mut self, text: String) -> String {
+        let position = self.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        format!("[{}]", position + 1)
+    }
+
+    /// All of them.
+    pub(crate) fn write(&self, page: &mut Page) {
+        page.blank();
+        for (text, number) in self.texts.iter().zip(1..) {
+            page.hanging(&format!("  [{number}] "), text);
+        }
+    }
+}

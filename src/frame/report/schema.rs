@@ -1,7 +1,9 @@
-//! What the tests of every published schema ask for.
+//! What the tests of every published schema and of every journal ask for.
 
+use super::journal::read;
 use super::json::parse;
 use super::Views;
+use crate::frame::records::{Outcome, Record, Warning};
 
 /// A document fits the schema and reads back, and one with a field of `list` that nobody knows does not fit.
 pub(crate) fn assert_fits<R: Views + PartialEq + std::fmt::Debug>(schema: &serde_json::Value, result: &R, list: &str) {
@@ -54,4 +56,19 @@ pub(crate) fn assert_closed(schema: &serde_json::Value) {
     }
     assert!(jsonschema::meta::is_valid(schema));
     check(schema, "");
+}
+
+/// The bytes of a journal with these lines.
+pub(crate) fn journal_of<L: serde::Serialize>(lines: &[L]) -> Vec<u8> {
+    lines.iter().flat_map(|line| [serde_json::to_vec(line).unwrap(), vec![b'\n']].concat()).collect()
+}
+
+/// The fifth line of a journal is cut after 100 bytes: what was before it is kept, and the reader is told.
+pub(crate) fn assert_a_cut_keeps_the_rest<R: Record + PartialEq + std::fmt::Debug>(lines: &[R::Line]) {
+    let before = journal_of(&lines[..4]).len();
+    let whole = journal_of(&lines[..5]);
+    let mut expected: R = read(&whole[..before]).unwrap();
+    assert_eq!(expected.outcome(), Outcome::Killed);
+    expected.warn(Warning::JournalTorn { line: 5, bytes: 100 });
+    assert_eq!(read::<R>(&whole[..before + 100]).unwrap(), expected);
 }

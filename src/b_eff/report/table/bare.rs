@@ -2,9 +2,10 @@
 
 use crate::b_eff::values::{BareValue, CommDerived};
 use crate::frame::report::columns::Columns;
-use crate::frame::report::costs::{beside_bare, Beside};
+use crate::frame::report::costs::beside_bare;
 use crate::frame::report::text::Page;
 use crate::frame::units::format_size;
+use crate::frame::values::pairs::Compared;
 
 pub(super) fn write(page: &mut Page, derived: &CommDerived) {
     if derived.bare.is_empty() {
@@ -22,7 +23,7 @@ pub(super) fn write(page: &mut Page, derived: &CommDerived) {
     page.line("  and back; Sendrecv: one call.");
 }
 
-fn beside(v: &BareValue) -> Beside {
+fn beside(v: &BareValue) -> Compared {
     let [ours_seconds, bare_seconds] = [v.ours_seconds, v.bare_seconds].map(|seconds| seconds / v.calls as f64);
-    Beside { ours_seconds, bare_seconds, ratio: v.ratio, interval: v.interval, pairs: v.pairs }
+    Compared { ours_seconds, bare_seconds, ratio: v.ratio, interval: v.interval, pairs: v.pairs }
 }

@@ -1,8 +1,8 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitions, Termination, Verify};
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{RunResult, TuningRecord};
+use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::chunk_label;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
@@ -59,15 +59,12 @@ fn schedule(result: &RunResult) -> String {
 }
 
 fn patterns(config: &Config) -> String {
-    let types: Vec<String> = config.types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
-    format!(
-        "types {}; {}; type 1 through {}; segments in multiples of {}; {}",
-        types.join(", "),
-        if config.full_rewrite { "all types rewritten" } else { "only type 0 rewritten" },
-        if config.shared_pointer { "the shared file pointer" } else { "a strided view" },
-        format_size(config.segment_multiple_bytes),
-        if config.hints.is_empty() { "no hints".to_owned() } else { count(config.hints.len() as u64, "hint rule") }
-    )
+    let how = (config.full_rewrite, config.shared_pointer, config.segment_multiple_bytes);
+    let hints = match config.hints.len() as u64 {
+        0 => "no hints".to_owned(),
+        rules => count(rules, "hint rule"),
+    };
+    format!("{}; {hints}", layout::patterns_asked(&config.types, how))
 }
 
 fn termination(config: &Config) -> &'static str {

@@ -1,9 +1,10 @@
 //! What our loops cost beside bare ones in C.
 
 use crate::frame::report::columns::Columns;
-use crate::frame::report::costs::{beside_bare, Beside};
+use crate::frame::report::costs::beside_bare;
 use crate::frame::report::text::Page;
 use crate::frame::units::format_size;
+use crate::frame::values::pairs::Compared;
 use crate::imb_io::values::{ImbBareValue, ImbDerived};
 
 pub(super) fn write(page: &mut Page, derived: &ImbDerived) {
@@ -19,7 +20,7 @@ pub(super) fn write(page: &mut Page, derived: &ImbDerived) {
     page.line("  In turns in one process, slowest rank; medians, the ratio over pairs.");
 }
 
-fn beside(v: &ImbBareValue) -> Beside {
+fn beside(v: &ImbBareValue) -> Compared {
     let &ImbBareValue { ours_seconds, bare_seconds, ratio, interval, pairs, .. } = v;
-    Beside { ours_seconds, bare_seconds, ratio, interval, pairs }
+    Compared { ours_seconds, bare_seconds, ratio, interval, pairs }
 }
