@@ -14,7 +14,7 @@ mod warnings;
 
 use super::records::CommResult;
 use super::values::{derive, CommDerived, CommWarning};
-use crate::frame::report::{json, Views};
+use crate::frame::report::Views;
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
@@ -39,10 +39,6 @@ impl Views for CommResult {
 
     fn table(&self, derived: &CommDerived, details: bool) -> String {
         table::table(self, derived, details)
-    }
-
-    fn document(&self, derived: &CommDerived) -> Result<Vec<u8>, serde_json::Error> {
-        json::write(self, derived, None::<()>)
     }
 
     fn csv(&self, derived: &CommDerived) -> Result<Vec<u8>, ::csv::Error> {

@@ -74,16 +74,11 @@ struct WarningView<'a, W> {
 ///
 /// # Errors
 /// A path of the configuration that is not UTF-8 has no JSON form.
-pub(crate) fn write<R>(
+pub(crate) fn write<R: Views>(
     result: &R,
     derived: &R::Derived,
     more: Option<impl Serialize>,
-) -> Result<Vec<u8>, serde_json::Error>
-where
-    R: Views + Serialize,
-    R::Derived: Serialize,
-    R::Warning: Serialize,
-{
+) -> Result<Vec<u8>, serde_json::Error> {
     let view = |warning| {
         let (cause, next_step) = result.explain(warning);
         WarningView { warning, cause, next_step }

@@ -3,6 +3,7 @@
 use std::io;
 
 use serde::de::DeserializeOwned;
+use serde::Serialize;
 
 use super::journal::JournalError;
 use super::json::JsonError;
@@ -10,11 +11,11 @@ use super::{journal as jsonl, json};
 use crate::frame::records::Record;
 
 /// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
-pub trait Views: Record + DeserializeOwned {
+pub trait Views: Record + Serialize + DeserializeOwned {
     /// What follows from the records.
-    type Derived;
+    type Derived: Serialize;
     /// What the reader must know of them.
-    type Warning;
+    type Warning: Serialize;
     /// The name of the benchmark in a sentence.
     const TITLE: &'static str;
     /// The file that describes the fields of its document.
@@ -36,7 +37,9 @@ pub trait Views: Record + DeserializeOwned {
     ///
     /// # Errors
     /// A path of the configuration that is not UTF-8 has no JSON form.
-    fn document(&self, derived: &Self::Derived) -> Result<Vec<u8>, serde_json::Error>;
+    fn document(&self, derived: &Self::Derived) -> Result<Vec<u8>, serde_json::Error> {
+        json::write(self, derived, None::<()>)
+    }
 
     /// The tidy table.
     ///

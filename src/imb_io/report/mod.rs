@@ -18,7 +18,7 @@ pub use imb_format::imb_format;
 
 use super::records::ImbResult;
 use super::values::{derive, ImbDerived, ImbWarning};
-use crate::frame::report::{json, Views};
+use crate::frame::report::Views;
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 3] = [".json", ".csv", ".imb"];
@@ -43,10 +43,6 @@ impl Views for ImbResult {
 
     fn table(&self, derived: &ImbDerived, details: bool) -> String {
         table::table(self, derived, details)
-    }
-
-    fn document(&self, derived: &ImbDerived) -> Result<Vec<u8>, serde_json::Error> {
-        json::write(self, derived, None::<()>)
     }
 
     fn csv(&self, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::Error> {
