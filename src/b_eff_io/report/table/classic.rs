@@ -14,7 +14,7 @@ use crate::frame::units::format_size;
 /// Width of a number.
 const NUMBER: usize = 11;
 /// Width of the two label columns.
-const LABEL: usize = 20;
+pub(super) const LABEL: usize = 20;
 
 pub(super) fn write(
     page: &mut Page,
@@ -66,16 +66,22 @@ fn title(backend: &str, partition: &PartitionRecord) -> String {
 }
 
 fn block(page: &mut Page, result: &RunResult, derived: &Derived, spot: Spot<'_>, decimals: usize, legend: &mut Legend) {
-    let mut line = |name: &str, label: &str, cells: [Cell; 5]| {
-        let cells: String =
-            cells.iter().inspect(|cell| legend.note(cell)).map(|cell| cell.show(NUMBER, decimals)).collect();
-        page.line(format!("  {:LABEL$}{cells}", format!("{name:<9}{label}")));
+    let mut show = |cell: Cell| {
+        legend.note(&cell);
+        cell.show(NUMBER, decimals)
     };
+    rows(page, spot, |pattern| show(pattern.map(|pattern| pattern_cell(result, spot, pattern)).unwrap_or_default()));
+    let totals: String = TYPES.map(|t| show(type_cell(result, derived, spot, t))).concat();
+    page.line(format!("  {:LABEL$}{totals}", format!("{:<9}type total", "")));
+}
+
+/// The rows of chunk sizes below an access method, one cell for the pattern of each type.
+pub(super) fn rows(page: &mut Page, spot: Spot<'_>, mut cell: impl FnMut(Option<u8>) -> String) {
     for (row, label) in ROWS.iter().enumerate() {
-        let cell = |t| layout::classic_pattern(row, t).map(|pattern| pattern_cell(result, spot, pattern));
-        line(if row == 0 { spot.access.name() } else { "" }, label, TYPES.map(|t| cell(t).unwrap_or_default()));
+        let name = if row == 0 { spot.access.name() } else { "" };
+        let cells = TYPES.map(|t| cell(layout::classic_pattern(row, t))).concat();
+        page.line(format!("  {:LABEL$}{cells}", format!("{name:<9}{label}")));
     }
-    line("", "type total", TYPES.map(|t| type_cell(result, derived, spot, t)));
 }
 
 /// Three digits behind the point where small numbers would lose their meaning, else one; None: nothing was measured.

@@ -3,17 +3,16 @@
 
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{Spot, ROWS, TYPES};
+use crate::b_eff_io::report::layout::{Spot, TYPES};
 use crate::frame::records::Access;
 use crate::frame::report::columns::or_none;
 use crate::frame::report::text::{count, Page};
 use crate::frame::values::NULL_BACKEND;
 
+use super::classic::{self, LABEL};
+
 /// Width of a number.
 const NUMBER: usize = 15;
-/// Width of the two label columns.
-const LABEL: usize = 20;
 
 pub(super) fn write(page: &mut Page, result: &RunResult) {
     for partition in &result.partitions {
@@ -30,18 +29,14 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
         let names: String = TYPES.iter().map(|&t| format!("{:>NUMBER$}", type_name(t))).collect();
         page.line(format!("  {:LABEL$}{names}", "access   chunk"));
         for spot in measured {
-            for (row, label) in ROWS.iter().enumerate() {
-                let name = if row == 0 { spot.access.name() } else { "" };
-                let cells: String = TYPES.map(|t| format!("{:>NUMBER$}", cell(result, spot, row, t))).concat();
-                page.line(format!("  {:LABEL$}{cells}", format!("{name:<9}{label}")));
-            }
+            classic::rows(page, spot, |pattern| format!("{:>NUMBER$}", cell(result, spot, pattern)));
         }
         page.line("  Slowest rank; the decisions to go on or stop and the sync are not in it.");
     }
 }
 
-fn cell(result: &RunResult, spot: Spot<'_>, row: usize, pattern_type: u8) -> String {
-    let nanoseconds = layout::classic_pattern(row, pattern_type)
+fn cell(result: &RunResult, spot: Spot<'_>, pattern: Option<u8>) -> String {
+    let nanoseconds = pattern
         .and_then(|pattern| spot.record(result, pattern))
         .filter(|r| r.was_run() && r.calls > 0)
         .map(|r| r.intervals.transfer_seconds * 1e9 / r.calls as f64);
