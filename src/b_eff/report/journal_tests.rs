@@ -2,8 +2,8 @@
 
 use crate::b_eff::records::CommResult;
 use crate::b_eff::report::fixtures;
+use crate::frame::report::checks::{assert_a_cut_keeps_the_rest, journal_of};
 use crate::frame::report::journal::read;
-use crate::frame::report::schema::{assert_a_cut_keeps_the_rest, journal_of};
 
 #[test]
 fn a_whole_journal_reads_back_as_the_result() {

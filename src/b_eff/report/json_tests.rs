@@ -3,7 +3,7 @@
 use crate::b_eff::records::CommResult;
 use crate::b_eff::report::fixtures;
 use crate::b_eff::values::CommDerived;
-use crate::frame::report::schema::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
+use crate::frame::report::checks::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
 use crate::frame::report::Views;
 
 fn schema() -> serde_json::Value {

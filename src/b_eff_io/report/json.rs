@@ -6,7 +6,7 @@ use super::verdicts;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::ladder::{PatternRung, TypeRung, Verdict};
 use crate::b_eff_io::values::Derived;
-use crate::frame::report::json::write;
+use crate::frame::report::write_document;
 
 /// The ladder, its verdicts in words.
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
     };
     let verdicts = ladder.verdicts.iter().map(view).collect();
     let ladder = LadderView { patterns: &ladder.patterns, types: &ladder.types, verdicts };
-    write(result, derived, Some(More { ladder }))
+    write_document(result, derived, Some(More { ladder }))
 }
 
 #[cfg(test)]
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
-    use crate::frame::report::json::parse;
-    use crate::frame::report::schema::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
+    use crate::frame::report::checks::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
+    use crate::frame::report::parse;
 
     fn schema() -> serde_json::Value {
         serde_json::from_str(include_str!("../../../docs/results-schema.json")).unwrap()

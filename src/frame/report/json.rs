@@ -1,9 +1,9 @@
 //! PREFIX.json: one pretty JSON document with everything. Each benchmark has a schema of its own in docs/.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Views;
-use crate::frame::records::SCHEMA_VERSION;
+use crate::frame::records::{Record, SCHEMA_VERSION};
 
 /// Value of the field `program`, by which the document is recognised.
 pub const PROGRAM: &str = "beff-raw";
@@ -51,40 +51,11 @@ struct Document<'a, R, D> {
     derived: D,
 }
 
-#[derive(Serialize)]
-struct DerivedView<'a, D, W, M> {
-    #[serde(flatten)]
-    derived: &'a D,
-    warnings: Vec<WarningView<'a, W>>,
-    #[serde(flatten)]
-    more: Option<M>,
-}
-
-/// A warning with its words.
-#[derive(Serialize)]
-struct WarningView<'a, W> {
-    #[serde(flatten)]
-    warning: &'a W,
-    cause: String,
-    next_step: String,
-}
-
-/// A result of any benchmark with what follows from it, the warnings explained, and `more` that is only there to be read;
-/// as UTF-8 bytes with a newline at the end.
+/// A result of any benchmark with what follows from it, as UTF-8 bytes with a newline at the end.
 ///
 /// # Errors
 /// A path of the configuration that is not UTF-8 has no JSON form.
-pub(crate) fn write<R: Views>(
-    result: &R,
-    derived: &R::Derived,
-    more: Option<impl Serialize>,
-) -> Result<Vec<u8>, serde_json::Error> {
-    let view = |warning| {
-        let (cause, next_step) = result.explain(warning);
-        WarningView { warning, cause, next_step }
-    };
-    let warnings = R::warnings(derived).iter().map(view).collect();
-    let derived = DerivedView { derived, warnings, more };
+pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = serde_json::to_vec_pretty(&Document { program: PROGRAM, result, derived })?;
     bytes.push(b'\n');
     Ok(bytes)
@@ -97,16 +68,16 @@ struct Head {
     benchmark: Option<String>,
 }
 
-/// Reads a document back; the derived values are not read but to be derived again.
+/// Reads a document back, whose fields `schema` describes; the derived values are not read but to be derived again.
 ///
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of this benchmark by this program, of a newer version, or with a field missing.
-pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
+pub(crate) fn parse_as<R: Record + DeserializeOwned>(bytes: &[u8], schema: &'static str) -> Result<R, JsonError> {
     if let Some(found) = benchmark(bytes)?.filter(|found| found != R::BENCHMARK) {
         return Err(JsonError::Benchmark { found, expected: R::BENCHMARK });
     }
     // From the bytes again: errors then name line and column.
-    serde_json::from_slice(bytes).map_err(|source| JsonError::Content { schema: R::SCHEMA, source })
+    serde_json::from_slice(bytes).map_err(|source| JsonError::Content { schema, source })
 }
 
 /// The benchmark that a document names, if it names one.

@@ -38,7 +38,7 @@ pub trait Views: Record + Serialize + DeserializeOwned {
     /// # Errors
     /// A path of the configuration that is not UTF-8 has no JSON form.
     fn document(&self, derived: &Self::Derived) -> Result<Vec<u8>, serde_json::Error> {
-        json::write(self, derived, None::<()>)
+        write_document(self, derived, None::<()>)
     }
 
     /// The tidy table.
@@ -82,6 +82,46 @@ pub trait Views: Record + Serialize + DeserializeOwned {
         let suffix = format!(".{word}");
         self.suffixes().contains(&suffix).then(|| self.view(derived, &suffix))
     }
+}
+
+#[derive(Serialize)]
+struct DerivedView<'a, D, W, M> {
+    #[serde(flatten)]
+    derived: &'a D,
+    warnings: Vec<WarningView<'a, W>>,
+    #[serde(flatten)]
+    more: Option<M>,
+}
+
+/// A warning with its words.
+#[derive(Serialize)]
+struct WarningView<'a, W> {
+    #[serde(flatten)]
+    warning: &'a W,
+    cause: String,
+    next_step: String,
+}
+
+/// The JSON document, the warnings explained, with `more` that is only there to be read.
+pub(crate) fn write_document<R: Views>(
+    result: &R,
+    derived: &R::Derived,
+    more: Option<impl Serialize>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let view = |warning| {
+        let (cause, next_step) = result.explain(warning);
+        WarningView { warning, cause, next_step }
+    };
+    let warnings = R::warnings(derived).iter().map(view).collect();
+    json::write(result, DerivedView { derived, warnings, more })
+}
+
+/// Reads PREFIX.json as the result of this benchmark.
+///
+/// # Errors
+/// [`JsonError`].
+pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
+    json::parse_as(bytes, R::SCHEMA)
 }
 
 /// A result of some benchmark, read from a file.
@@ -144,5 +184,5 @@ where
     R: Views + std::fmt::Debug + 'static,
     R::Derived: std::fmt::Debug,
 {
-    Ok(Box::new(Shown::new(json::parse::<R>(bytes)?)))
+    Ok(Box::new(Shown::new(parse::<R>(bytes)?)))
 }

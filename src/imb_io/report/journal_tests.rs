@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
+use crate::frame::report::checks::{assert_a_cut_keeps_the_rest, journal_of};
 use crate::frame::report::journal::read;
-use crate::frame::report::json::parse;
-use crate::frame::report::schema::{assert_a_cut_keeps_the_rest, journal_of};
+use crate::frame::report::parse;
 use crate::frame::report::Views;
 use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::Mode;

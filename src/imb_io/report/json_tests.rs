@@ -1,6 +1,6 @@
 //! PREFIX.json: what is written fits its published schema and reads back.
 
-use crate::frame::report::schema::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
+use crate::frame::report::checks::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
 use crate::frame::report::Views;
 use crate::imb_io::records::ImbResult;
 use crate::imb_io::report::fixtures;

@@ -1,8 +1,7 @@
-//! What the tests of every published schema and of every journal ask for.
+//! What the tests of every benchmark ask of its document, the published schema and the journal.
 
 use super::journal::read;
-use super::json::parse;
-use super::Views;
+use super::views::{parse, Views};
 use crate::frame::records::{Outcome, Record, Warning};
 
 /// A document fits the schema and reads back, and one with a field of `list` that nobody knows does not fit.
@@ -71,4 +70,15 @@ pub(crate) fn assert_a_cut_keeps_the_rest<R: Record + PartialEq + std::fmt::Debu
     assert_eq!(expected.outcome(), Outcome::Killed);
     expected.warn(Warning::JournalTorn { line: 5, bytes: 100 });
     assert_eq!(read::<R>(&whole[..before + 100]).unwrap(), expected);
+}
+
+/// Fixtures by name, with what is derived from them.
+pub(crate) fn with_derived<R: Views, const N: usize>(
+    fixtures: [(&'static str, R); N],
+) -> Vec<(&'static str, R, R::Derived)> {
+    let derive = |(name, result): (&'static str, R)| {
+        let derived = result.derived();
+        (name, result, derived)
+    };
+    fixtures.map(derive).into()
 }
