@@ -1,89 +1,68 @@
-//! PREFIX.csv of b_eff: one row for each pattern, size, method and repetition. Units are in the column names.
-
-use serde::Serialize;
+//! PREFIX.csv of b_eff: one row for each pattern, size, method and repetition.
 
 use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord, SizeRecord};
 use crate::b_eff::values::{bytes_per_second, CommDerived};
+use crate::frame::report::csv::{table, Cell, Column};
 
-/// One row; the names of the fields are the header of the table.
-#[derive(Serialize)]
+/// What a row is made of.
 struct Row<'a> {
-    pattern: &'a str,
-    family: crate::b_eff::plan::Family,
-    shape: &'a str,
-    messages: u64,
+    pattern: &'a CommPatternRecord,
     message_bytes: u64,
-    method: crate::b_eff::records::Method,
-    repetition: u32,
-    iterations: u64,
-    seconds: f64,
-    seconds_per_iteration: Option<f64>,
-    mb_per_second: Option<f64>,
-    mb_per_second_per_process: Option<f64>,
-    best_repetition: bool,
-    best: bool,
+    of_loop: &'a LoopRecord,
+    ranks: u64,
+    is_best_repetition: bool,
+    is_best: bool,
 }
 
-/// Column names in order; written by hand so that an empty run has its header too. A test holds it against the rows.
-const HEADER: [&str; 14] = [
-    "pattern",
-    "family",
-    "shape",
-    "messages",
-    "message_bytes",
-    "method",
-    "repetition",
-    "iterations",
-    "seconds",
-    "seconds_per_iteration",
-    "mb_per_second",
-    "mb_per_second_per_process",
-    "best_repetition",
-    "best",
-];
+fn columns<'r>() -> [Column<Row<'r>>; 14] {
+    [
+        ("pattern", |r| (&r.pattern.pattern).into()),
+        ("family", |r| Cell::word(r.pattern.family)),
+        ("shape", |r| (&r.pattern.shape).into()),
+        ("messages", |r| r.pattern.messages.into()),
+        ("message_bytes", |r| r.message_bytes.into()),
+        ("method", |r| Cell::word(r.of_loop.method)),
+        ("repetition", |r| r.of_loop.repetition.into()),
+        ("iterations", |r| r.of_loop.iterations.into()),
+        ("seconds", |r| r.of_loop.seconds.into()),
+        ("seconds_per_iteration", |r| {
+            let iterations = r.of_loop.iterations;
+            (iterations > 0).then(|| r.of_loop.seconds / iterations as f64).into()
+        }),
+        ("mb_per_second", |r| r.mb_per_second().into()),
+        ("mb_per_second_per_process", |r| r.mb_per_second().map(|rate| rate / r.ranks.max(1) as f64).into()),
+        ("best_repetition", |r| r.is_best_repetition.into()),
+        ("best", |r| r.is_best.into()),
+    ]
+}
 
-/// The whole table as UTF-8 bytes, header first; the header alone if nothing was measured.
+impl Row<'_> {
+    fn mb_per_second(&self) -> Option<f64> {
+        bytes_per_second(self.message_bytes, self.pattern.messages, self.of_loop).map(|rate| rate / 1e6)
+    }
+}
+
+/// The table as UTF-8 bytes.
 ///
 /// # Errors
 /// What the csv writer reports.
 pub fn csv(result: &CommResult, derived: &CommDerived) -> Result<Vec<u8>, ::csv::Error> {
-    let mut writer = ::csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
-    writer.write_record(HEADER)?;
-    for (record, curve) in result.patterns.iter().zip(&derived.curves) {
-        for (index, size) in record.sizes.iter().enumerate() {
-            let best = best_loops(record, size);
+    let mut rows = Vec::new();
+    for (pattern, curve) in result.patterns.iter().zip(&derived.curves) {
+        for (index, size) in pattern.sizes.iter().enumerate() {
+            let best = best_loops(pattern, size);
             let best_method = curve.points.get(index).map(|p| p.best_method);
-            for (number, one) in size.loops.iter().enumerate() {
-                let is_best = best.contains(&number);
-                writer.serialize(Row {
-                    best_repetition: is_best,
-                    best: is_best && best_method == Some(one.method),
-                    ..row(result, record, size, one)
-                })?;
-            }
+            rows.extend(size.loops.iter().enumerate().map(|(number, of_loop)| Row {
+                pattern,
+                message_bytes: size.message_bytes,
+                of_loop,
+                ranks: result.setup.machine.ranks,
+                is_best_repetition: best.contains(&number),
+                is_best: best.contains(&number) && best_method == Some(of_loop.method),
+            }));
         }
     }
-    writer.into_inner().map_err(|e| ::csv::Error::from(e.into_error()))
-}
-
-fn row<'a>(result: &CommResult, record: &'a CommPatternRecord, size: &SizeRecord, one: &LoopRecord) -> Row<'a> {
-    let rate = bytes_per_second(size.message_bytes, record.messages, one).map(|rate| rate / 1e6);
-    Row {
-        pattern: &record.pattern,
-        family: record.family,
-        shape: &record.shape,
-        messages: record.messages,
-        message_bytes: size.message_bytes,
-        method: one.method,
-        repetition: one.repetition,
-        iterations: one.iterations,
-        seconds: one.seconds,
-        seconds_per_iteration: (one.iterations > 0).then(|| one.seconds / one.iterations as f64),
-        mb_per_second: rate,
-        mb_per_second_per_process: rate.map(|rate| rate / result.setup.machine.ranks.max(1) as f64),
-        best_repetition: false,
-        best: false,
-    }
+    table(&columns(), rows)
 }
 
 /// Positions of the best loop of each method; of equals the first.
@@ -104,6 +83,7 @@ fn best_loops(record: &CommPatternRecord, size: &SizeRecord) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::b_eff::report::fixtures;
+    use crate::frame::report::csv::read;
 
     /// Rows of one pattern; the last digits of sums depend on nothing, so they are shown as they are.
     #[test]
@@ -116,22 +96,9 @@ mod tests {
     }
 
     #[test]
-    fn the_header_names_the_fields_of_a_row() {
-        let result = fixtures::complete();
-        let (record, size) = (&result.patterns[0], &result.patterns[0].sizes[0]);
-        let mut writer = ::csv::Writer::from_writer(Vec::new());
-        writer.serialize(row(&result, record, size, &size.loops[0])).unwrap();
-        let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
-        assert_eq!(text.lines().next().unwrap(), HEADER.join(","));
-    }
-
-    #[test]
     fn each_size_of_a_pattern_has_one_best_loop_and_its_rate_is_that_of_the_curve() {
         for (name, result, derived) in fixtures::all() {
-            let bytes = csv(&result, &derived).unwrap();
-            let mut reader = ::csv::Reader::from_reader(bytes.as_slice());
-            let column = |name: &str| HEADER.iter().position(|h| *h == name).unwrap();
-            let rows: Vec<::csv::StringRecord> = reader.records().map(|r| r.unwrap()).collect();
+            let (column, rows) = read(&csv(&result, &derived).unwrap());
             let loops: usize = result.patterns.iter().flat_map(|p| &p.sizes).map(|s| s.loops.len()).sum();
             assert_eq!(rows.len(), loops, "{name}");
             let best = rows.iter().filter(|r| &r[column("best")] == "true");

@@ -3,18 +3,13 @@
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::*;
 use crate::b_eff::values::fixture::run;
-use crate::b_eff::values::{derive, CommDerived, CommWarning};
+use crate::b_eff::values::{CommDerived, CommWarning};
 use crate::frame::records::*;
+use crate::frame::report::checks::with_derived;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, CommResult, CommDerived)> {
-    [("complete", complete()), ("interrupted", interrupted()), ("failed", failed())]
-        .into_iter()
-        .map(|(name, result)| {
-            let derived = derive(&result);
-            (name, result, derived)
-        })
-        .collect()
+    with_derived([("complete", complete()), ("interrupted", interrupted()), ("failed", failed())])
 }
 
 /// Latency plus size by bandwidth; each pattern, method and repetition a little different.

@@ -6,51 +6,42 @@ mod csv;
 pub mod fixtures;
 #[cfg(test)]
 mod journal_tests;
-mod json;
+#[cfg(test)]
+mod json_tests;
 pub mod plan;
 mod table;
 mod warnings;
 
-pub use csv::csv;
-pub use json::document;
-pub use warnings::text;
-
-use std::io;
-
 use super::records::CommResult;
-use super::values::{derive, CommDerived};
-use crate::frame::report::{no_view, Views};
+use super::values::{derive, CommDerived, CommWarning};
+use crate::frame::report::Views;
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
 
 impl Views for CommResult {
     type Derived = CommDerived;
+    type Warning = CommWarning;
+    const TITLE: &'static str = "b_eff";
     const SCHEMA: &'static str = "docs/comm-schema.json";
 
     fn derived(&self) -> CommDerived {
         derive(self)
     }
 
+    fn warnings(derived: &CommDerived) -> &[CommWarning] {
+        &derived.warnings
+    }
+
+    fn explain(&self, warning: &CommWarning) -> (String, String) {
+        warnings::text(warning, &self.config)
+    }
+
     fn table(&self, derived: &CommDerived, details: bool) -> String {
         table::table(self, derived, details)
     }
 
-    /// The JSON document and the tidy table.
-    fn suffixes(&self) -> Vec<String> {
-        SUFFIXES.map(str::to_owned).to_vec()
+    fn csv(&self, derived: &CommDerived) -> Result<Vec<u8>, ::csv::Error> {
+        csv::csv(self, derived)
     }
-
-    fn view(&self, derived: &CommDerived, suffix: &str) -> io::Result<Vec<u8>> {
-        match suffix {
-            ".json" => Ok(document(self, derived)?),
-            ".csv" => csv(self, derived).map_err(io::Error::from),
-            _ => Err(no_view("b_eff", suffix)),
-        }
-    }
-}
-
-/// True if a received message was not what was sent.
-fn is_corrupt(result: &CommResult) -> bool {
-    !result.corruptions.is_empty() || result.patterns.iter().any(|p| p.bytes_wrong > 0)
 }

@@ -15,6 +15,7 @@ mod values;
 
 use crate::b_eff::records::CommResult;
 use crate::b_eff::values::CommDerived;
+use crate::frame::report::columns::or_none;
 use crate::frame::report::text::Page;
 use crate::frame::report::{criteria, ending};
 
@@ -23,7 +24,8 @@ use crate::frame::report::{criteria, ending};
 #[must_use]
 pub fn table(result: &CommResult, derived: &CommDerived, details: bool) -> String {
     let mut page = Page::default();
-    closing::banner(&mut page, result);
+    let wrong_data = "DATA CORRUPTION: messages received were not the messages sent; see below.";
+    ending::banner(&mut page, result, wrong_data);
     header::write(&mut page, result);
     values::write(&mut page, result, derived);
     values::methods(&mut page, derived);
@@ -35,9 +37,7 @@ pub fn table(result: &CommResult, derived: &CommDerived, details: bool) -> Strin
     }
     published::write(&mut page, result, derived);
     validity(&mut page, derived);
-    troubles::corruptions(&mut page, result);
-    ending::errors(&mut page, &result.errors);
-    troubles::warnings(&mut page, result, derived);
+    ending::troubles(&mut page, result, derived, &troubles::corruption(result));
     bare::write(&mut page, derived);
     costs::write(&mut page, result);
     setup::write(&mut page, result);
@@ -48,27 +48,12 @@ pub fn table(result: &CommResult, derived: &CommDerived, details: bool) -> Strin
 fn validity(page: &mut Page, derived: &CommDerived) {
     page.heading("Validity for comparison with other systems");
     page.line(format!("  b_eff: {}", criteria::verdict(&derived.criteria)));
-    // What is missing first: it is what the reader can change.
-    criteria::lines(page, derived.criteria.iter().filter(|c| !c.met));
-    criteria::lines(page, derived.criteria.iter().filter(|c| c.met));
+    criteria::missing_first(page, derived.criteria.iter());
 }
 
-/// Bandwidth in 1e6 bytes per second, right-aligned; `-` where there is none.
-fn mb(bytes_per_second: Option<f64>, width: usize) -> String {
-    bytes_per_second.map_or_else(
-        || format!("{:>width$}", "-"),
-        |rate| format!("{:>width$}", crate::frame::report::text::fit(rate / 1e6, width.saturating_sub(1))),
-    )
-}
-
-/// A latency in microseconds, right-aligned.
-fn microseconds(seconds: Option<f64>, width: usize) -> String {
-    seconds.map_or_else(|| format!("{:>width$}", "-"), |s| format!("{:>width$.3}", s * 1e6))
-}
-
-/// A message size for a narrow column.
-fn size(bytes: u64) -> String {
-    crate::frame::units::format_size(bytes)
+/// A latency in microseconds.
+fn microseconds(seconds: Option<f64>) -> String {
+    or_none(seconds.map(|s| format!("{:.3}", s * 1e6)))
 }
 
 #[cfg(test)]

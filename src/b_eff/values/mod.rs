@@ -61,6 +61,7 @@ pub struct CommDerived {
     /// What makes a value comparable with those of other systems.
     pub criteria: Vec<Criterion>,
     /// Warnings of the run and those that follow from the records.
+    #[serde(skip)]
     pub warnings: Vec<CommWarning>,
 }
 

@@ -2,16 +2,16 @@
 
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::{cache_share, has_source, Derived};
-use crate::frame::records::Access;
 use crate::frame::report::marks::{Cell, Mark};
 use crate::frame::values::CACHE_SHARE;
 
 use super::layout;
+use super::layout::Spot;
 
 /// The cell of one pattern.
 #[must_use]
-pub fn pattern_cell(result: &RunResult, backend: &str, ranks: u64, access: Access, pattern: u8) -> Cell {
-    match layout::record(result, backend, ranks, access, pattern) {
+pub fn pattern_cell(result: &RunResult, spot: Spot<'_>, pattern: u8) -> Cell {
+    match spot.record(result, pattern) {
         None => Cell { mb_per_second: None, marks: vec![Mark::NotMeasured] },
         Some(record) => Cell { mb_per_second: layout::rate(record), marks: pattern_marks(result, record) },
     }
@@ -51,23 +51,13 @@ fn is_wrong(result: &RunResult, record: &PatternRecord) -> bool {
 
 /// The cell of the total of one type: bytes of all its patterns over the time from open to close.
 #[must_use]
-pub fn type_cell(
-    result: &RunResult,
-    derived: &Derived,
-    backend: &str,
-    ranks: u64,
-    access: Access,
-    pattern_type: u8,
-) -> Cell {
-    let Some(value) = layout::type_value(derived, backend, ranks, access, pattern_type) else {
+pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_type: u8) -> Cell {
+    let Some(value) = spot.type_value(derived, pattern_type) else {
         return Cell { mb_per_second: None, marks: vec![Mark::NotMeasured] };
     };
-    let is_of = |b: &str, n: u64, a: Access, t: u8| b == backend && n == ranks && a == access && t == pattern_type;
-    let records: Vec<&PatternRecord> =
-        result.patterns.iter().filter(|r| is_of(&r.backend, r.ranks, r.access, r.pattern_type)).collect();
-    let full_check_failed = result.types.iter().any(|t| {
-        is_of(&t.backend, t.ranks, t.access, t.pattern_type) && t.full_verification.is_some_and(|v| v.words_wrong > 0)
-    });
+    let records: Vec<&PatternRecord> = spot.records(result).filter(|r| r.pattern_type == pattern_type).collect();
+    let mut types = spot.types(result).filter(|t| t.pattern_type == pattern_type);
+    let full_check_failed = types.any(|t| t.full_verification.is_some_and(|v| v.words_wrong > 0));
     let mut marks = Vec::new();
     if full_check_failed || records.iter().any(|r| is_wrong(result, r)) {
         marks.push(Mark::Wrong);
@@ -109,7 +99,7 @@ fn source_mark(result: &RunResult, records: &[&PatternRecord]) -> Option<Mark> {
 mod tests {
     use super::*;
     use crate::b_eff_io::report::fixtures;
-    use crate::frame::records::Evidence;
+    use crate::frame::records::{Access, Evidence};
     use crate::frame::report::marks::Legend;
 
     #[test]

@@ -1,142 +1,102 @@
-//! PREFIX.csv: one row for each pattern, access method, partition and backend. Units are in the column names.
-
-use serde::Serialize;
+//! PREFIX.csv: one row for each pattern, access method, partition and backend.
 
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
-use crate::b_eff_io::values::Derived;
+use crate::b_eff_io::values::{cache_share, Derived};
+use crate::frame::records::{DeviceTraffic, LatencyRecord};
+use crate::frame::report::csv::{table, Cell, Column};
+use crate::frame::report::marks::letters;
+use crate::frame::values::bootstrap::Ratio;
 
 use super::cells::pattern_marks;
 use super::layout;
-use crate::b_eff_io::values::cache_share;
-use crate::frame::report::marks::letters;
+use super::layout::Spot;
 
-/// One row; the names of the fields are the header of the table.
-#[derive(Serialize)]
+/// What a row is made of.
 struct Row<'a> {
-    backend: &'a str,
-    ranks: u64,
-    access: &'static str,
-    pattern_type: u8,
-    type_name: &'a str,
-    pattern: u8,
-    chunk_bytes: u64,
-    call_bytes: u64,
-    time_units: u32,
-    calls: u64,
-    moved_bytes: u64,
-    scheduled_seconds: f64,
-    budget_seconds: f64,
-    seconds: f64,
-    view_seconds: f64,
-    room_seconds: f64,
-    transfer_seconds: f64,
-    decide_seconds: f64,
-    decision_cost_seconds: f64,
-    sync_seconds: f64,
-    mb_per_second: Option<f64>,
-    rounds: u64,
-    best_backend: Option<&'a str>,
-    ratio_to_best: Option<f64>,
-    ratio_low: Option<f64>,
-    ratio_high: Option<f64>,
-    equal_to_best: Option<bool>,
-    ended: &'static str,
-    not_run_reason: &'a str,
-    words_checked: u64,
-    words_wrong: u64,
-    strategy: &'a str,
-    direct: Option<bool>,
-    storage_read_bytes: Option<u64>,
-    storage_written_bytes: Option<u64>,
-    device: String,
-    device_read_bytes: Option<u64>,
-    device_written_bytes: Option<u64>,
-    device_read_requests: Option<u64>,
-    device_write_requests: Option<u64>,
-    resident_before_bytes: Option<u64>,
-    resident_after_bytes: Option<u64>,
-    range_bytes: u64,
-    latency_of: &'a str,
-    latency_count: Option<u64>,
-    latency_p50_ns: Option<u64>,
-    latency_p99_ns: Option<u64>,
-    latency_p999_ns: Option<u64>,
-    latency_max_ns: Option<u64>,
-    allocations_in_clock: u64,
-    marks: String,
-    cache_share: Option<f64>,
+    result: &'a RunResult,
+    record: &'a PatternRecord,
+    rung: Option<&'a PatternRung>,
+    device: Option<DeviceTraffic>,
 }
 
-impl<'a> Row<'a> {
-    fn new(result: &RunResult, r: &'a PatternRecord, rung: Option<&'a PatternRung>) -> Self {
-        let ratio = rung.and_then(|rung| rung.ratio);
-        let device = layout::mounted_device(&r.evidence);
-        let latency = r.latency.as_ref();
-        Self {
-            backend: &r.backend,
-            ranks: r.ranks,
-            access: r.access.name(),
-            pattern_type: r.pattern_type,
-            type_name: type_name(r.pattern_type),
-            pattern: r.pattern,
-            chunk_bytes: r.chunk_bytes,
-            call_bytes: r.call_bytes,
-            time_units: r.time_units,
-            calls: r.calls,
-            moved_bytes: r.moved_bytes,
-            scheduled_seconds: r.scheduled_seconds,
-            budget_seconds: r.budget_seconds,
-            seconds: r.seconds(),
-            view_seconds: r.intervals.view_seconds,
-            room_seconds: r.intervals.room_seconds,
-            transfer_seconds: r.intervals.transfer_seconds,
-            decide_seconds: r.intervals.decide_seconds,
-            decision_cost_seconds: r.decision_cost_seconds,
-            sync_seconds: r.intervals.sync_seconds,
-            mb_per_second: layout::rate(r),
-            rounds: r.rounds.len() as u64,
-            best_backend: rung.and_then(|rung| rung.best.as_deref()),
-            ratio_to_best: ratio.map(|ratio| ratio.value),
-            ratio_low: ratio.and_then(|ratio| ratio.interval).map(|interval| interval.low),
-            ratio_high: ratio.and_then(|ratio| ratio.interval).map(|interval| interval.high),
-            equal_to_best: ratio.and_then(|ratio| ratio.equal),
-            ended: ended_name(&r.ended),
-            not_run_reason: match &r.ended {
-                Ended::NotRun(reason) => reason,
-                _ => "",
-            },
-            words_checked: r.verification.words_checked,
-            words_wrong: r.verification.words_wrong,
-            strategy: &r.strategy,
-            direct: r.direct,
-            storage_read_bytes: r.storage_read_bytes,
-            storage_written_bytes: r.storage_written_bytes,
-            device: device.as_ref().map_or_else(String::new, |d| d.device.clone()),
-            device_read_bytes: device.as_ref().map(|d| d.read_bytes),
-            device_written_bytes: device.as_ref().map(|d| d.written_bytes),
-            device_read_requests: device.as_ref().map(|d| d.read_requests),
-            device_write_requests: device.as_ref().map(|d| d.write_requests),
-            resident_before_bytes: r.evidence.resident_before_bytes,
-            resident_after_bytes: r.evidence.resident_after_bytes,
-            range_bytes: r.evidence.range_bytes,
-            latency_of: latency.map_or("", |l| &l.of),
-            latency_count: latency.map(|l| l.count),
-            latency_p50_ns: latency.map(|l| l.p50_ns),
-            latency_p99_ns: latency.map(|l| l.p99_ns),
-            latency_p999_ns: latency.map(|l| l.p999_ns),
-            latency_max_ns: latency.map(|l| l.max_ns),
-            allocations_in_clock: r.allocations_in_clock,
-            marks: letters(&pattern_marks(result, r)),
-            cache_share: cache_share(result, r),
-        }
+impl Row<'_> {
+    fn ratio(&self) -> Option<Ratio> {
+        self.rung.and_then(|rung| rung.ratio)
+    }
+
+    fn device(&self, number: fn(&DeviceTraffic) -> u64) -> Cell<'_> {
+        self.device.as_ref().map(number).into()
+    }
+
+    fn latency(&self, number: fn(&LatencyRecord) -> u64) -> Cell<'_> {
+        self.record.latency.as_ref().map(number).into()
     }
 }
 
+fn columns<'r>() -> [Column<Row<'r>>; 52] {
+    [
+        ("backend", |r| (&r.record.backend).into()),
+        ("ranks", |r| r.record.ranks.into()),
+        ("access", |r| r.record.access.name().into()),
+        ("pattern_type", |r| r.record.pattern_type.into()),
+        ("type_name", |r| type_name(r.record.pattern_type).into()),
+        ("pattern", |r| r.record.pattern.into()),
+        ("chunk_bytes", |r| r.record.chunk_bytes.into()),
+        ("call_bytes", |r| r.record.call_bytes.into()),
+        ("time_units", |r| r.record.time_units.into()),
+        ("calls", |r| r.record.calls.into()),
+        ("moved_bytes", |r| r.record.moved_bytes.into()),
+        ("scheduled_seconds", |r| r.record.scheduled_seconds.into()),
+        ("budget_seconds", |r| r.record.budget_seconds.into()),
+        ("seconds", |r| r.record.seconds().into()),
+        ("view_seconds", |r| r.record.intervals.view_seconds.into()),
+        ("room_seconds", |r| r.record.intervals.room_seconds.into()),
+        ("transfer_seconds", |r| r.record.intervals.transfer_seconds.into()),
+        ("decide_seconds", |r| r.record.intervals.decide_seconds.into()),
+        ("decision_cost_seconds", |r| r.record.decision_cost_seconds.into()),
+        ("sync_seconds", |r| r.record.intervals.sync_seconds.into()),
+        ("mb_per_second", |r| layout::rate(r.record).into()),
+        ("rounds", |r| (r.record.rounds.len() as u64).into()),
+        ("best_backend", |r| r.rung.and_then(|rung| rung.best.as_deref()).into()),
+        ("ratio_to_best", |r| r.ratio().map(|ratio| ratio.value).into()),
+        ("ratio_low", |r| r.ratio().and_then(|ratio| ratio.interval).map(|i| i.low).into()),
+        ("ratio_high", |r| r.ratio().and_then(|ratio| ratio.interval).map(|i| i.high).into()),
+        ("equal_to_best", |r| r.ratio().and_then(|ratio| ratio.equal).into()),
+        ("ended", |r| ended_name(&r.record.ended).into()),
+        ("not_run_reason", |r| match &r.record.ended {
+            Ended::NotRun(reason) => reason.into(),
+            _ => "".into(),
+        }),
+        ("words_checked", |r| r.record.verification.words_checked.into()),
+        ("words_wrong", |r| r.record.verification.words_wrong.into()),
+        ("strategy", |r| (&r.record.strategy).into()),
+        ("direct", |r| r.record.direct.into()),
+        ("storage_read_bytes", |r| r.record.storage_read_bytes.into()),
+        ("storage_written_bytes", |r| r.record.storage_written_bytes.into()),
+        ("device", |r| r.device.as_ref().map_or("", |d| &d.device).into()),
+        ("device_read_bytes", |r| r.device(|d| d.read_bytes)),
+        ("device_written_bytes", |r| r.device(|d| d.written_bytes)),
+        ("device_read_requests", |r| r.device(|d| d.read_requests)),
+        ("device_write_requests", |r| r.device(|d| d.write_requests)),
+        ("resident_before_bytes", |r| r.record.evidence.resident_before_bytes.into()),
+        ("resident_after_bytes", |r| r.record.evidence.resident_after_bytes.into()),
+        ("range_bytes", |r| r.record.evidence.range_bytes.into()),
+        ("latency_of", |r| r.record.latency.as_ref().map_or("", |l| &l.of).into()),
+        ("latency_count", |r| r.latency(|l| l.count)),
+        ("latency_p50_ns", |r| r.latency(|l| l.p50_ns)),
+        ("latency_p99_ns", |r| r.latency(|l| l.p99_ns)),
+        ("latency_p999_ns", |r| r.latency(|l| l.p999_ns)),
+        ("latency_max_ns", |r| r.latency(|l| l.max_ns)),
+        ("allocations_in_clock", |r| r.record.allocations_in_clock.into()),
+        ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
+        ("cache_share", |r| cache_share(r.result, r.record).into()),
+    ]
+}
+
 /// The end of a pattern in one word, the same as in the JSON document.
-#[must_use]
-pub fn ended_name(ended: &Ended) -> &'static str {
+fn ended_name(ended: &Ended) -> &'static str {
     match ended {
         Ended::Time => "time",
         Ended::Count => "count",
@@ -148,81 +108,26 @@ pub fn ended_name(ended: &Ended) -> &'static str {
     }
 }
 
-/// The whole table as UTF-8 bytes, header first; the header alone if nothing was measured.
+/// The table as UTF-8 bytes.
 ///
 /// # Errors
 /// What the csv writer reports.
 pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
-    let mut writer = ::csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
-    writer.write_record(HEADER)?;
-    for record in &result.patterns {
-        let rung = layout::rung(derived, &record.backend, record.ranks, record.access, record.pattern);
-        writer.serialize(Row::new(result, record, rung))?;
-    }
-    writer.into_inner().map_err(|e| ::csv::Error::from(e.into_error()))
+    let row = |record| Row {
+        result,
+        record,
+        rung: Spot::of(record).rung(derived, record.pattern),
+        device: layout::mounted_device(&record.evidence),
+    };
+    table(&columns(), result.patterns.iter().map(row))
 }
-
-/// Column names in order; written by hand so that an empty run has its header too. A test holds it against the rows.
-const HEADER: [&str; 52] = [
-    "backend",
-    "ranks",
-    "access",
-    "pattern_type",
-    "type_name",
-    "pattern",
-    "chunk_bytes",
-    "call_bytes",
-    "time_units",
-    "calls",
-    "moved_bytes",
-    "scheduled_seconds",
-    "budget_seconds",
-    "seconds",
-    "view_seconds",
-    "room_seconds",
-    "transfer_seconds",
-    "decide_seconds",
-    "decision_cost_seconds",
-    "sync_seconds",
-    "mb_per_second",
-    "rounds",
-    "best_backend",
-    "ratio_to_best",
-    "ratio_low",
-    "ratio_high",
-    "equal_to_best",
-    "ended",
-    "not_run_reason",
-    "words_checked",
-    "words_wrong",
-    "strategy",
-    "direct",
-    "storage_read_bytes",
-    "storage_written_bytes",
-    "device",
-    "device_read_bytes",
-    "device_written_bytes",
-    "device_read_requests",
-    "device_write_requests",
-    "resident_before_bytes",
-    "resident_after_bytes",
-    "range_bytes",
-    "latency_of",
-    "latency_count",
-    "latency_p50_ns",
-    "latency_p99_ns",
-    "latency_p999_ns",
-    "latency_max_ns",
-    "allocations_in_clock",
-    "marks",
-    "cache_share",
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
+    use crate::frame::report::csv::read;
 
     #[test]
     fn golden_table() {
@@ -253,27 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn the_header_names_the_fields_of_a_row() {
-        let result = fixtures::complete();
-        let record = fixtures::pattern("posix", 2, crate::frame::records::Access::Write, 5);
-        let row = serde_json::to_value(Row::new(&result, &record, None)).unwrap();
-        let fields = row.as_object().unwrap();
-        assert_eq!(fields.len(), HEADER.len());
-        let mut writer = ::csv::Writer::from_writer(Vec::new());
-        writer.serialize(Row::new(&result, &record, None)).unwrap();
-        let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
-        assert_eq!(text.lines().next().unwrap(), HEADER.join(","));
-    }
-
-    #[test]
     fn a_reader_gets_back_what_was_measured() {
         let result = fixtures::complete();
-        let bytes = rows(&result, &derive(&result)).unwrap();
-        let mut reader = ::csv::Reader::from_reader(bytes.as_slice());
-        let column = |name: &str| HEADER.iter().position(|h| *h == name).unwrap();
-        let read: Vec<::csv::StringRecord> = reader.records().map(|r| r.unwrap()).collect();
-        assert_eq!(read.len(), result.patterns.len());
-        for (row, record) in read.iter().zip(&result.patterns) {
+        let (column, lines) = read(&rows(&result, &derive(&result)).unwrap());
+        assert_eq!(lines.len(), result.patterns.len());
+        for (row, record) in lines.iter().zip(&result.patterns) {
             assert_eq!(row[column("moved_bytes")].parse::<u64>().unwrap(), record.moved_bytes);
             assert_eq!(row[column("seconds")].parse::<f64>().unwrap(), record.seconds());
             assert_eq!(&row[column("access")], record.access.name());

@@ -7,8 +7,9 @@ mod settings;
 mod warnings;
 
 use crate::b_eff_io::records::*;
-use crate::b_eff_io::values::{derive, Derived};
+use crate::b_eff_io::values::Derived;
 use crate::frame::records::*;
+use crate::frame::report::checks::with_derived;
 
 pub use super::fixtures::records::pattern;
 use super::fixtures::records::{measure, not_run_record, type_record};
@@ -22,13 +23,7 @@ const M_PART_BYTES: u64 = 64 * MB;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, RunResult, Derived)> {
-    [("complete", complete()), ("ladder", ladder()), ("interrupted", interrupted()), ("failed", failed())]
-        .into_iter()
-        .map(|(name, result)| {
-            let derived = derive(&result);
-            (name, result, derived)
-        })
-        .collect()
+    with_derived([("complete", complete()), ("ladder", ladder()), ("interrupted", interrupted()), ("failed", failed())])
 }
 
 /// Two backends, two partitions, everything measured; the second partition read from the cache.

@@ -1,8 +1,8 @@
 //! The classic arrangement of the results (rows = chunk sizes, columns = pattern types) and look-ups in the records.
 
-use crate::b_eff_io::plan::patterns::number_at;
-use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::b_eff_io::values::ladder::PatternRung;
+use crate::b_eff_io::plan::patterns::{number_at, type_name};
+use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord};
+use crate::b_eff_io::values::ladder::{PatternRung, TypeRung};
 use crate::b_eff_io::values::{Derived, PartitionValue, TypeValue};
 use crate::frame::records::{Access, DeviceTraffic, Evidence};
 use crate::frame::units;
@@ -28,56 +28,73 @@ pub fn classic_pattern(row: usize, pattern_type: u8) -> Option<u8> {
     POSITIONS.get(row).and_then(|&position| number_at(pattern_type, position))
 }
 
-/// The record of one pattern, if it was reached.
-#[must_use]
-pub fn record<'a>(
-    result: &'a RunResult,
-    backend: &str,
-    ranks: u64,
-    access: Access,
-    pattern: u8,
-) -> Option<&'a PatternRecord> {
-    result
-        .patterns
-        .iter()
-        .find(|r| r.pattern == pattern && r.access == access && r.ranks == ranks && r.backend == backend)
+/// The patterns of a backend on a partition, in the order of measurement.
+pub fn patterns<'r>(result: &'r RunResult, backend: &'r str, ranks: u64) -> impl Iterator<Item = &'r PatternRecord> {
+    result.patterns.iter().filter(move |r| r.ranks == ranks && r.backend == backend)
 }
 
-/// The value of one type with one access method.
-#[must_use]
-pub fn type_value<'a>(
-    derived: &'a Derived,
-    backend: &str,
-    ranks: u64,
-    access: Access,
-    pattern_type: u8,
-) -> Option<&'a TypeValue> {
-    derived
-        .types
-        .iter()
-        .find(|v| v.pattern_type == pattern_type && v.access == access && v.ranks == ranks && v.backend == backend)
+/// A backend on a partition with one access method.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot<'r> {
+    /// Name of the backend.
+    pub backend: &'r str,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+}
+
+impl<'r> Spot<'r> {
+    /// Where this pattern was measured.
+    #[must_use]
+    pub fn of(record: &'r PatternRecord) -> Self {
+        Self { backend: &record.backend, ranks: record.ranks, access: record.access }
+    }
+
+    fn is(self, backend: &str, ranks: u64, access: Access) -> bool {
+        self.access == access && self.ranks == ranks && self.backend == backend
+    }
+
+    /// Its patterns, in the order of measurement.
+    pub fn records(self, result: &'r RunResult) -> impl Iterator<Item = &'r PatternRecord> {
+        result.patterns.iter().filter(move |r| self.is(&r.backend, r.ranks, r.access))
+    }
+
+    /// Its types, in the order of measurement.
+    pub fn types(self, result: &'r RunResult) -> impl Iterator<Item = &'r TypeRecord> {
+        result.types.iter().filter(move |t| self.is(&t.backend, t.ranks, t.access))
+    }
+
+    /// The record of one pattern, if it was reached.
+    #[must_use]
+    pub fn record(self, result: &'r RunResult, pattern: u8) -> Option<&'r PatternRecord> {
+        self.records(result).find(|r| r.pattern == pattern)
+    }
+
+    /// The value of one type.
+    #[must_use]
+    pub fn type_value(self, derived: &'r Derived, pattern_type: u8) -> Option<&'r TypeValue> {
+        derived.types.iter().find(|v| v.pattern_type == pattern_type && self.is(&v.backend, v.ranks, v.access))
+    }
+
+    /// One pattern of the comparison with other backends; None if nothing was compared.
+    #[must_use]
+    pub fn rung(self, derived: &'r Derived, pattern: u8) -> Option<&'r PatternRung> {
+        derived.ladder.patterns.iter().find(|r| r.pattern == pattern && self.is(&r.backend, r.ranks, r.access))
+    }
+
+    /// One type of the comparison.
+    #[must_use]
+    pub fn type_rung(self, derived: &'r Derived, pattern_type: u8) -> Option<&'r TypeRung> {
+        let mut rungs = derived.ladder.types.iter();
+        rungs.find(|r| r.pattern_type == pattern_type && self.is(&r.backend, r.ranks, r.access))
+    }
 }
 
 /// The value of one partition.
 #[must_use]
 pub fn partition_value<'a>(derived: &'a Derived, backend: &str, ranks: u64) -> Option<&'a PartitionValue> {
     derived.partitions.iter().find(|v| v.ranks == ranks && v.backend == backend)
-}
-
-/// One backend in one pattern of the comparison; None if nothing was compared.
-#[must_use]
-pub fn rung<'a>(
-    derived: &'a Derived,
-    backend: &str,
-    ranks: u64,
-    access: Access,
-    pattern: u8,
-) -> Option<&'a PatternRung> {
-    derived
-        .ladder
-        .patterns
-        .iter()
-        .find(|r| r.pattern == pattern && r.access == access && r.ranks == ranks && r.backend == backend)
 }
 
 /// What the device that is mounted has moved; with several hosts the sum over theirs. None: not known.
@@ -144,6 +161,23 @@ pub fn chunk_label(bytes: u64) -> String {
         }
     }
     bytes.to_string()
+}
+
+/// What is measured: types, whether all are rewritten, whether type 1 has the shared pointer, and the multiples of
+/// segments in bytes.
+#[must_use]
+pub fn patterns_asked(
+    types: &[u8],
+    (full_rewrite, shared_pointer, segment_multiple_bytes): (bool, bool, u64),
+) -> String {
+    let types: Vec<String> = types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
+    format!(
+        "types {}; {}; type 1 through {}; segments in multiples of {}",
+        types.join(", "),
+        if full_rewrite { "all types rewritten" } else { "only type 0 rewritten" },
+        if shared_pointer { "the shared file pointer" } else { "a strided view" },
+        units::format_size(segment_multiple_bytes)
+    )
 }
 
 #[cfg(test)]

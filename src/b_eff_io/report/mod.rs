@@ -17,47 +17,57 @@ pub mod warnings;
 
 use std::io;
 
-use super::records::RunResult;
+use super::records::{IoWarning, RunResult};
 use super::values::{derive, Derived};
-use crate::frame::report::{no_view, Views};
+use crate::frame::report::Views;
 
 impl Views for RunResult {
     type Derived = Derived;
+    type Warning = IoWarning;
+    const TITLE: &'static str = "b_eff_io";
     const SCHEMA: &'static str = "docs/results-schema.json";
 
     fn derived(&self) -> Derived {
         derive(self)
     }
 
+    fn warnings(derived: &Derived) -> &[IoWarning] {
+        &derived.warnings
+    }
+
+    fn explain(&self, warning: &IoWarning) -> (String, String) {
+        warnings::text(warning, &self.config)
+    }
+
     fn table(&self, derived: &Derived, details: bool) -> String {
         table::table(self, derived, details)
     }
 
-    /// The JSON document, the tidy table, and a summary of each backend.
-    fn suffixes(&self) -> Vec<String> {
-        suffixes(&self.config.backends)
+    fn document(&self, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {
+        json::document(self, derived)
     }
 
-    fn view(&self, derived: &Derived, suffix: &str) -> io::Result<Vec<u8>> {
-        match suffix {
-            ".json" => return Ok(json::document(self, derived)?),
-            ".csv" => return csv::rows(self, derived).map_err(io::Error::from),
-            _ => {}
-        }
+    fn csv(&self, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
+        csv::rows(self, derived)
+    }
+
+    /// A summary of each backend.
+    fn own_suffixes(&self) -> Vec<String> {
+        suffixes(&self.config.backends).split_off(2)
+    }
+
+    fn own_view(&self, derived: &Derived, suffix: &str) -> Option<String> {
         let backends = &self.config.backends;
-        let of_suffix = backends.iter().find(|backend| sum_suffix(backends, backend) == suffix);
-        of_suffix
-            .map(|backend| sum::summary(self, derived, backend).into_bytes())
-            .ok_or_else(|| no_view("b_eff_io", suffix))
+        let backend = backends.iter().find(|backend| sum_suffix(backends, backend) == suffix)?;
+        Some(sum::summary(self, derived, backend))
     }
 
+    /// As a format all summaries are one text.
     fn format(&self, derived: &Derived, word: &str) -> Option<io::Result<Vec<u8>>> {
+        let summary = |backend: &String| sum::summary(self, derived, backend);
         match word {
             "json" | "csv" => Some(self.view(derived, &format!(".{word}"))),
-            "sum" => {
-                let backends = self.config.backends.iter();
-                Some(Ok(backends.map(|backend| sum::summary(self, derived, backend)).collect::<String>().into_bytes()))
-            }
+            "sum" => Some(Ok(self.config.backends.iter().map(summary).collect::<String>().into_bytes())),
             _ => None,
         }
     }

@@ -6,7 +6,9 @@ use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPrevi
 use crate::b_eff_io::plan::Role;
 use crate::frame::units::{format_seconds, format_size};
 
+use super::layout;
 use super::layout::chunk_label;
+use crate::frame::report::columns::Columns;
 use crate::frame::report::text::{count, Page};
 
 /// The plan of a run, no line wider than [`crate::frame::report::text::WIDTH`]. Calls and bytes hold at the assumed bandwidth only.
@@ -26,17 +28,8 @@ fn head(page: &mut Page, preview: &Preview) {
     page.line("sizes in the tables: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
     page.blank();
     page.field("definition", &definition(input));
-    let types: Vec<String> = input.types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
-    page.field(
-        "patterns",
-        &format!(
-            "types {}; {}; type 1 through {}; segments in multiples of {}",
-            types.join(", "),
-            if input.full_rewrite { "all types rewritten" } else { "only type 0 rewritten" },
-            if input.shared_pointer { "the shared file pointer" } else { "a strided view" },
-            format_size(input.segment_multiple_bytes)
-        ),
-    );
+    let how = (input.full_rewrite, input.shared_pointer, input.segment_multiple_bytes);
+    page.field("patterns", &layout::patterns_asked(&input.types, how));
     page.field(
         "time",
         &format!(
@@ -92,13 +85,21 @@ fn table(page: &mut Page, partition: &PartitionPreview) {
         format_seconds(partition.time_seconds),
         format_size(partition.m_part_bytes)
     ));
-    page.line(format!(
-        "  {:>3} {:<12} {:>8} {:>9} {:>2} {:>10} {:>10} {:>10} {:>10} {:>12}  {}",
-        "pat", "type", "l", "L", "U", "write s", "rewrite s", "read s", "calls", "bytes", "ended by"
-    ));
-    for pattern in &partition.patterns {
-        page.line(row(pattern));
-    }
+    Columns::<&PatternPreview>::new()
+        .right("pat", 3, |p| p.number)
+        .gap(1)
+        .left("type", 13, |p| format!("{} {}", p.pattern_type, type_name(p.pattern_type)))
+        .right("l", 8, |p| chunk_label(p.chunk_bytes))
+        .right("L", 10, |p| chunk_label(p.call_bytes))
+        .right("U", 3, |p| p.time_units)
+        .right("write s", 11, |p| format!("{:.3}", p.scheduled_seconds[0]))
+        .right("rewrite s", 11, |p| format!("{:.3}", p.scheduled_seconds[1]))
+        .right("read s", 11, |p| format!("{:.3}", p.scheduled_seconds[2]))
+        .right("calls", 11, |p| p.calls)
+        .right("bytes", 13, |p| format_size(p.bytes))
+        .gap(2)
+        .left("ended by", 0, ended_by)
+        .write(page, &partition.patterns);
     for file in &partition.files {
         page.line(format!("  type {} {:<10} {}", file.pattern_type, type_name(file.pattern_type), files(file)));
     }
@@ -106,25 +107,14 @@ fn table(page: &mut Page, partition: &PartitionPreview) {
     page.line(format!("  first write of one backend: {} ({space})", format_size(partition.first_write_bytes)));
 }
 
-fn row(p: &PatternPreview) -> String {
-    let [write, rewrite, read] = p.scheduled_seconds;
-    let ended = match (p.ended_by_space, p.role, p.pattern_type) {
+fn ended_by(p: &PatternPreview) -> &'static str {
+    match (p.ended_by_space, p.role, p.pattern_type) {
         (true, ..) => "space",
         (false, Role::WarmUp, _) => "warm-up",
         (false, Role::FillUp, _) => "fill-up",
         (false, Role::Timed, 3 | 4) => "segment",
         (false, Role::Timed, _) => "time",
-    };
-    format!(
-        "  {:>3} {:<12} {:>8} {:>9} {:>2} {write:>10.3} {rewrite:>10.3} {read:>10.3} {:>10} {:>12}  {ended}",
-        p.number,
-        format!("{} {}", p.pattern_type, type_name(p.pattern_type)),
-        chunk_label(p.chunk_bytes),
-        chunk_label(p.call_bytes),
-        p.time_units,
-        p.calls,
-        format_size(p.bytes)
-    )
+    }
 }
 
 fn files(file: &FilePreview) -> String {

@@ -7,7 +7,8 @@ use crate::b_eff_io::values::{Derived, ReadSource};
 use crate::frame::records::{Access, Outcome};
 
 use super::layout;
-use super::layout::{ROWS, ROW_BYTES, TYPES};
+use super::layout::{Spot, ROWS, ROW_BYTES, TYPES};
+use crate::frame::report::columns::or_none;
 use crate::frame::report::text::Page;
 
 const MB: f64 = 1024.0 * 1024.0;
@@ -51,20 +52,17 @@ fn head(page: &mut Page, result: &RunResult, backend: &str) {
         if config.full_rewrite { ", -rewrite" } else { "" },
         if config.shared_pointer { "" } else { ", -noshared" },
     ));
-    page.line(format!("PATH={}, PREFIX={}", config.path.display(), prefix(result)));
+    page.line(format!(
+        "PATH={}, PREFIX={}",
+        config.path.display(),
+        or_none(config.out.as_ref().map(|out| out.display()))
+    ));
     let hosts: Vec<&str> = manifest.machine.hosts.iter().map(|h| h.name.as_str()).collect();
     page.line(format!("       system      : {}", manifest.machine.kernel));
     page.line(format!("       hostname    : {}", hosts.join(" ")));
     page.line(format!("       MPI library : {}", manifest.machine.mpi_library));
     page.blank();
     page.line(format!("Date of measurement: {}", manifest.machine.started_utc));
-}
-
-fn prefix(result: &RunResult) -> String {
-    match &result.config.out {
-        Some(path) => path.display().to_string(),
-        None => "-".to_owned(),
-    }
 }
 
 fn table(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str, partition: &PartitionRecord) {
@@ -83,21 +81,18 @@ fn table(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str, 
     page.line("            [bytes]          [MB/s]   [MB/s]   [MB/s]   [MB/s]   [MB/s]");
     page.line(format!(" {}", "-".repeat(71)));
     for access in Access::ALL {
+        let spot = Spot { backend, ranks, access };
         page.blank();
         for row in 0..ROWS.len() {
             let chunk_bytes = ROW_BYTES.get(row).copied().unwrap_or(partition.m_part_bytes);
             let position = row + 1;
-            let cells = TYPES.map(|t| {
-                layout::classic_pattern(row, t)
-                    .and_then(|pattern| layout::record(result, backend, ranks, access, pattern))
-                    .and_then(layout::rate)
-            });
+            let record = |t| layout::classic_pattern(row, t).and_then(|pattern| spot.record(result, pattern));
+            let cells = TYPES.map(|t| record(t).and_then(layout::rate));
             page.line(format!("{ranks:4} PEs {position:1} {chunk_bytes:8} {:<7}{}", access.name(), columns(&cells)));
         }
         // There are no marks here: a total without all its patterns would pass for a whole one.
-        let totals = TYPES.map(|t| {
-            layout::type_value(derived, backend, ranks, access, t).filter(|v| v.complete).and_then(|v| v.mb_per_second)
-        });
+        let total = |t| spot.type_value(derived, t).filter(|v| v.complete).and_then(|v| v.mb_per_second);
+        let totals = TYPES.map(total);
         page.line(format!("{ranks:4} PEs      total-{:<7}{}", access.name(), columns(&totals)));
     }
     beside_table(page, result, backend, ranks);
@@ -110,17 +105,14 @@ fn columns(cells: &[Option<f64>]) -> String {
 }
 
 fn column(cell: Option<f64>) -> String {
-    cell.map_or_else(|| format!(" {:>8}", "-"), |v| format!(" {v:8.3}"))
+    format!(" {:>8}", or_none(cell.map(|v| format!("{v:.3}"))))
 }
 
 fn beside_table(page: &mut Page, result: &RunResult, backend: &str, ranks: u64) {
-    let rates: Vec<String> = Access::ALL
-        .iter()
-        .map(|&access| {
-            let record = layout::record(result, backend, ranks, access, layout::PATTERN_BESIDE_TABLE);
-            format!("{} MB/s {}", column(record.and_then(layout::rate)), access.name())
-        })
-        .collect();
+    let rates = Access::ALL.map(|access| {
+        let record = Spot { backend, ranks, access }.record(result, layout::PATTERN_BESIDE_TABLE);
+        format!("{} MB/s {}", column(record.and_then(layout::rate)), access.name())
+    });
     page.blank();
     page.line("This table shows all results, except pattern 2 (scatter, l=1MBytes, L=2MBytes):");
     page.line(format!("  bw_pat2={}", rates.join(",")));
@@ -156,13 +148,10 @@ fn values(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str,
     }
     page.line("(type=0 is weighted double)");
     page.blank();
-    let amounts: Vec<String> = Access::ALL
-        .iter()
-        .map(|&access| {
-            let bytes = value.map_or(0, |v| v.access_bytes[layout::access_index(access)]);
-            format!("{} {:.3} MBytes", access.name(), bytes as f64 / MB)
-        })
-        .collect();
+    let amounts = Access::ALL.map(|access| {
+        let bytes = value.map_or(0, |v| v.access_bytes[layout::access_index(access)]);
+        format!("{} {:.3} MBytes", access.name(), bytes as f64 / MB)
+    });
     page.line(format!("Total amount of data: {}", amounts.join(", ")));
     page.blank();
     page.line(format!(
@@ -275,11 +264,12 @@ b_eff_io of these measurements =  214.516 MB/s on 4 processes with 256 MByte/PE 
         assert_eq!(ours.cells.len(), 2 * 3 * 8, "partitions, access methods, rows and total");
         for (&(ranks, ref access, row), cells) in &ours.cells {
             let access = Access::ALL.into_iter().find(|a| a.name() == access).unwrap();
+            let spot = Spot { backend: "posix", ranks, access };
             for (t, cell) in TYPES.into_iter().zip(cells) {
                 let expected = match row {
-                    0 => layout::type_value(&derived, "posix", ranks, access, t).and_then(|v| v.mb_per_second),
+                    0 => spot.type_value(&derived, t).and_then(|v| v.mb_per_second),
                     row => layout::classic_pattern(row as usize - 1, t)
-                        .and_then(|p| layout::record(&result, "posix", ranks, access, p))
+                        .and_then(|p| spot.record(&result, p))
                         .and_then(layout::rate),
                 };
                 match (cell, expected) {

@@ -29,7 +29,8 @@ use crate::frame::report::text::Page;
 #[must_use]
 pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
     let mut page = Page::default();
-    closing::banner(&mut page, result);
+    let wrong_data = "DATA CORRUPTION: the storage did not give back what was written; see below.";
+    ending::banner(&mut page, result, wrong_data);
     header::write(&mut page, result, derived);
     if measuring(result).count() > 1 {
         for partition in &result.partitions {
@@ -45,9 +46,7 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
     latency::write(&mut page, result);
     values::write(&mut page, result, derived);
     validity::write(&mut page, result, derived);
-    troubles::corruptions(&mut page, result);
-    ending::errors(&mut page, &result.errors);
-    troubles::warnings(&mut page, result, derived);
+    ending::troubles(&mut page, result, derived, &troubles::corruption(result));
     if details {
         for partition in &result.partitions {
             for backend in &result.config.backends {

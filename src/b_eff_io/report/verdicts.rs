@@ -10,8 +10,7 @@ use crate::frame::values::bootstrap::Ratio;
 use crate::frame::values::CACHE_SHARE;
 
 use super::cells::type_cell;
-use super::layout;
-use super::layout::chunk_label;
+use super::layout::{chunk_label, Spot};
 use crate::frame::report::marks::Mark;
 use crate::frame::report::text::{count, figure, percent};
 
@@ -22,7 +21,7 @@ const WIDE: f64 = 1.5;
 #[must_use]
 pub fn about(result: &RunResult, v: &Verdict) -> String {
     let of_type = format!("type {} {}", v.pattern_type, type_name(v.pattern_type));
-    let record = v.pattern.and_then(|p| layout::record(result, &v.backend, v.ranks, v.access, p));
+    let record = v.pattern.and_then(|p| spot(v, &v.backend).record(result, p));
     match record {
         Some(r) => format!("{of_type}, {} (pattern {})", chunk_label(r.chunk_bytes), r.pattern),
         None => of_type,
@@ -127,7 +126,7 @@ fn caveats(result: &RunResult, derived: &Derived, v: &Verdict) -> Vec<String> {
     let sides = [&v.backend, &v.best].map(|backend| (backend.as_str(), records(result, v, backend)));
     let mut found = Vec::new();
     for (backend, _) in &sides {
-        let marks = type_cell(result, derived, backend, v.ranks, v.access, v.pattern_type).marks;
+        let marks = type_cell(result, derived, spot(v, backend), v.pattern_type).marks;
         if v.pattern.is_none() && marks.contains(&Mark::Wrong) {
             found.push(format!("Data of {backend} was wrong"));
         }
@@ -140,11 +139,14 @@ fn caveats(result: &RunResult, derived: &Derived, v: &Verdict) -> Vec<String> {
     found
 }
 
-fn records<'a>(result: &'a RunResult, v: &Verdict, backend: &str) -> Vec<&'a PatternRecord> {
-    let is_of = |r: &&PatternRecord| {
-        r.backend == backend && r.ranks == v.ranks && r.access == v.access && r.pattern_type == v.pattern_type
-    };
-    result.patterns.iter().filter(is_of).filter(|r| r.was_run() && v.pattern.is_none_or(|p| p == r.pattern)).collect()
+/// Where a verdict looks at one of its two backends.
+fn spot<'a>(v: &Verdict, backend: &'a str) -> Spot<'a> {
+    Spot { backend, ranks: v.ranks, access: v.access }
+}
+
+fn records<'a>(result: &'a RunResult, v: &Verdict, backend: &'a str) -> Vec<&'a PatternRecord> {
+    let of_type = spot(v, backend).records(result).filter(|r| r.pattern_type == v.pattern_type && r.was_run());
+    of_type.filter(|r| v.pattern.is_none_or(|p| p == r.pattern)).collect()
 }
 
 type Side<'a> = (&'a str, Vec<&'a PatternRecord>);

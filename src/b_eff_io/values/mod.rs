@@ -143,8 +143,10 @@ pub struct Derived {
     /// By backend and release.
     pub validity: Vec<Validity>,
     /// Warnings of the run and those that follow from the records.
+    #[serde(skip)]
     pub warnings: Vec<IoWarning>,
     /// Backends against each other.
+    #[serde(skip)]
     pub ladder: Ladder,
 }
 

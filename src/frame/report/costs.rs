@@ -1,39 +1,61 @@
 //! What measuring itself cost, in words: the same for every benchmark.
 
-use super::text::count;
+use super::columns::{or_none, Columns};
+use super::text::{count, nanoseconds, Page};
+use crate::frame::units::format_size;
+use crate::frame::values::pairs::Compared;
 
 /// How far apart two loops of the same calls may be.
 const TOLERANCE: f64 = 0.05;
 
-/// The 95 % interval of a ratio to a bare loop.
-pub(crate) fn interval(interval: Option<[f64; 2]>) -> String {
-    interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("[{low:.3}, {high:.3}]"))
+/// Columns of comparisons with bare loops, behind those that say what was compared. `number` and `interval` are widths.
+pub(crate) fn beside_bare<'a, R: Copy + 'a>(
+    what: Columns<'a, R>,
+    [number, interval]: [usize; 2],
+    beside: fn(R) -> Compared,
+) -> Columns<'a, R> {
+    let in_brackets = |[low, high]: [f64; 2]| format!("[{low:.3}, {high:.3}]");
+    what.right("ours", number, move |r| format!("{:.3}", beside(r).ours_seconds * 1e6))
+        .right("bare", number, move |r| format!("{:.3}", beside(r).bare_seconds * 1e6))
+        .right("ratio", 8, move |r| format!("{:.3}", beside(r).ratio))
+        .gap(2)
+        .left("[95 %]", interval, move |r| or_none(beside(r).interval.map(in_brackets)))
+        .right("pairs", 6, move |r| beside(r).pairs)
+        .left("", 0, move |r| if (beside(r).ratio - 1.0).abs() <= TOLERANCE { "" } else { "  > 5 %" })
 }
 
-/// Stands behind a ratio to a bare loop that is not close to 1.
-pub(crate) fn mark(ratio: f64) -> &'static str {
-    if (ratio - 1.0).abs() <= TOLERANCE {
-        ""
-    } else {
-        "  > 5 %"
-    }
+/// Costs of the harness by name.
+pub(crate) fn harness(page: &mut Page, parts: &[(&str, f64)]) {
+    let parts: Vec<String> = parts.iter().map(|(name, ns)| format!("{name} {}", nanoseconds(*ns))).collect();
+    page.field("harness", &parts.join(", "));
+}
+
+/// Memory of a rank against what was planned.
+pub(crate) fn rank_memory(page: &mut Page, planned_bytes: u64, high_water_bytes: u64) {
+    let text = match high_water_bytes {
+        0 => "not recorded: the run has no end".to_owned(),
+        _ => format!("planned {}, highest {}", format_size(planned_bytes), format_size(high_water_bytes)),
+    };
+    page.field("rank memory", &text);
 }
 
 /// Allocations inside the clock, of which there must be none: in how many records (a `noun`), and the name of the first.
 pub(crate) fn allocations<R>(
+    page: &mut Page,
     records: &[R],
     allocations: impl Fn(&R) -> u64,
     noun: &str,
     name: impl Fn(&R) -> String,
-) -> String {
+) {
     let with: Vec<&R> = records.iter().filter(|r| allocations(r) > 0).collect();
-    let Some(first) = with.first() else {
-        return "none inside the clock".to_owned();
+    let text = match with.first() {
+        None => "none inside the clock".to_owned(),
+        Some(first) => format!(
+            "DEFECT: {} inside the clock in {}, first in {}; please report this",
+            count(with.iter().map(|r| allocations(r)).sum(), "allocation"),
+            count(with.len() as u64, noun),
+            name(first)
+        ),
     };
-    format!(
-        "DEFECT: {} inside the clock in {}, first in {}; please report this",
-        count(with.iter().map(|r| allocations(r)).sum(), "allocation"),
-        count(with.len() as u64, noun),
-        name(first)
-    )
+    page.field("allocations", &text);
 }

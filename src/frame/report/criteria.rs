@@ -12,6 +12,12 @@ pub(crate) fn lines<'a>(page: &mut Page, criteria: impl Iterator<Item = &'a Crit
     }
 }
 
+/// What is missing first: it is what the reader can change.
+pub(crate) fn missing_first<'a>(page: &mut Page, criteria: impl Iterator<Item = &'a Criterion> + Clone) {
+    lines(page, criteria.clone().filter(|c| !c.met));
+    lines(page, criteria.filter(|c| c.met));
+}
+
 /// `VALID`, or `NOT VALID (2 criteria not reached)`.
 pub(crate) fn verdict(criteria: &[Criterion]) -> String {
     match criteria.iter().filter(|c| !c.met).count() {

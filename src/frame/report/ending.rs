@@ -1,8 +1,12 @@
-//! How a run ended, in words, and the errors and warnings of it: the same for every benchmark.
+//! How a run ended, in words, and what went wrong in it: the same for every benchmark.
 
-use crate::frame::records::{ErrorRecord, Outcome};
+use crate::frame::records::{Machine, Outcome, Record};
 
 use super::text::Page;
+use super::Views;
+
+/// Places of corruption shown; all are in the JSON document.
+const PLACES: usize = 20;
 
 /// What the reader must know before any number and again at the end; None: nothing.
 pub(crate) fn sentence(outcome: Outcome) -> Option<&'static str> {
@@ -14,7 +18,36 @@ pub(crate) fn sentence(outcome: Outcome) -> Option<&'static str> {
     }
 }
 
-/// What the line with the value says of it.
+/// What the reader must know before any number; `wrong_data` is said if data was wrong.
+pub(crate) fn banner(page: &mut Page, result: &impl Record, wrong_data: &str) {
+    let wrong_data = result.is_corrupt().then_some(wrong_data);
+    let said: Vec<&str> = sentence(result.outcome()).into_iter().chain(wrong_data).collect();
+    for text in &said {
+        page.hanging("*** ", text);
+    }
+    if !said.is_empty() {
+        page.blank();
+    }
+}
+
+/// The same at the end; `complete` is said of a run that has its end.
+pub(crate) fn reminder(page: &mut Page, result: &impl Record, complete: &str) {
+    page.blank();
+    if result.is_corrupt() {
+        page.hanging("*** ", "DATA CORRUPTION was found.");
+    }
+    match sentence(result.outcome()) {
+        Some(text) => page.hanging("*** ", text),
+        None => page.line(complete),
+    }
+}
+
+/// What the line with the value says of the run.
+pub(crate) fn marks(result: &impl Record) -> String {
+    format!("{}{}", mark(result.outcome()), if result.is_corrupt() { ", DATA CORRUPTION" } else { "" })
+}
+
+/// What it says of the end alone.
 pub(crate) fn mark(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "",
@@ -24,29 +57,68 @@ pub(crate) fn mark(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The section on errors; nothing without any.
-pub(crate) fn errors(page: &mut Page, errors: &[ErrorRecord]) {
-    if errors.is_empty() {
-        return;
+/// What the line with the value says of the machine.
+pub(crate) fn crowded(machine: &Machine) -> &'static str {
+    if machine.hosts.iter().any(|h| h.ranks > h.cores) {
+        ", OVERSUBSCRIBED"
+    } else {
+        ""
     }
-    page.heading("Errors");
-    for error in errors {
+}
+
+/// What is told of wrong data.
+pub(crate) struct Corruption<'a, C> {
+    /// Heading of the section.
+    pub title: &'a str,
+    /// How much of what was compared is wrong.
+    pub amount: String,
+    /// The places that were recorded.
+    pub places: &'a [C],
+    /// One of them in words.
+    pub place: fn(&C) -> String,
+    /// What to do.
+    pub next_step: &'a str,
+}
+
+/// The sections on wrong data, errors and warnings; nothing of what there is none of.
+pub(crate) fn troubles<R: Views, C>(page: &mut Page, result: &R, derived: &R::Derived, corruption: &Corruption<'_, C>) {
+    if result.is_corrupt() {
+        corruptions(page, corruption);
+    }
+    errors(page, result);
+    for (number, warning) in R::warnings(derived).iter().enumerate() {
+        if number == 0 {
+            page.heading("Warnings");
+        }
+        let (cause, next_step) = result.explain(warning);
+        page.hanging("  - ", &cause);
+        page.hanging("    -> ", &next_step);
+    }
+}
+
+fn corruptions<C>(page: &mut Page, corruption: &Corruption<'_, C>) {
+    page.heading(corruption.title);
+    page.line(format!("  {}", corruption.amount));
+    for place in corruption.places.iter().take(PLACES) {
+        page.hanging("  - ", &(corruption.place)(place));
+    }
+    let more = corruption.places.len().saturating_sub(PLACES);
+    if more > 0 {
+        page.line(format!("  ... and {more} more places in the JSON document"));
+    }
+    page.hanging("  -> ", corruption.next_step);
+}
+
+fn errors(page: &mut Page, result: &impl Record) {
+    for (number, error) in result.errors().iter().enumerate() {
+        if number == 0 {
+            page.heading("Errors");
+        }
         let others = match error.ranks_affected {
             0 | 1 => String::new(),
             all => format!(" ({all} ranks saw an error)"),
         };
         page.hanging("  - ", &format!("{}, rank {}{others}: {}", error.during, error.rank, error.message));
         page.hanging("    -> ", &error.next_step);
-    }
-}
-
-/// The section on warnings, each with its cause and next step; nothing without any.
-pub(crate) fn warnings(page: &mut Page, warnings: impl Iterator<Item = (String, String)>) {
-    for (number, (cause, next_step)) in warnings.enumerate() {
-        if number == 0 {
-            page.heading("Warnings");
-        }
-        page.hanging("  - ", &cause);
-        page.hanging("    -> ", &next_step);
     }
 }

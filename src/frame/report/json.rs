@@ -61,24 +61,6 @@ pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<
     Ok(bytes)
 }
 
-/// A warning with its words.
-#[derive(Serialize)]
-pub(crate) struct WarningView<'a, W> {
-    #[serde(flatten)]
-    warning: &'a W,
-    cause: String,
-    next_step: String,
-}
-
-/// `text` tells cause and next step.
-pub(crate) fn warning_views<W>(warnings: &[W], text: impl Fn(&W) -> (String, String)) -> Vec<WarningView<'_, W>> {
-    let view = |warning| {
-        let (cause, next_step) = text(warning);
-        WarningView { warning, cause, next_step }
-    };
-    warnings.iter().map(view).collect()
-}
-
 #[derive(Deserialize)]
 struct Head {
     program: Option<String>,

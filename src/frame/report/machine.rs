@@ -1,7 +1,8 @@
 //! The machine in words: in a few lines for the head of a report, and in full for its set-up.
 
-use crate::frame::records::{HostRecord, Machine, StorageRecord};
-use crate::frame::units::format_size;
+use crate::frame::config::DirectPolicy;
+use crate::frame::records::{HostRecord, Machine, Outcome, StorageRecord};
+use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::memory_of_hosts;
 
 use super::library::short_name;
@@ -10,8 +11,25 @@ use super::text::{count, list, Page};
 /// Host names shown of a group of equal hosts.
 const HOST_NAMES: usize = 6;
 
-/// The hosts in one line, for the head of a report.
-pub(crate) fn hosts(machine: &Machine) -> String {
+/// The first lines of a report: the program with what it measures, the meaning of the units.
+pub(crate) fn title(page: &mut Page, machine: &Machine, benchmark: &str, units: &str) {
+    page.line(format!("beff-raw {}: {benchmark}, {}", machine.program_version, machine.started_utc));
+    page.line(units);
+    page.blank();
+}
+
+/// Hosts, library and environment for the head of a report; `layer` is what is beneath MPI-IO.
+pub(crate) fn head(page: &mut Page, machine: &Machine, layer: Option<&str>) {
+    page.short_field("hosts", &hosts(machine));
+    let layer = layer.map_or_else(String::new, |layer| format!(", I/O layer {layer}"));
+    let library = short_name(&machine.mpi_library);
+    page.short_field("MPI", &format!("{library} (standard {}){layer}", machine.mpi_standard));
+    if let Some(set) = environment(machine) {
+        page.short_field("environment", &set);
+    }
+}
+
+fn hosts(machine: &Machine) -> String {
     let (hosts, per_rank) = (&machine.hosts, machine.memory_per_rank_bytes);
     let Some(first) = hosts.first() else {
         return "not recorded".to_owned();
@@ -29,49 +47,48 @@ pub(crate) fn hosts(machine: &Machine) -> String {
     )
 }
 
-/// Name of the MPI library and the standard it follows.
-pub(crate) fn mpi(machine: &Machine) -> String {
-    format!("{} (standard {})", short_name(&machine.mpi_library), machine.mpi_standard)
-}
-
 /// Variables set on purpose; None: none.
-pub(crate) fn environment(machine: &Machine) -> Option<String> {
+fn environment(machine: &Machine) -> Option<String> {
     let set: Vec<String> = machine.environment.iter().map(|(k, v)| format!("{k}={v}")).collect();
     (!set.is_empty()).then(|| set.join(" "))
 }
 
-/// The file system of the files in one line, for the head of a report.
-pub(crate) fn storage(storage: &StorageRecord) -> String {
+/// The file system of the files, for the head of a report.
+pub(crate) fn storage(page: &mut Page, storage: &StorageRecord) {
     let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
-    format!(
-        "{} on {}, {} of {} free, under {}{device}",
-        storage.fs_type,
-        storage.source,
-        format_size(storage.free_bytes),
-        format_size(storage.total_bytes),
-        storage.path
-    )
+    let [free, total] = [storage.free_bytes, storage.total_bytes].map(format_size);
+    let place = format!("{} on {}, {free} of {total} free", storage.fs_type, storage.source);
+    page.short_field("storage", &format!("{place}, under {}{device}", storage.path));
+}
+
+/// Which backends bypass the page cache.
+pub(crate) fn direct(policy: DirectPolicy) -> &'static str {
+    match policy {
+        DirectPolicy::ByBackend => "auto for uring, off for posix",
+        DirectPolicy::Required => "required",
+        DirectPolicy::Auto => "auto",
+        DirectPolicy::Off => "off",
+    }
+}
+
+/// How long a run took.
+pub(crate) fn took(outcome: Outcome, real_seconds: f64) -> String {
+    match outcome {
+        Outcome::Killed => "no end recorded".to_owned(),
+        _ => format!("took {}", format_seconds(real_seconds)),
+    }
 }
 
 /// The part of the set-up that is about the file system of the files, in full.
 pub(crate) fn write_storage(page: &mut Page, storage: &StorageRecord) {
-    page.field(
-        "file system",
-        &format!(
-            "{} on {}, mounted at {} ({})",
-            storage.fs_type, storage.source, storage.mount_point, storage.mount_options
-        ),
-    );
-    if let Some(device) = &storage.device {
-        page.field("device", device);
-    }
+    let StorageRecord { fs_type, source, mount_point, mount_options, device, .. } = storage;
+    page.field("file system", &format!("{fs_type} on {source}, mounted at {mount_point} ({mount_options})"));
+    page.fields("device", device.clone());
 }
 
 /// The part of the set-up that is about the machine, in full.
 pub(crate) fn write(page: &mut Page, machine: &Machine) {
-    for (number, text) in host_groups(&machine.hosts).iter().enumerate() {
-        page.field(if number == 0 { "hosts" } else { "" }, text);
-    }
+    page.fields("hosts", host_groups(&machine.hosts));
     page.field("kernel", &machine.kernel);
     page.field(
         "MPI",
@@ -82,9 +99,7 @@ pub(crate) fn write(page: &mut Page, machine: &Machine) {
             machine.git_revision
         ),
     );
-    if let Some(set) = environment(machine) {
-        page.field("environment", &set);
-    }
+    page.fields("environment", environment(machine));
 }
 
 /// One text for each group of hosts that are alike, in order of appearance.
@@ -120,12 +135,4 @@ fn host_group(host: &HostRecord, names: &[String]) -> String {
         format_size(host.last_level_cache_bytes),
         format_size(host.memory_bytes)
     )
-}
-
-/// Memory of a rank against what was planned.
-pub(crate) fn rank_memory(planned_bytes: u64, high_water_bytes: u64) -> String {
-    if high_water_bytes == 0 {
-        return "not recorded: the run has no end".to_owned();
-    }
-    format!("planned {}, highest {}", format_size(planned_bytes), format_size(high_water_bytes))
 }

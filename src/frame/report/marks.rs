@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::text::Page;
+
 /// One mark. The order is that of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
@@ -116,5 +118,37 @@ impl Legend {
     pub fn text(&self) -> Option<String> {
         let parts: Vec<String> = self.used.iter().map(|m| format!("{} {}", m.letter(), m.meaning())).collect();
         (!parts.is_empty()).then(|| parts.join(",  "))
+    }
+
+    /// The line below a table that explains its marks; nothing if there were none.
+    pub(crate) fn write(&self, page: &mut Page) {
+        if let Some(text) = self.text() {
+            page.hanging("  marks: ", &text);
+        }
+    }
+}
+
+/// Texts too long for a column, numbered and printed once below the table.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    texts: Vec<String>,
+}
+
+impl Notes {
+    /// The number that stands for a text.
+    pub(crate) fn number(&mut self, text: String) -> String {
+        let position = self.texts.iter().position(|t| *t == text).unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        format!("[{}]", position + 1)
+    }
+
+    /// All of them.
+    pub(crate) fn write(&self, page: &mut Page) {
+        page.blank();
+        for (text, number) in self.texts.iter().zip(1..) {
+            page.hanging(&format!("  [{number}] "), text);
+        }
     }
 }

@@ -38,6 +38,13 @@ impl Page {
         self.hanging(&prefix(label), text);
     }
 
+    /// A field for each text, the label at the first; nothing without any.
+    pub fn fields(&mut self, label: &str, texts: impl IntoIterator<Item = String>) {
+        for (number, text) in texts.into_iter().enumerate() {
+            self.field(if number == 0 { label } else { "" }, &text);
+        }
+    }
+
     /// A label and as much of its text as one line holds; what is cut off is marked by dots.
     pub fn short_field(&mut self, label: &str, text: &str) {
         const DOTS: &str = " ...";
@@ -111,13 +118,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `1 rank`, `2 ranks`.
+/// `1 rank`, `2 ranks`, `2 processes`.
 #[must_use]
 pub fn count(number: u64, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
+    match number {
+        1 => format!("1 {noun}"),
+        _ if noun.ends_with('s') => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
     }
 }
 
@@ -129,6 +136,13 @@ pub fn list(items: &[String]) -> String {
         [one] => one.clone(),
         [front @ .., last] => format!("{} and {last}", front.join(", ")),
     }
+}
+
+/// What was chosen otherwise than by default; None: nothing.
+#[must_use]
+pub fn settings(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// A share in percent with as many digits as it deserves: `0.04 %`, `7.3 %`, `63 %`.
@@ -227,6 +241,7 @@ mod tests {
     fn numbers_in_words() {
         assert_eq!(count(1, "rank"), "1 rank");
         assert_eq!(count(0, "rank"), "0 ranks");
+        assert_eq!(count(2, "process"), "2 processes");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
         assert_eq!([figure(1234.5), figure(41.26), figure(1.25), figure(0.0312)].join(" "), "1234 41 1.2 0.031");
         assert_eq!([fit(1.5, 8), fit(123_456.75, 8), fit(1e9, 8)].join(" "), "1.500 123456.8 1000000000");

@@ -3,6 +3,7 @@
 use std::io;
 
 use serde::de::DeserializeOwned;
+use serde::Serialize;
 
 use super::journal::JournalError;
 use super::json::JsonError;
@@ -10,26 +11,71 @@ use super::{journal as jsonl, json};
 use crate::frame::records::Record;
 
 /// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
-pub trait Views: Record + DeserializeOwned {
+pub trait Views: Record + Serialize + DeserializeOwned {
     /// What follows from the records.
-    type Derived;
+    type Derived: Serialize;
+    /// What the reader must know of them.
+    type Warning: Serialize;
+    /// The name of the benchmark in a sentence.
+    const TITLE: &'static str;
     /// The file that describes the fields of its document.
     const SCHEMA: &'static str;
 
     /// Derives everything, also from a result that ended early.
     fn derived(&self) -> Self::Derived;
 
+    /// Warnings of the run and those that follow from the records.
+    fn warnings(derived: &Self::Derived) -> &[Self::Warning];
+
+    /// Cause and next step of a warning, each a few plain sentences.
+    fn explain(&self, warning: &Self::Warning) -> (String, String);
+
     /// What a user reads on stdout.
     fn table(&self, derived: &Self::Derived, details: bool) -> String;
 
+    /// The JSON document.
+    ///
+    /// # Errors
+    /// A path of the configuration that is not UTF-8 has no JSON form.
+    fn document(&self, derived: &Self::Derived) -> Result<Vec<u8>, serde_json::Error> {
+        write_document(self, derived, None::<()>)
+    }
+
+    /// The tidy table.
+    ///
+    /// # Errors
+    /// What the csv writer reports.
+    fn csv(&self, derived: &Self::Derived) -> Result<Vec<u8>, csv::Error>;
+
+    /// Suffixes of the files that only this benchmark has.
+    fn own_suffixes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The text of one of them; None: there is no such file.
+    fn own_view(&self, _derived: &Self::Derived, _suffix: &str) -> Option<String> {
+        None
+    }
+
     /// Suffixes of the files beside the journal.
-    fn suffixes(&self) -> Vec<String>;
+    fn suffixes(&self) -> Vec<String> {
+        [".json", ".csv"].map(str::to_owned).into_iter().chain(self.own_suffixes()).collect()
+    }
 
     /// The bytes of the file with this suffix.
     ///
     /// # Errors
     /// A record that the format cannot hold; a suffix that is none of [`Views::suffixes`].
-    fn view(&self, derived: &Self::Derived, suffix: &str) -> io::Result<Vec<u8>>;
+    fn view(&self, derived: &Self::Derived, suffix: &str) -> io::Result<Vec<u8>> {
+        match suffix {
+            ".json" => Ok(self.document(derived)?),
+            ".csv" => Ok(self.csv(derived)?),
+            own => self.own_view(derived, own).map(String::into_bytes).ok_or_else(|| {
+                let message = format!("{} has no file that ends with {own}", Self::TITLE);
+                io::Error::new(io::ErrorKind::InvalidInput, message)
+            }),
+        }
+    }
 
     /// What `report --format` prints for this word; None: this benchmark has no such format.
     fn format(&self, derived: &Self::Derived, word: &str) -> Option<io::Result<Vec<u8>>> {
@@ -38,10 +84,44 @@ pub trait Views: Record + DeserializeOwned {
     }
 }
 
-/// No view ends with `suffix`.
-#[must_use]
-pub(crate) fn no_view(title: &str, suffix: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("{title} has no file that ends with {suffix}"))
+#[derive(Serialize)]
+struct DerivedView<'a, D, W, M> {
+    #[serde(flatten)]
+    derived: &'a D,
+    warnings: Vec<WarningView<'a, W>>,
+    #[serde(flatten)]
+    more: Option<M>,
+}
+
+/// A warning with its words.
+#[derive(Serialize)]
+struct WarningView<'a, W> {
+    #[serde(flatten)]
+    warning: &'a W,
+    cause: String,
+    next_step: String,
+}
+
+/// The JSON document, the warnings explained, with `more` that is only there to be read.
+pub(crate) fn write_document<R: Views>(
+    result: &R,
+    derived: &R::Derived,
+    more: Option<impl Serialize>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let view = |warning| {
+        let (cause, next_step) = result.explain(warning);
+        WarningView { warning, cause, next_step }
+    };
+    let warnings = R::warnings(derived).iter().map(view).collect();
+    json::write(result, DerivedView { derived, warnings, more })
+}
+
+/// Reads PREFIX.json as the result of this benchmark.
+///
+/// # Errors
+/// [`JsonError`].
+pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
+    json::parse_as(bytes, R::SCHEMA)
 }
 
 /// A result of some benchmark, read from a file.
@@ -104,5 +184,5 @@ where
     R: Views + std::fmt::Debug + 'static,
     R::Derived: std::fmt::Debug,
 {
-    Ok(Box::new(Shown::new(json::parse_as::<R>(bytes, R::SCHEMA)?)))
+    Ok(Box::new(Shown::new(parse::<R>(bytes)?)))
 }

@@ -1,22 +1,17 @@
 //! Hand-made results of IMB-IO for the tests of the reports. The numbers follow simple formulas; they are no measurement.
 
 use crate::frame::records::*;
+use crate::frame::report::checks::with_derived;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
 use crate::imb_io::records::*;
 use crate::imb_io::values::fixture::{from_cache, row, run};
-use crate::imb_io::values::{derive, ImbDerived, ImbWarning};
+use crate::imb_io::values::{ImbDerived, ImbWarning};
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, ImbResult, ImbDerived)> {
-    [("complete", complete()), ("groups", groups()), ("failed", failed())]
-        .into_iter()
-        .map(|(name, result)| {
-            let derived = derive(&result);
-            (name, result, derived)
-        })
-        .collect()
+    with_derived([("complete", complete()), ("groups", groups()), ("failed", failed())])
 }
 
 const SIZES: [u64; 4] = [0, 1, 4096, 1 << 20];

@@ -2,41 +2,27 @@
 
 use proptest::prelude::*;
 
-use crate::frame::records::{Outcome, Warning};
-use crate::frame::report::journal::{read, JournalError};
-use crate::frame::report::json::parse_as;
+use crate::frame::report::checks::{assert_a_cut_keeps_the_rest, journal_of};
+use crate::frame::report::journal::read;
+use crate::frame::report::parse;
 use crate::frame::report::Views;
 use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::Mode;
-use crate::imb_io::records::{ImbLine, ImbResult, RowEnd};
-use crate::imb_io::report::{document, fixtures};
+use crate::imb_io::records::{ImbResult, RowEnd};
+use crate::imb_io::report::fixtures;
 use crate::imb_io::values::derive;
 use crate::imb_io::values::fixture::{row, run};
-
-fn read_journal(bytes: &[u8]) -> Result<ImbResult, JournalError> {
-    read(bytes)
-}
-
-fn written(lines: &[ImbLine]) -> Vec<u8> {
-    lines.iter().flat_map(|line| serde_json::to_string(line).unwrap().into_bytes().into_iter().chain([b'\n'])).collect()
-}
 
 #[test]
 fn a_whole_journal_reads_back_as_the_result() {
     for (name, result, _) in fixtures::all() {
-        assert_eq!(read_journal(&written(&fixtures::journal_lines(&result))).unwrap(), result, "{name}");
+        assert_eq!(read::<ImbResult>(&journal_of(&fixtures::journal_lines(&result))).unwrap(), result, "{name}");
     }
 }
 
 #[test]
 fn a_journal_cut_in_a_line_keeps_the_rest() {
-    let lines = fixtures::journal_lines(&fixtures::complete());
-    let before = written(&lines[..4]).len();
-    let whole = written(&lines[..5]);
-    let mut cut = read_journal(&whole[..before + 100]).unwrap();
-    assert_eq!(cut.warnings.pop(), Some(Warning::JournalTorn { line: 5, bytes: 100 }));
-    assert_eq!(cut.ending.outcome, Outcome::Killed);
-    assert_eq!(cut, read_journal(&whole[..before]).unwrap());
+    assert_a_cut_keeps_the_rest::<ImbResult>(&fixtures::journal_lines(&fixtures::complete()));
 }
 
 proptest! {
@@ -65,10 +51,9 @@ proptest! {
             lines.pop();
             result.ending = ImbResult::new(result.config.clone(), result.setup.clone()).ending;
         }
-        let journal = written(&lines);
-        let read = read_journal(&journal).unwrap();
+        let read: ImbResult = read(&journal_of(&lines)).unwrap();
         prop_assert_eq!(&read, &result);
-        let again = parse_as::<ImbResult>(&document(&read, &derive(&read)).unwrap(), ImbResult::SCHEMA).unwrap();
+        let again = parse::<ImbResult>(&read.document(&read.derived()).unwrap()).unwrap();
         prop_assert_eq!(&again, &result);
         prop_assert_eq!(derive(&again), derive(&result));
     }

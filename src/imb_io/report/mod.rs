@@ -8,54 +8,61 @@ pub mod fixtures;
 mod imb_format;
 #[cfg(test)]
 mod journal_tests;
-mod json;
+#[cfg(test)]
+mod json_tests;
 pub mod plan;
 mod table;
 mod warnings;
 
-pub use csv::csv;
 pub use imb_format::imb_format;
-pub use json::document;
-pub use warnings::text;
-
-use std::io;
 
 use super::records::ImbResult;
-use super::values::{derive, ImbDerived};
-use crate::frame::report::{no_view, Views};
+use super::values::{derive, ImbDerived, ImbWarning};
+use crate::frame::report::Views;
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 3] = [".json", ".csv", ".imb"];
 
 impl Views for ImbResult {
     type Derived = ImbDerived;
+    type Warning = ImbWarning;
+    const TITLE: &'static str = "IMB-IO";
     const SCHEMA: &'static str = "docs/imb-schema.json";
 
     fn derived(&self) -> ImbDerived {
         derive(self)
     }
 
+    fn warnings(derived: &ImbDerived) -> &[ImbWarning] {
+        &derived.warnings
+    }
+
+    fn explain(&self, warning: &ImbWarning) -> (String, String) {
+        warnings::text(warning)
+    }
+
     fn table(&self, derived: &ImbDerived, details: bool) -> String {
         table::table(self, derived, details)
     }
 
-    /// The JSON document, the tidy table, the look of the release.
-    fn suffixes(&self) -> Vec<String> {
-        SUFFIXES.map(str::to_owned).to_vec()
+    fn csv(&self, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::Error> {
+        csv::csv(self, derived)
     }
 
-    fn view(&self, derived: &ImbDerived, suffix: &str) -> io::Result<Vec<u8>> {
-        match suffix {
-            ".json" => Ok(document(self, derived)?),
-            ".csv" => csv(self, derived).map_err(io::Error::from),
-            ".imb" => Ok(imb_format(self, derived).into_bytes()),
-            _ => Err(no_view("IMB-IO", suffix)),
-        }
+    /// The look of the release.
+    fn own_suffixes(&self) -> Vec<String> {
+        SUFFIXES[2..].iter().map(ToString::to_string).collect()
+    }
+
+    fn own_view(&self, derived: &ImbDerived, suffix: &str) -> Option<String> {
+        (suffix == SUFFIXES[2]).then(|| imb_format(self, derived))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]

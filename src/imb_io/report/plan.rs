@@ -6,6 +6,7 @@ use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::space::row_bytes;
 use crate::imb_io::plan::{Benchmark, ImbPlan, Mode, Row};
 
+use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::text::{count, Page};
 
 /// All benchmarks with their MPI calls and the backends that can run them, as `able` tells. No line wider than
@@ -18,10 +19,11 @@ pub fn list(able: impl Fn(&Benchmark) -> Vec<&'static str>) -> String {
     for (in_release, title) in parts {
         let benchmarks: Vec<_> = all().iter().filter(|benchmark| benchmark.in_release() == in_release).collect();
         page.heading(&format!("{} {title}", benchmarks.len()));
-        page.line(format!("{:<18}{:<62}{}", "name", "MPI calls of a repetition", "backends"));
-        for benchmark in benchmarks {
-            page.line(format!("{:<18}{:<62}{}", benchmark.name, benchmark.calls, able(benchmark).join(" ")));
-        }
+        Columns::<&Benchmark>::without_margin()
+            .left("name", 18, |b| b.name)
+            .left("MPI calls of a repetition", 62, |b| b.calls)
+            .left("backends", 0, |b| able(b).join(" "))
+            .write(&mut page, benchmarks);
     }
     page.finish()
 }
@@ -80,18 +82,15 @@ fn sizes(page: &mut Page, plan: &ImbPlan, config: &ImbConfig) {
         return;
     }
     page.heading(&format!("{}; repetitions at most", count(plan.sizes_bytes.len() as u64, "size")));
-    page.line(format!("{:>12}{:>16}{:>16}", "bytes", "aggregate", "non-aggregate"));
-    for bytes in &plan.sizes_bytes {
-        let most = |mode| {
-            let runs = plan.rows.iter().any(|row| with_size(row) && row.mode == mode);
-            if runs {
-                config.repetitions.most(Some(*bytes), mode).to_string()
-            } else {
-                "-".to_owned()
-            }
-        };
-        page.line(format!("{bytes:>12}{:>16}{:>16}", most(Mode::Aggregate), most(Mode::NonAggregate)));
-    }
+    let most = |bytes: u64, mode| {
+        let runs = plan.rows.iter().any(|row| with_size(row) && row.mode == mode);
+        or_none(runs.then(|| config.repetitions.most(Some(bytes), mode)))
+    };
+    Columns::<u64>::without_margin()
+        .right("bytes", 12, |bytes| bytes)
+        .right("aggregate", 16, |bytes| most(bytes, Mode::Aggregate))
+        .right("non-aggregate", 16, |bytes| most(bytes, Mode::NonAggregate))
+        .write(page, plan.sizes_bytes.iter().copied());
 }
 
 #[cfg(test)]

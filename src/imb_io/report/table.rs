@@ -21,12 +21,10 @@ pub(super) use super::table::closing::verdict;
 #[must_use]
 pub fn table(result: &ImbResult, derived: &ImbDerived, details: bool) -> String {
     let mut page = Page::default();
-    closing::banner(&mut page, result, derived);
+    ending::banner(&mut page, result, "WRONG DATA: bytes read were not the bytes written; see below.");
     header::write(&mut page, result);
     rows::write(&mut page, result, derived, details);
-    troubles::corruptions(&mut page, result, derived);
-    ending::errors(&mut page, &result.errors);
-    troubles::warnings(&mut page, derived);
+    ending::troubles(&mut page, result, derived, &troubles::corruption(result, derived));
     bare::write(&mut page, derived);
     costs::write(&mut page, result, derived);
     setup::write(&mut page, result);

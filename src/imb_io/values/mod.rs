@@ -29,6 +29,7 @@ pub struct ImbDerived {
     /// Whether the run is whole and its data right.
     pub verdict: ImbVerdict,
     /// Warnings of the run and those that follow from the records.
+    #[serde(skip)]
     pub warnings: Vec<ImbWarning>,
 }
 

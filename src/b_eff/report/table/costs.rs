@@ -3,8 +3,7 @@
 use crate::b_eff::records::{CommResult, Effort, LoopRecord};
 use crate::b_eff::values::{RANDOM_RINGS, SIZES};
 use crate::frame::report::costs;
-use crate::frame::report::machine;
-use crate::frame::report::text::{count, nanoseconds, percent, Page};
+use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 
 use super::header;
@@ -21,29 +20,21 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
         page.field("announced", &effort(result, &told.effort));
         page.field("pilot", &format!("{} measured", count(told.pilot.len() as u64, "loop")));
     }
-    for (number, (from, changed)) in ending.efforts.iter().take(CHANGES).enumerate() {
-        let label = if number == 0 { "changed" } else { "" };
-        page.field(label, &format!("from pattern {from} of the plan on: {}", effort(result, changed)));
-    }
+    let changes = ending.efforts.iter().take(CHANGES);
+    page.fields("changed", changes.map(|(at, to)| format!("from pattern {at} of the plan on: {}", effort(result, to))));
     if let Some(more) = ending.efforts.len().checked_sub(CHANGES).filter(|more| *more > 0) {
         page.field("", &format!("and {} more; all are in the JSON document", count(more as u64, "change")));
     }
-    page.field(
-        "harness",
-        &format!(
-            "clock step {}, clock reading {}, barrier {}",
-            nanoseconds(setup.clock_resolution_ns),
-            nanoseconds(setup.clock_read_ns),
-            nanoseconds(setup.barrier_ns)
-        ),
+    costs::harness(
+        page,
+        &[
+            ("clock step", setup.clock_resolution_ns),
+            ("clock reading", setup.clock_read_ns),
+            ("barrier", setup.barrier_ns),
+        ],
     );
-    page.field(
-        "rank memory",
-        &machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes),
-    );
-    let allocations =
-        costs::allocations(&result.patterns, |p| p.allocations_in_clock, "pattern", |p| p.pattern.clone());
-    page.field("allocations", &allocations);
+    costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
+    costs::allocations(page, &result.patterns, |p| p.allocations_in_clock, "pattern", |p| p.pattern.clone());
 }
 
 /// Where the real time went as far as it was recorded.

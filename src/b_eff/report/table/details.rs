@@ -2,9 +2,9 @@
 
 use crate::b_eff::records::Method;
 use crate::b_eff::values::{CommDerived, Curve, Point};
+use crate::frame::report::columns::Columns;
 use crate::frame::report::text::{figure, Page};
-
-use super::{mb, size};
+use crate::frame::units::format_size;
 
 pub(super) fn write(page: &mut Page, derived: &CommDerived) {
     for curve in derived.curves.iter().filter(|c| !c.points.is_empty()) {
@@ -19,18 +19,16 @@ fn pattern(page: &mut Page, curve: &Curve) {
         .filter(|m| curve.points.iter().any(|p| p.method(*m).is_some()))
         .collect();
     page.heading(&format!("{}, {}: MB/s by method", curve.pattern, curve.shape));
-    let names: String = methods.iter().map(|m| format!("{:>14}", m.name())).collect();
-    page.line(format!("  {:>12}{names}{:>14}{:>16}  best by", "message", "best", "best/worst"));
-    for point in &curve.points {
-        let cells: String = methods.iter().map(|m| mb(point.method(*m).map(|m| m.bytes_per_second), 14)).collect();
-        page.line(format!(
-            "  {:>12}{cells}{}{:>16}  {}",
-            size(point.message_bytes),
-            mb(Some(point.bytes_per_second), 14),
-            spread(point),
-            point.best_method.name()
-        ));
+    let mut columns = Columns::<&Point>::new().right("message", 12, |p| format_size(p.message_bytes));
+    for method in methods {
+        columns = columns.rate(method.name(), 14, move |p| p.method(method).map(|m| m.bytes_per_second));
     }
+    columns
+        .rate("best", 14, |p| Some(p.bytes_per_second))
+        .right("best/worst", 16, spread)
+        .gap(2)
+        .left("best by", 0, |p| p.best_method.name())
+        .write(page, &curve.points);
 }
 
 /// The largest ratio between the repetitions of one method.

@@ -4,29 +4,20 @@
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, CommSetup};
 use crate::frame::records::Numbering;
-use crate::frame::records::Outcome;
 use crate::frame::report::machine;
-use crate::frame::report::text::{count, list, Page};
+use crate::frame::report::text::{count, list, settings, Page};
 use crate::frame::units::{format_seconds, format_size};
 
 pub(super) fn write(page: &mut Page, result: &CommResult) {
     let setup = &result.setup;
-    page.line(format!(
-        "beff-raw {}: effective bandwidth (b_eff), {}",
-        setup.machine.program_version, setup.machine.started_utc
-    ));
-    page.line("sizes: 1 KiB = 1024 bytes, 1 MiB = 1024 KiB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
-    page.blank();
+    let units = "sizes: 1 KiB = 1024 bytes, 1 MiB = 1024 KiB; bandwidth: 1 MB/s = 1 000 000 bytes/s";
+    machine::title(page, &setup.machine, "effective bandwidth (b_eff)", units);
     page.short_field("ranks", &ranks(setup));
-    page.short_field("hosts", &machine::hosts(&setup.machine));
-    page.short_field("MPI", &machine::mpi(&setup.machine));
-    if let Some(set) = machine::environment(&setup.machine) {
-        page.short_field("environment", &set);
-    }
+    machine::head(page, &setup.machine, None);
     page.short_field("transport", &transport(setup));
     page.short_field("messages", &messages(result));
     page.short_field("time", &time(result));
-    if let Some(text) = settings(result) {
+    if let Some(text) = unusual(result) {
         page.short_field("settings", &text);
     }
 }
@@ -80,32 +71,26 @@ pub(super) fn time(result: &CommResult) -> String {
         || "nothing announced".to_owned(),
         |a| format!("announced {}", format_seconds(a.expected_seconds)),
     );
-    let took = match result.ending.outcome {
-        Outcome::Killed => "no end recorded".to_owned(),
-        _ => format!("took {}", format_seconds(result.ending.real_seconds)),
-    };
-    format!("{limit}, {told}, {took}")
+    format!("{limit}, {told}, {}", machine::took(result.ending.outcome, result.ending.real_seconds))
 }
 
 /// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
-fn settings(result: &CommResult) -> Option<String> {
+fn unusual(result: &CommResult) -> Option<String> {
     let config = &result.config;
-    let mut parts = Vec::new();
-    if config.quick {
-        parts.push("QUICK MODE".to_owned());
-    }
-    if config.inject {
-        parts.push("DAMAGED ON PURPOSE (one byte of a received message)".to_owned());
-    }
-    let of_average = [Family::Ring, Family::Random];
-    if !of_average.iter().all(|f| config.families.contains(f)) {
-        let names: Vec<String> = config.families.iter().map(|f| family(*f).to_owned()).collect();
-        parts.push(format!("only {}", list(&names)));
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let is_partial = ![Family::Ring, Family::Random].iter().all(|f| config.families.contains(f));
+    settings([
+        config.quick.then(|| "QUICK MODE".to_owned()),
+        config.inject.then(|| "DAMAGED ON PURPOSE (one byte of a received message)".to_owned()),
+        is_partial.then(|| format!("only {}", families(result))),
+    ])
 }
 
-pub(super) fn family(family: Family) -> &'static str {
+/// The families that were asked for.
+pub(super) fn families(result: &CommResult) -> String {
+    list(&result.config.families.iter().map(|f| family(*f).to_owned()).collect::<Vec<_>>())
+}
+
+fn family(family: Family) -> &'static str {
     match family {
         Family::Ring => "rings",
         Family::Random => "random rings",

@@ -2,24 +2,29 @@
 
 use crate::b_eff::plan::Family;
 use crate::b_eff::values::{logavg, CommDerived, Curve};
+use crate::frame::report::columns::Columns;
 use crate::frame::report::text::Page;
 
-use super::{mb, microseconds};
+use super::microseconds;
 
-/// Width of the name and of the shape.
-const NAME: usize = 20;
+/// Width of the shape.
 const SHAPE: usize = 26;
+
+/// One curve, or the logavg of several.
+#[derive(Clone, Copy)]
+enum Line<'a> {
+    One(&'a Curve),
+    LogavgOf(&'a [&'a Curve]),
+}
 
 /// The rings and random rings, each with its logavg.
 pub(super) fn average(page: &mut Page, derived: &CommDerived) {
     page.heading("Rings and random rings: MB/s");
-    head(page);
+    page.line(columns().headings());
     for family in [Family::Ring, Family::Random] {
         let curves: Vec<&Curve> = derived.family(family).collect();
-        curves.iter().for_each(|c| line(page, c));
-        if curves.len() > 1 {
-            summary(page, &curves);
-        }
+        let summary = (curves.len() > 1).then_some(Line::LogavgOf(&curves));
+        lines(page, curves.iter().map(|c| Line::One(c)).chain(summary));
         if family == Family::Ring {
             page.blank();
         }
@@ -34,50 +39,62 @@ pub(super) fn others(page: &mut Page, derived: &CommDerived) {
         return;
     }
     page.heading("Patterns outside the average: MB/s");
-    head(page);
-    curves.iter().for_each(|c| line(page, c));
+    page.line(columns().headings());
+    lines(page, curves.into_iter().map(Line::One));
 }
 
-fn head(page: &mut Page) {
-    page.line(format!(
-        "  {:NAME$}{:SHAPE$}{:>12}{:>12}  {:<14}{:>12}",
-        "pattern", "shape", "S", "at Lmax", "best at Lmax", "latency, us"
-    ));
+fn lines<'a>(page: &mut Page, lines: impl Iterator<Item = Line<'a>>) {
+    let columns = columns();
+    lines.for_each(|line| page.line(columns.row(line)));
 }
 
-fn line(page: &mut Page, curve: &Curve) {
-    let best = curve.at_lmax_bytes_per_second.and(curve.points.last()).map_or("-", |p| p.best_method.name());
-    let remark = match curve.mean_bytes_per_second {
-        Some(_) => String::new(),
-        None => format!("  {} sizes", curve.points.len()),
-    };
-    let shape: String = if curve.shape.chars().count() < SHAPE {
-        curve.shape.clone()
-    } else {
-        curve.shape.chars().take(SHAPE - 5).chain(" ...".chars()).collect()
-    };
-    page.line(format!(
-        "  {:NAME$}{shape:SHAPE$}{}{}  {best:<14}{}{remark}",
-        curve.pattern,
-        mb(curve.mean_bytes_per_second, 12),
-        mb(curve.at_lmax_bytes_per_second, 12),
-        microseconds(curve.latency_seconds, 12)
-    ));
+fn columns<'a>() -> Columns<'a, Line<'a>> {
+    Columns::new()
+        .left("pattern", 20, Line::name)
+        .left("shape", SHAPE, Line::shape)
+        .rate("S", 12, |line| line.value(|c| c.mean_bytes_per_second))
+        .rate("at Lmax", 12, |line| line.value(|c| c.at_lmax_bytes_per_second))
+        .gap(2)
+        .left("best at Lmax", 14, Line::best)
+        .right("latency, us", 12, |line| microseconds(line.value(|c| c.latency_seconds)))
+        .left("", 0, Line::remark)
 }
 
-/// The logavg of the lines above; `-` in a column in which one of them has none.
-fn summary(page: &mut Page, curves: &[&Curve]) {
-    let over = |value: fn(&Curve) -> Option<f64>| {
-        let values: Option<Vec<f64>> = curves.iter().map(|c| value(c)).collect();
-        values.and_then(logavg)
-    };
-    page.line(format!(
-        "  {:NAME$}{:SHAPE$}{}{}  {:<14}{}",
-        format!("logavg of {}", curves.len()),
-        "",
-        mb(over(|c| c.mean_bytes_per_second), 12),
-        mb(over(|c| c.at_lmax_bytes_per_second), 12),
-        "",
-        microseconds(over(|c| c.latency_seconds), 12)
-    ));
+impl Line<'_> {
+    /// Of several curves their logavg; None if one of them has none.
+    fn value(self, value: fn(&Curve) -> Option<f64>) -> Option<f64> {
+        match self {
+            Self::One(curve) => value(curve),
+            Self::LogavgOf(curves) => curves.iter().map(|c| value(c)).collect::<Option<Vec<f64>>>().and_then(logavg),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::One(curve) => curve.pattern.clone(),
+            Self::LogavgOf(curves) => format!("logavg of {}", curves.len()),
+        }
+    }
+
+    fn shape(self) -> String {
+        match self {
+            Self::One(curve) if curve.shape.chars().count() < SHAPE => curve.shape.clone(),
+            Self::One(curve) => curve.shape.chars().take(SHAPE - 5).chain(" ...".chars()).collect(),
+            Self::LogavgOf(_) => String::new(),
+        }
+    }
+
+    fn best(self) -> &'static str {
+        match self {
+            Self::One(c) => c.at_lmax_bytes_per_second.and(c.points.last()).map_or("-", |p| p.best_method.name()),
+            Self::LogavgOf(_) => "",
+        }
+    }
+
+    fn remark(self) -> String {
+        match self {
+            Self::One(c) if c.mean_bytes_per_second.is_none() => format!("  {} sizes", c.points.len()),
+            _ => String::new(),
+        }
+    }
 }

@@ -2,28 +2,23 @@
 
 use crate::b_eff::plan::published::{PublishedSystem, SYSTEMS};
 use crate::b_eff::records::CommResult;
-use crate::b_eff::values::CommDerived;
+use crate::b_eff::values::{CommDerived, Level};
+use crate::frame::report::columns::{mb, or_none, Columns};
 use crate::frame::report::text::Page;
 use crate::frame::units::format_size;
 
-use super::mb;
-
-/// Width of the name.
-const NAME: usize = 28;
+/// A line: system, processes, Lmax, and six numbers in bytes per second.
+type Line<'a> = (&'a str, u64, Option<u64>, [Option<f64>; 6]);
 
 pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived) {
     page.heading("Beside the systems of the paper (Table 1): MB/s");
-    page.line(format!(
-        "  {:NAME$}{:>6}{:>10}{:>9}{:>10}{:>9}{:>10}{:>12}{:>14}",
-        "", "pro-", "", "per", "", "ping-", "b_eff at", "at Lmax", "Lmax, rings"
-    ));
-    page.line(format!(
-        "  {:NAME$}{:>6}{:>10}{:>9}{:>10}{:>9}{:>10}{:>12}{:>14}",
-        "system", "cesses", "b_eff", "process", "Lmax", "pong", "Lmax", "per process", "per process"
-    ));
+    page.line(columns(["", "pro-", "", "per", "", "ping-", "b_eff at", "at Lmax", "Lmax, rings"]).headings());
+    let below = ["system", "cesses", "b_eff", "process", "Lmax", "pong", "Lmax", "per process", "per process"];
+    let columns = columns(below);
+    page.line(columns.headings());
     let value = &derived.value;
-    let all = |level: Option<crate::b_eff::values::Level>| level.map(|l| l.bytes_per_second);
-    let each = |level: Option<crate::b_eff::values::Level>| level.map(|l| l.per_process_bytes_per_second);
+    let all = |level: Option<Level>| level.map(|l| l.bytes_per_second);
+    let each = |level: Option<Level>| level.map(|l| l.per_process_bytes_per_second);
     let measured = [
         all(value.b_eff),
         each(value.b_eff),
@@ -32,10 +27,24 @@ pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived)
         each(value.at_lmax),
         each(value.at_lmax_rings),
     ];
-    row(page, "this run", value.processes, Some(result.setup.lmax_bytes), measured);
+    page.line(columns.row(("this run", value.processes, Some(result.setup.lmax_bytes), measured)));
     for p in &SYSTEMS {
-        row(page, p.system, p.processes, p.lmax_bytes, numbers(p));
+        page.line(columns.row((p.system, p.processes, p.lmax_bytes, numbers(p))));
     }
+}
+
+fn columns<'a>(names: [&str; 9]) -> Columns<'a, Line<'a>> {
+    let number = |width: usize, index: usize| move |line: Line<'a>| whole(line.3[index], width);
+    Columns::new()
+        .left(names[0], 28, |line: Line<'a>| line.0)
+        .right(names[1], 6, |line| line.1)
+        .right(names[2], 10, number(10, 0))
+        .right(names[3], 9, number(9, 1))
+        .right(names[4], 10, |line| or_none(line.2.map(format_size)))
+        .right(names[5], 9, number(9, 2))
+        .right(names[6], 10, number(10, 3))
+        .right(names[7], 12, number(12, 4))
+        .right(names[8], 14, number(14, 5))
 }
 
 fn numbers(p: &PublishedSystem) -> [Option<f64>; 6] {
@@ -51,21 +60,10 @@ fn numbers(p: &PublishedSystem) -> [Option<f64>; 6] {
 }
 
 /// The paper prints whole MB/s: so does this table, but for what is small.
-fn row(page: &mut Page, system: &str, processes: u64, lmax: Option<u64>, numbers: [Option<f64>; 6]) {
-    let whole = |value: Option<f64>, width: usize| match value {
-        Some(rate) if rate / 1e6 >= 10_f64.powi(width as i32 - 1) => format!("{:>width$.2e}", rate / 1e6),
-        Some(rate) if rate >= 1e7 => format!("{:>width$.0}", rate / 1e6),
+fn whole(value: Option<f64>, width: usize) -> String {
+    match value {
+        Some(rate) if rate / 1e6 >= 10_f64.powi(width as i32 - 1) => format!("{:.2e}", rate / 1e6),
+        Some(rate) if rate >= 1e7 => format!("{:.0}", rate / 1e6),
         other => mb(other, width),
-    };
-    let [b_eff, per_process, ping_pong, at_lmax, lmax_each, lmax_rings] = numbers;
-    page.line(format!(
-        "  {system:NAME$}{processes:>6}{}{}{:>10}{}{}{}{}",
-        whole(b_eff, 10),
-        whole(per_process, 9),
-        lmax.map_or_else(|| "-".to_owned(), format_size),
-        whole(ping_pong, 9),
-        whole(at_lmax, 10),
-        whole(lmax_each, 12),
-        whole(lmax_rings, 14)
-    ));
+    }
 }

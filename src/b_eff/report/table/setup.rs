@@ -3,7 +3,7 @@
 use crate::b_eff::records::CommResult;
 use crate::b_eff::values::{LOOP_SECONDS, MOST_ITERATIONS};
 use crate::frame::report::machine;
-use crate::frame::report::text::{count, list, Page};
+use crate::frame::report::text::{count, Page};
 use crate::frame::units::{format_seconds, format_size};
 
 use super::header;
@@ -15,7 +15,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     let (config, setup) = (&result.config, &result.setup);
     page.heading("Set-up");
     page.field("command", &setup.machine.command_line.join(" "));
-    page.field("patterns", &patterns(result));
+    page.field("patterns", &format!("{}: {}", count(setup.patterns, "pattern"), header::families(result)));
     let sizes: Vec<String> = setup.sizes_bytes.iter().map(u64::to_string).collect();
     page.field("sizes", &format!("{} bytes; Lmax is {}", sizes.join(", "), format_size(setup.lmax_bytes)));
     page.field(
@@ -32,11 +32,6 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     page.field("ranks", &placement(result));
     page.field("transport", &header::transport(setup));
     machine::write(page, &setup.machine);
-}
-
-fn patterns(result: &CommResult) -> String {
-    let names: Vec<String> = result.config.families.iter().map(|f| header::family(*f).to_owned()).collect();
-    format!("{}: {}", count(result.setup.patterns, "pattern"), list(&names))
 }
 
 /// `numbered ...: 0 on node01 (CPUs 0), ...`.

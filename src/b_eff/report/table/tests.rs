@@ -91,7 +91,8 @@ fn every_option_in_a_report_exists() {
         let name = name.trim_start_matches('-');
         ["bind-to", "map-by"].contains(&name) || has_option::<CommArgs>(name)
     };
-    let texts = fixtures::every_warning().into_iter().map(|w| super::super::text(&w, &fixtures::failed().config).1);
+    let texts =
+        fixtures::every_warning().into_iter().map(|w| super::super::warnings::text(&w, &fixtures::failed().config).1);
     let page = fixtures::all().into_iter().map(|(_, result, derived)| table(&result, &derived, true));
     for text in page.chain(texts) {
         for word in text.split_whitespace().filter(|w| w.starts_with("--") && !w.trim_matches('-').is_empty()) {

@@ -1,37 +1,25 @@
-//! What went wrong or must be known: corruption and warnings.
+//! Wrong messages in words.
 
 use crate::b_eff::records::{CommCorruption, CommResult};
-use crate::b_eff::report::{is_corrupt, text};
-use crate::b_eff::values::CommDerived;
-use crate::frame::report::ending;
-use crate::frame::report::text::{count, Page};
+use crate::frame::report::ending::Corruption;
+use crate::frame::report::text::count;
 use crate::frame::units::format_size;
 
-/// Places of corruption shown; all are in the JSON document.
-const PLACES: usize = 20;
-
-pub(super) fn corruptions(page: &mut Page, result: &CommResult) {
-    if !is_corrupt(result) {
-        return;
+pub(super) fn corruption(result: &CommResult) -> Corruption<'_, CommCorruption> {
+    let wrong = count(result.patterns.iter().map(|p| p.bytes_wrong).sum(), "byte");
+    let checked = format_size(result.patterns.iter().map(|p| p.bytes_checked).sum());
+    Corruption {
+        title: "DATA CORRUPTION",
+        amount: format!("{wrong} of {checked} compared are wrong"),
+        places: &result.corruptions,
+        place,
+        next_step: if result.config.inject {
+            "One byte was turned over on purpose: this shows that it is found."
+        } else {
+            "Do not trust this MPI library with this transport. Repeat with another transport or library to find out \
+             whether the network, the library or the memory of a host is at fault."
+        },
     }
-    page.heading("DATA CORRUPTION");
-    let wrong: u64 = result.patterns.iter().map(|p| p.bytes_wrong).sum();
-    let checked: u64 = result.patterns.iter().map(|p| p.bytes_checked).sum();
-    page.line(format!("  {} of {} compared are wrong", count(wrong, "byte"), format_size(checked)));
-    for corruption in result.corruptions.iter().take(PLACES) {
-        page.hanging("  - ", &place(corruption));
-    }
-    let more = result.corruptions.len().saturating_sub(PLACES);
-    if more > 0 {
-        page.line(format!("  ... and {more} more places in the JSON document"));
-    }
-    let next_step = if result.config.inject {
-        "One byte was turned over on purpose: this shows that it is found."
-    } else {
-        "Do not trust this MPI library with this transport. Repeat with another transport or library to find out whether \
-         the network, the library or the memory of a host is at fault."
-    };
-    page.hanging("  -> ", next_step);
 }
 
 fn place(c: &CommCorruption) -> String {
@@ -51,8 +39,4 @@ fn place(c: &CommCorruption) -> String {
         c.expected,
         c.found
     )
-}
-
-pub(super) fn warnings(page: &mut Page, result: &CommResult, derived: &CommDerived) {
-    ending::warnings(page, derived.warnings.iter().map(|warning| text(warning, &result.config)));
 }

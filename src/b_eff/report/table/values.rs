@@ -2,11 +2,12 @@
 
 use crate::b_eff::records::CommResult;
 use crate::b_eff::values::{CommDerived, Level, RANDOM_RINGS};
+use crate::frame::report::columns::{mb, Columns};
 use crate::frame::report::criteria;
 use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 
-use super::{mb, microseconds};
+use super::microseconds;
 
 /// Width of a number.
 const NUMBER: usize = 14;
@@ -15,33 +16,29 @@ const LABEL: usize = 44;
 
 pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived) {
     let value = &derived.value;
-    let processes =
-        if value.processes == 1 { "1 process".to_owned() } else { format!("{} processes", value.processes) };
-    page.heading(&format!("Values on {processes}: MB/s"));
-    page.line(format!("  {:LABEL$}{:>NUMBER$}{:>NUMBER$}", "", "all processes", "per process"));
-    let verdict = format!("  {}", criteria::verdict(&derived.criteria));
-    level(page, "b_eff", value.b_eff, &verdict);
-    let random = random_label(result, derived);
-    level(page, "  of it rings", value.rings, "");
-    level(page, &format!("  of it {random}"), value.random, "");
-    level(page, &format!("at Lmax {}", format_size(result.setup.lmax_bytes)), value.at_lmax, "");
-    level(page, "  of it rings", value.at_lmax_rings, "");
-    level(page, &format!("  of it {random}"), value.at_lmax_random, "");
-    page.line(format!(
-        "  {:LABEL$}{}",
-        "ping-pong at Lmax, one direction",
-        mb(value.ping_pong_bytes_per_second, NUMBER)
-    ));
+    page.heading(&format!("Values on {}: MB/s", count(value.processes, "process")));
+    page.line(line("", &["all processes".to_owned(), "per process".to_owned()]));
+    let random = format!("  of it {}", random_label(result, derived));
+    let at_lmax = format!("at Lmax {}", format_size(result.setup.lmax_bytes));
+    for (label, level) in [
+        ("b_eff", value.b_eff),
+        ("  of it rings", value.rings),
+        (&random, value.random),
+        (&at_lmax, value.at_lmax),
+        ("  of it rings", value.at_lmax_rings),
+        (&random, value.at_lmax_random),
+    ] {
+        let verdict =
+            if label == "b_eff" { format!("  {}", criteria::verdict(&derived.criteria)) } else { String::new() };
+        let [all, each] = [level.map(|l| l.bytes_per_second), level.map(|l| l.per_process_bytes_per_second)];
+        page.line(line(label, &[mb(all, NUMBER), mb(each, NUMBER)]) + &verdict);
+    }
+    page.line(line("ping-pong at Lmax, one direction", &[mb(value.ping_pong_bytes_per_second, NUMBER)]));
     page.blank();
     let latency = &value.latency;
-    page.line(format!("  {:LABEL$}{:>NUMBER$}{:>NUMBER$}{:>NUMBER$}", "", "rings", "random rings", "ping-pong"));
-    page.line(format!(
-        "  {:LABEL$}{}{}{}",
-        "latency with messages of 1 byte, us",
-        microseconds(latency.rings_seconds, NUMBER),
-        microseconds(latency.random_seconds, NUMBER),
-        microseconds(latency.ping_pong_seconds, NUMBER)
-    ));
+    page.line(line("", &["rings", "random rings", "ping-pong"].map(str::to_owned)));
+    let latencies = [latency.rings_seconds, latency.random_seconds, latency.ping_pong_seconds].map(microseconds);
+    page.line(line("latency with messages of 1 byte, us", &latencies));
     page.blank();
     page.field("balance", &balance(result, derived));
     page.field("memory", &memory(derived));
@@ -52,6 +49,11 @@ pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived)
     );
 }
 
+fn line(label: &str, cells: &[String]) -> String {
+    let cells: String = cells.iter().map(|cell| format!("{cell:>NUMBER$}")).collect();
+    format!("  {label:LABEL$}{cells}")
+}
+
 fn random_label(result: &CommResult, derived: &CommDerived) -> String {
     let measured = derived.value.random_rings;
     let wanted = if result.announcement.is_some() { RANDOM_RINGS } else { measured };
@@ -60,14 +62,6 @@ fn random_label(result: &CommResult, derived: &CommDerived) -> String {
     } else {
         format!("random rings ({measured} of {wanted})")
     }
-}
-
-fn level(page: &mut Page, label: &str, level: Option<Level>, remark: &str) {
-    page.line(format!(
-        "  {label:LABEL$}{}{}{remark}",
-        mb(level.map(|l| l.bytes_per_second), NUMBER),
-        mb(level.map(|l| l.per_process_bytes_per_second), NUMBER)
-    ));
 }
 
 fn balance(result: &CommResult, derived: &CommDerived) -> String {
@@ -90,39 +84,37 @@ fn memory(derived: &CommDerived) -> String {
     }
 }
 
+/// A line of the methods: name, and the levels b_eff, rings, random rings, at Lmax.
+type OfMethod = (&'static str, [Option<Level>; 4]);
+
 /// b_eff by one method, and what taking the best of them is worth.
 pub(super) fn methods(page: &mut Page, derived: &CommDerived) {
-    const NAME: usize = 14;
     page.heading("By method: MB/s");
-    page.line(format!(
-        "  {:NAME$}{:>12}{:>12}{:>12}{:>14}{:>12}",
-        "method", "b_eff", "rings", "random", "per process", "at Lmax"
-    ));
-    let line = |name: &str, [b_eff, rings, random, lmax]: [Option<Level>; 4]| {
-        let all = |level: Option<Level>| mb(level.map(|l| l.bytes_per_second), 12);
-        let per_process = mb(b_eff.map(|l| l.per_process_bytes_per_second), 14);
-        format!("  {name:NAME$}{}{}{}{per_process}{}", all(b_eff), all(rings), all(random), all(lmax))
-    };
+    let all = |level: Option<Level>| level.map(|l| l.bytes_per_second);
+    let columns = Columns::<OfMethod>::new()
+        .left("method", 14, |(name, _)| name)
+        .rate("b_eff", 12, |(_, [b_eff, ..])| all(b_eff))
+        .rate("rings", 12, |(_, [_, rings, ..])| all(rings))
+        .rate("random", 12, |(_, [_, _, random, _])| all(random))
+        .rate("per process", 14, |(_, [b_eff, ..])| b_eff.map(|l| l.per_process_bytes_per_second))
+        .rate("at Lmax", 12, |(_, [.., at_lmax])| all(at_lmax));
+    page.line(columns.headings());
+    let value = &derived.value;
     for m in &derived.methods {
-        let best = derived.value.b_eff.zip(m.b_eff).map(|(all, own)| own.bytes_per_second / all.bytes_per_second);
+        let best = value.b_eff.zip(m.b_eff).map(|(all, own)| own.bytes_per_second / all.bytes_per_second);
         let remark = match (best, m.left_out_from_bytes) {
             (Some(share), _) => format!("  {} of the best", percent(share)),
             (None, Some(bytes)) => format!("  left out from {}", format_size(bytes)),
             (None, None) => "  not measured as a whole".to_owned(),
         };
-        page.line(format!("{}{remark}", line(m.method.name(), [m.b_eff, m.rings, m.random, m.at_lmax])));
+        page.line(columns.row((m.method.name(), [m.b_eff, m.rings, m.random, m.at_lmax])) + &remark);
     }
-    let value = &derived.value;
-    page.line(line("best of all", [value.b_eff, value.rings, value.random, value.at_lmax]));
+    page.line(columns.row(("best of all", [value.b_eff, value.rings, value.random, value.at_lmax])));
     let left_out = derived.methods.iter().filter(|m| m.left_out_from_bytes.is_some()).count() as u64;
     if left_out > 0 {
-        page.hanging(
-            "  ",
-            &format!(
-                "{} left out: to save time large messages were exchanged by the best method alone, and a mean over some of \
-                 the sizes is no b_eff.",
-                count(left_out, "method")
-            ),
-        );
+        let text =
+            "left out: to save time large messages were exchanged by the best method alone, and a mean over some of \
+                    the sizes is no b_eff.";
+        page.hanging("  ", &format!("{} {text}", count(left_out, "method")));
     }
 }

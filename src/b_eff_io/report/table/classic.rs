@@ -4,7 +4,7 @@ use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PartitionRecord, RunResult};
 use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{ROWS, TYPES};
+use crate::b_eff_io::report::layout::{Spot, ROWS, TYPES};
 use crate::b_eff_io::values::Derived;
 use crate::frame::records::Access;
 use crate::frame::report::marks::{Cell, Legend};
@@ -14,7 +14,7 @@ use crate::frame::units::format_size;
 /// Width of a number.
 const NUMBER: usize = 11;
 /// Width of the two label columns.
-const LABEL: usize = 20;
+pub(super) const LABEL: usize = 20;
 
 pub(super) fn write(
     page: &mut Page,
@@ -24,23 +24,32 @@ pub(super) fn write(
     partition: &PartitionRecord,
 ) {
     page.heading(&title(backend, partition));
-    if !result.patterns.iter().any(|r| r.backend == backend && r.ranks == partition.ranks) {
-        page.line("  nothing was measured");
-        return;
-    }
+    let Some(decimals) = decimals(result, backend, partition.ranks) else {
+        return page.line("  nothing was measured");
+    };
     let names: String = TYPES.iter().map(|&t| format!("{:>NUMBER$}    ", type_name(t))).collect();
     let numbers: String = TYPES.iter().map(|t| format!("{:>NUMBER$}    ", format!("type {t}"))).collect();
     page.line(format!("  {:LABEL$}{names}", "access   chunk"));
     page.line(format!("  {:LABEL$}{numbers}", ""));
-    let decimals = decimals(result, backend, partition.ranks);
     let mut legend = Legend::default();
-    for access in Access::ALL {
-        block(page, result, derived, (backend, partition.ranks, access), decimals, &mut legend);
+    let spots = Access::ALL.map(|access| Spot { backend, ranks: partition.ranks, access });
+    for spot in spots {
+        page.blank();
+        if spot.records(result).next().is_some() {
+            block(page, result, derived, spot, decimals, &mut legend);
+        } else {
+            page.line(format!("  {:<9}not measured", spot.access.name()));
+        }
     }
-    beside_table(page, result, backend, partition.ranks, decimals, &mut legend);
-    if let Some(text) = legend.text() {
-        page.hanging("  marks: ", &text);
-    }
+    let beside = spots.map(|spot| {
+        let cell = pattern_cell(result, spot, layout::PATTERN_BESIDE_TABLE);
+        legend.note(&cell);
+        format!("{} {}", spot.access.name(), cell.show(0, decimals).trim_end())
+    });
+    page.blank();
+    page.line("  A type total is all bytes of the type / time from open to close, warm-up, fill-up and sync included.");
+    page.hanging("  Beside the table: ", &format!("pattern 2 (1 MB chunks, 2 MB per call): {}", beside.join(", ")));
+    legend.write(page);
 }
 
 fn title(backend: &str, partition: &PartitionRecord) -> String {
@@ -56,66 +65,28 @@ fn title(backend: &str, partition: &PartitionRecord) -> String {
     )
 }
 
-fn block(
-    page: &mut Page,
-    result: &RunResult,
-    derived: &Derived,
-    (backend, ranks, access): (&str, u64, Access),
-    decimals: usize,
-    legend: &mut Legend,
-) {
-    page.blank();
-    if !result.patterns.iter().any(|r| r.access == access && r.ranks == ranks && r.backend == backend) {
-        page.line(format!("  {:<9}not measured", access.name()));
-        return;
-    }
+fn block(page: &mut Page, result: &RunResult, derived: &Derived, spot: Spot<'_>, decimals: usize, legend: &mut Legend) {
+    let mut show = |cell: Cell| {
+        legend.note(&cell);
+        cell.show(NUMBER, decimals)
+    };
+    rows(page, spot, |pattern| show(pattern.map(|pattern| pattern_cell(result, spot, pattern)).unwrap_or_default()));
+    let totals: String = TYPES.map(|t| show(type_cell(result, derived, spot, t))).concat();
+    page.line(format!("  {:LABEL$}{totals}", format!("{:<9}type total", "")));
+}
+
+/// The rows of chunk sizes below an access method, one cell for the pattern of each type.
+pub(super) fn rows(page: &mut Page, spot: Spot<'_>, mut cell: impl FnMut(Option<u8>) -> String) {
     for (row, label) in ROWS.iter().enumerate() {
-        let name = if row == 0 { access.name() } else { "" };
-        let cells = TYPES.map(|t| match layout::classic_pattern(row, t) {
-            Some(pattern) => pattern_cell(result, backend, ranks, access, pattern),
-            None => Cell::default(),
-        });
-        page.line(format!("  {:LABEL$}{}", format!("{name:<9}{label}"), show(&cells, decimals, legend)));
+        let name = if row == 0 { spot.access.name() } else { "" };
+        let cells = TYPES.map(|t| cell(layout::classic_pattern(row, t))).concat();
+        page.line(format!("  {:LABEL$}{cells}", format!("{name:<9}{label}")));
     }
-    let totals = TYPES.map(|t| type_cell(result, derived, backend, ranks, access, t));
-    page.line(format!("  {:LABEL$}{}", format!("{:<9}type total", ""), show(&totals, decimals, legend)));
 }
 
-fn show(cells: &[Cell], decimals: usize, legend: &mut Legend) -> String {
-    cells
-        .iter()
-        .map(|cell| {
-            legend.note(cell);
-            cell.show(NUMBER, decimals)
-        })
-        .collect()
-}
-
-fn beside_table(page: &mut Page, result: &RunResult, backend: &str, ranks: u64, decimals: usize, legend: &mut Legend) {
-    let shown: Vec<String> = Access::ALL
-        .iter()
-        .map(|&access| {
-            let cell = pattern_cell(result, backend, ranks, access, layout::PATTERN_BESIDE_TABLE);
-            legend.note(&cell);
-            format!("{} {}", access.name(), cell.show(0, decimals).trim_end())
-        })
-        .collect();
-    page.blank();
-    page.line("  A type total is all bytes of the type / time from open to close, warm-up, fill-up and sync included.");
-    page.hanging("  Beside the table: ", &format!("pattern 2 (1 MB chunks, 2 MB per call): {}", shown.join(", ")));
-}
-
-/// Three digits behind the point where small numbers would lose their meaning, else one.
-fn decimals(result: &RunResult, backend: &str, ranks: u64) -> usize {
-    let smallest = result
-        .patterns
-        .iter()
-        .filter(|r| r.backend == backend && r.ranks == ranks)
-        .filter_map(layout::rate)
-        .fold(f64::INFINITY, f64::min);
-    if smallest < 10.0 {
-        3
-    } else {
-        1
-    }
+/// Three digits behind the point where small numbers would lose their meaning, else one; None: nothing was measured.
+fn decimals(result: &RunResult, backend: &str, ranks: u64) -> Option<usize> {
+    let rates = layout::patterns(result, backend, ranks).map(layout::rate);
+    let smallest = rates.map(|rate| rate.unwrap_or(f64::INFINITY)).reduce(f64::min)?;
+    Some(if smallest < 10.0 { 3 } else { 1 })
 }

@@ -1,9 +1,9 @@
 //! Schedule against real time, and what measuring itself cost.
 
-use crate::b_eff_io::records::{PatternRecord, RunResult};
+use crate::b_eff_io::records::{Calibration, PatternRecord, RunResult};
 use crate::b_eff_io::values::{AccessTime, Derived};
+use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::costs;
-use crate::frame::report::machine;
 use crate::frame::report::text::{count, nanoseconds, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::NULL_BACKEND;
@@ -14,65 +14,46 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
         schedule(page, &derived.times);
     }
     real_time(page, result);
-    for (number, backend) in result.config.backends.iter().enumerate() {
-        if let Some(text) = decisions(result, backend) {
-            page.field(if number == 0 { "decisions" } else { "" }, &text);
-        }
-    }
-    for (number, c) in result.calibrations.iter().enumerate() {
-        let text = format!(
-            "{}: {} written in {}, synced in {}",
-            c.backend,
-            format_size(c.bytes),
-            format_seconds(c.write_seconds),
-            format_seconds(c.sync_seconds)
-        );
-        page.field(if number == 0 { "calibration" } else { "" }, &text);
-    }
-    let ending = &result.ending;
-    let memory = machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
-    page.field("rank memory", &memory);
-    page.field("harness", &harness(result));
-    if let Some(text) = recording(result) {
-        page.field("latency", &text);
-    }
+    page.fields("decisions", result.config.backends.iter().filter_map(|backend| decisions(result, backend)));
+    let calibration = |c: &Calibration| {
+        let [write, sync] = [c.write_seconds, c.sync_seconds].map(format_seconds);
+        format!("{}: {} written in {write}, synced in {sync}", c.backend, format_size(c.bytes))
+    };
+    page.fields("calibration", result.calibrations.iter().map(calibration));
+    let (ending, harness) = (&result.ending, &result.harness);
+    costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
+    costs::harness(
+        page,
+        &[
+            ("clock step", harness.clock_resolution_ns),
+            ("clock reading", harness.clock_read_ns),
+            ("barrier", harness.barrier_ns),
+            ("decision", harness.decision_ns),
+            ("access of the null backend", harness.null_access_ns),
+        ],
+    );
+    page.fields("latency", recording(result));
     let name = |r: &PatternRecord| format!("{} pattern {} {}", r.backend, r.pattern, r.access.name());
-    let allocations = costs::allocations(&result.patterns, |r| r.allocations_in_clock, "pattern run", name);
-    page.field("allocations", &allocations);
+    costs::allocations(page, &result.patterns, |r| r.allocations_in_clock, "pattern run", name);
 }
 
 fn schedule(page: &mut Page, times: &[AccessTime]) {
-    page.line(format!(
-        "  {:<12}{:>7} {:<8}{:>11}{:>10}{:>8} {:>10}{:>10}{:>10}{:>10}{:>10}",
-        "backend",
-        "ranks",
-        "access",
-        "scheduled",
-        "real",
-        "used",
-        "+ sync",
-        "+ open",
-        "+ counts",
-        "+ loops",
-        "- unused"
-    ));
-    for t in times {
-        let used =
-            if t.scheduled_seconds > 0.0 { percent(t.real_seconds / t.scheduled_seconds) } else { "-".to_owned() };
-        page.line(format!(
-            "  {:<12.12}{:>7} {:<8}{:>11.2}{:>10.2}{used:>8} {:>10.2}{:>10.2}{:>10.2}{:>10.2}{:>10.2}",
-            t.backend,
-            t.ranks,
-            t.access.name(),
-            t.scheduled_seconds,
-            t.real_seconds,
-            t.sync_seconds,
-            t.open_close_seconds,
-            t.counted_seconds,
-            t.loop_seconds,
-            t.unused_seconds
-        ));
-    }
+    let used = |t: &AccessTime| (t.scheduled_seconds > 0.0).then(|| percent(t.real_seconds / t.scheduled_seconds));
+    let seconds = |seconds: f64| format!("{seconds:.2}");
+    Columns::<&AccessTime>::new()
+        .left("backend", 12, |t| format!("{:.12}", t.backend))
+        .right("ranks", 7, |t| t.ranks)
+        .gap(1)
+        .left("access", 8, |t| t.access.name())
+        .right("scheduled", 11, |t| seconds(t.scheduled_seconds))
+        .right("real", 10, |t| seconds(t.real_seconds))
+        .right("used", 8, |t| or_none(used(t)))
+        .right("+ sync", 11, |t| seconds(t.sync_seconds))
+        .right("+ open", 10, |t| seconds(t.open_close_seconds))
+        .right("+ counts", 10, |t| seconds(t.counted_seconds))
+        .right("+ loops", 10, |t| seconds(t.loop_seconds))
+        .right("- unused", 10, |t| seconds(t.unused_seconds))
+        .write(page, times);
     page.hanging(
         "  in seconds: ",
         "real = scheduled + what went beyond the schedule - what was not used of it. sync: at the end of patterns; open: \
@@ -122,18 +103,6 @@ fn decisions(result: &RunResult, backend: &str) -> Option<String> {
         count(worst.ranks, "rank"),
         percent(share(worst))
     ))
-}
-
-fn harness(result: &RunResult) -> String {
-    let h = &result.harness;
-    format!(
-        "clock step {}, clock reading {}, barrier {}, decision {}, access of the null backend {}",
-        nanoseconds(h.clock_resolution_ns),
-        nanoseconds(h.clock_read_ns),
-        nanoseconds(h.barrier_ns),
-        nanoseconds(h.decision_ns),
-        nanoseconds(h.null_access_ns)
-    )
 }
 
 /// What `--latency` itself costs, where that is the most.

@@ -1,42 +1,36 @@
 //! Where the bytes of each pattern went, as far as the kernel tells.
 
 use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult};
-use crate::b_eff_io::report::layout::{chunk_label, mounted_device};
+use crate::b_eff_io::report::layout;
+use crate::b_eff_io::report::layout::{chunk_label, mounted_device, Spot};
 use crate::frame::records::{Access, DeviceTraffic, Evidence};
+use crate::frame::report::columns::{or_none, Columns};
+use crate::frame::report::marks::Notes;
 use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::format_size;
 
-/// Header of the table; the widths are those of [`pattern`].
-const COLUMNS: &str =
-    "  no ty chunk          asked    process   dev read  dev write  requests   avg size cached before   after how";
+/// A pattern, what the device that is mounted has moved, and the number of its note.
+type Line<'a> = (&'a PatternRecord, Option<&'a DeviceTraffic>, &'a str);
 
 pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partition: &PartitionRecord) {
     let ranks = partition.ranks;
-    let is_of = |r: &&PatternRecord| {
-        r.backend == backend && r.ranks == ranks && r.was_run() && r.evidence != Evidence::default()
-    };
-    let records: Vec<&PatternRecord> = result.patterns.iter().filter(is_of).collect();
-    if records.is_empty() {
+    let is_known = |r: &&PatternRecord| r.was_run() && r.evidence != Evidence::default();
+    if !layout::patterns(result, backend, ranks).any(|r| is_known(&r)) {
         return;
     }
     page.heading(&format!("{backend} on {}: where the bytes went", count(ranks, "rank")));
-    let mut notes: Vec<String> = Vec::new();
+    let mut notes = Notes::default();
     for access in Access::ALL {
-        let of_access: Vec<&&PatternRecord> = records.iter().filter(|r| r.access == access).collect();
-        if of_access.is_empty() {
+        let mut records = Spot { backend, ranks, access }.records(result).filter(is_known).peekable();
+        if records.peek().is_none() {
             continue;
         }
         page.blank();
         page.line(format!("  {}", access.name()));
-        page.line(COLUMNS);
-        for r in of_access {
-            pattern(page, r, &mut notes);
-        }
+        page.line(columns().headings());
+        records.for_each(|r| pattern(page, r, &mut notes));
     }
-    page.blank();
-    for (text, number) in notes.iter().zip(1..) {
-        page.hanging(&format!("  [{number}] "), text);
-    }
+    notes.write(page);
     page.hanging(
         "  columns: ",
         "asked: bytes the program read or wrote; process: bytes the kernel fetched or will store for the ranks \
@@ -45,40 +39,43 @@ pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partitio
     );
 }
 
-fn pattern(page: &mut Page, r: &PatternRecord, notes: &mut Vec<String>) {
+fn pattern(page: &mut Page, r: &PatternRecord, notes: &mut Notes) {
     let evidence = &r.evidence;
-    let process = if r.access == Access::Read { r.storage_read_bytes } else { r.storage_written_bytes };
-    let text = note(evidence);
-    let number = notes.iter().position(|n| *n == text).unwrap_or_else(|| {
-        notes.push(text);
-        notes.len() - 1
-    });
-    let share = |bytes: Option<u64>| match bytes {
-        Some(bytes) if evidence.range_bytes > 0 => percent(bytes as f64 / evidence.range_bytes as f64),
-        _ => "-".to_owned(),
-    };
-    page.line(format!(
-        "  {:>2} {:>2} {:<9} {:>10} {:>10} {} {:>13} {:>7} [{}]",
-        r.pattern,
-        r.pattern_type,
-        chunk_label(r.chunk_bytes),
-        format_size(r.moved_bytes),
-        process.map_or_else(|| "-".to_owned(), format_size),
-        traffic(mounted_device(evidence).as_ref(), r.access),
-        share(evidence.resident_before_bytes),
-        share(evidence.resident_after_bytes),
-        number + 1
-    ));
+    let (device, how) = (mounted_device(evidence), notes.number(note(evidence)));
+    page.line(columns().row((r, device.as_ref(), &how)));
     // With several hosts there would be a line for each of them: the sum is enough here, the document has all.
     if !is_of_many_hosts(evidence) {
         for device in evidence.devices.iter().skip(1) {
-            page.line(format!(
-                "        {:<32.32} {}",
-                format!("on {}", device.device),
-                traffic(Some(device), r.access)
-            ));
+            let name = format!("on {}", device.device);
+            page.line(format!("        {name:<32.32} {}", traffic(Some(device), r.access)));
         }
     }
+}
+
+fn columns<'a>() -> Columns<'a, Line<'a>> {
+    let process = |r: &PatternRecord| match r.access {
+        Access::Read => r.storage_read_bytes,
+        Access::Write | Access::Rewrite => r.storage_written_bytes,
+    };
+    Columns::<Line<'_>>::new()
+        .right("no", 2, |(r, ..)| r.pattern)
+        .right("ty", 3, |(r, ..)| r.pattern_type)
+        .gap(1)
+        .left("chunk", 9, |(r, ..)| chunk_label(r.chunk_bytes))
+        .right("asked", 11, |(r, ..)| format_size(r.moved_bytes))
+        .right("process", 11, move |(r, ..)| or_none(process(r).map(format_size)))
+        .gap(1)
+        .left("  dev read  dev write  requests   avg size", 0, |(r, device, _)| traffic(device, r.access))
+        .right("cached before", 14, |(r, ..)| share(r, r.evidence.resident_before_bytes))
+        .right("after", 8, |(r, ..)| share(r, r.evidence.resident_after_bytes))
+        .gap(1)
+        .left("how", 0, |(.., note)| note)
+}
+
+/// Of the range of a pattern.
+fn share(r: &PatternRecord, bytes: Option<u64>) -> String {
+    let range_bytes = r.evidence.range_bytes;
+    or_none(bytes.filter(|_| range_bytes > 0).map(|bytes| percent(bytes as f64 / range_bytes as f64)))
 }
 
 fn is_of_many_hosts(evidence: &Evidence) -> bool {
@@ -94,7 +91,7 @@ fn traffic(device: Option<&DeviceTraffic>, access: Access) -> String {
         Access::Read => (d.read_bytes, d.read_requests),
         Access::Write | Access::Rewrite => (d.written_bytes, d.write_requests),
     };
-    let size = bytes.checked_div(requests).map_or_else(|| "-".to_owned(), average);
+    let size = or_none(bytes.checked_div(requests).map(average));
     format!("{:>10} {:>10} {requests:>9} {size:>10}", format_size(d.read_bytes), format_size(d.written_bytes))
 }
 

@@ -11,7 +11,7 @@ use crate::frame::values::memory_of_hosts;
 
 use crate::b_eff_io::report::layout;
 use crate::frame::report::machine;
-use crate::frame::report::text::{count, list, percent, Page};
+use crate::frame::report::text::{count, list, percent, settings, Page};
 
 use super::measuring;
 
@@ -20,23 +20,14 @@ const BACKENDS: usize = 4;
 
 pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     let (config, manifest) = (&result.config, &result.manifest);
-    page.line(format!(
-        "beff-raw {}: effective I/O bandwidth (b_eff_io), {}",
-        manifest.machine.program_version, manifest.machine.started_utc
-    ));
-    page.line("sizes: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s");
-    page.blank();
+    let units = "sizes: 1 kB = 1024 bytes, 1 MB = 1024 kB; bandwidth: 1 MB/s = 1 000 000 bytes/s";
+    machine::title(page, &manifest.machine, "effective I/O bandwidth (b_eff_io)", units);
     page.short_field("schedule", &schedule(result));
-    if let Some(text) = settings(config) {
+    if let Some(text) = unusual(config) {
         page.short_field("settings", &text);
     }
-    page.short_field("hosts", &machine::hosts(&manifest.machine));
-    let library = machine::mpi(&manifest.machine);
-    page.short_field("MPI", &format!("{library}, I/O layer {}", manifest.mpi_io_layer));
-    if let Some(set) = machine::environment(&manifest.machine) {
-        page.short_field("environment", &set);
-    }
-    page.short_field("storage", &machine::storage(&manifest.storage));
+    machine::head(page, &manifest.machine, Some(&manifest.mpi_io_layer));
+    machine::storage(page, &manifest.storage);
     for backend in measuring(result).take(BACKENDS) {
         page.short_field(backend, &evidence(result, derived, backend));
     }
@@ -64,44 +55,15 @@ fn turns(config: &Config) -> String {
     }
 }
 
-/// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
-fn settings(config: &Config) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    if let Some(damage) = config.inject {
-        parts.push(format!("DAMAGED ON PURPOSE ({})", damage_name(damage)));
-    }
-    if config.types != layout::TYPES {
-        let types: Vec<String> = config.types.iter().map(u8::to_string).collect();
-        parts.push(format!("types {} only", list(&types)));
-    }
-    match config.direct {
-        DirectPolicy::ByBackend => {}
-        DirectPolicy::Off => parts.push("--direct off".into()),
-        DirectPolicy::Auto => parts.push("--direct auto".into()),
-        DirectPolicy::Required => parts.push("--direct required".into()),
-    }
-    parts.extend(cache_and_queue(config));
-    if !config.shared_pointer {
-        parts.push("--no-shared".into());
-    }
-    if config.termination == Termination::PerCall {
-        parts.push("--termination per-call".into());
-    }
-    if config.unique_open {
-        parts.push("--unique-open".into());
-    }
-    if !config.hints.is_empty() {
-        parts.push(count(config.hints.len() as u64, "hint rule"));
-    }
-    if config.verify == Verify::Full {
-        parts.push("--verify full".into());
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// The options of the drivers that are not at their defaults.
-fn cache_and_queue(config: &Config) -> Vec<String> {
-    let cache = (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache)));
+/// What was chosen otherwise than by default and changes the meaning of the numbers, the options of the drivers in the
+/// middle; None: nothing.
+fn unusual(config: &Config) -> Option<String> {
+    let has_queue = config.backends.iter().any(|b| b == "uring");
+    let option = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
+    let direct = match config.direct {
+        DirectPolicy::ByBackend => None,
+        policy => Some(format!("--direct {}", machine::direct(policy))),
+    };
     let collective = match config.collective {
         CollectivePolicy::Auto => None,
         CollectivePolicy::Independent => Some("--collective independent".to_owned()),
@@ -113,13 +75,25 @@ fn cache_and_queue(config: &Config) -> Vec<String> {
         ExchangePolicy::SharedMemory => Some("--exchange shared-memory".to_owned()),
         ExchangePolicy::Messages => Some("--exchange messages".to_owned()),
     };
-    let aggregators = config.aggregators.map(|n| format!("--aggregators {n}"));
-    let domain = config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes)));
-    let has_queue = config.backends.iter().any(|b| b == "uring");
-    let depth = config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}"));
-    let sqpoll = (config.sqpoll && has_queue).then(|| "--sqpoll".to_owned());
-    let latency = config.latency.then(|| "--latency".to_owned());
-    [cache, collective, aggregators, domain, exchange, depth, sqpoll, latency].into_iter().flatten().collect()
+    let types: Vec<String> = config.types.iter().map(u8::to_string).collect();
+    settings([
+        config.inject.map(|damage| format!("DAMAGED ON PURPOSE ({})", damage_name(damage))),
+        (config.types != layout::TYPES).then(|| format!("types {} only", list(&types))),
+        direct,
+        (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache))),
+        collective,
+        config.aggregators.map(|n| format!("--aggregators {n}")),
+        config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes))),
+        exchange,
+        config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
+        option(config.sqpoll && has_queue, "--sqpoll"),
+        option(config.latency, "--latency"),
+        option(!config.shared_pointer, "--no-shared"),
+        option(config.termination == Termination::PerCall, "--termination per-call"),
+        option(config.unique_open, "--unique-open"),
+        (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint rule")),
+        option(config.verify == Verify::Full, "--verify full"),
+    ])
 }
 
 pub(super) fn cache_name(cache: CachePolicy) -> &'static str {

@@ -3,6 +3,7 @@
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PartitionRecord, RunResult};
 use crate::b_eff_io::report::cells::type_cell;
+use crate::b_eff_io::report::layout::Spot;
 use crate::b_eff_io::report::verdicts::{about, sentence};
 use crate::b_eff_io::values::ladder::TypeRung;
 use crate::b_eff_io::values::{Derived, Part};
@@ -44,14 +45,13 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived, part
         "view: file view, datatypes, registration; room: making the file longer; decide: agreeing to go on, waiting for \
          slower ranks included; = equal to the best: the interval of the ratio contains 1",
     );
-    if let Some(text) = legend.text() {
-        page.hanging("  marks: ", &text);
-    }
+    legend.write(page);
     verdicts(page, result, derived, ranks);
 }
 
 fn row(result: &RunResult, derived: &Derived, rung: &TypeRung, first: bool, legend: &mut Legend) -> String {
-    let cell = type_cell(result, derived, &rung.backend, rung.ranks, rung.access, rung.pattern_type);
+    let spot = Spot { backend: &rung.backend, ranks: rung.ranks, access: rung.access };
+    let cell = type_cell(result, derived, spot, rung.pattern_type);
     legend.note(&cell);
     let decimals = if cell.mb_per_second.is_some_and(|v| v < 10.0) { 3 } else { 1 };
     let place = if first {

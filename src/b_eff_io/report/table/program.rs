@@ -3,24 +3,23 @@
 
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{ROWS, TYPES};
+use crate::b_eff_io::report::layout::{Spot, TYPES};
 use crate::frame::records::Access;
+use crate::frame::report::columns::or_none;
 use crate::frame::report::text::{count, Page};
 use crate::frame::values::NULL_BACKEND;
 
+use super::classic::{self, LABEL};
+
 /// Width of a number.
 const NUMBER: usize = 15;
-/// Width of the two label columns.
-const LABEL: usize = 20;
 
 pub(super) fn write(page: &mut Page, result: &RunResult) {
     for partition in &result.partitions {
         let ranks = partition.ranks;
-        let of_access = |access: Access| {
-            result.patterns.iter().any(|r| r.backend == NULL_BACKEND && r.ranks == ranks && r.access == access)
-        };
-        if !Access::ALL.into_iter().any(of_access) {
+        let spots = Access::ALL.map(|access| Spot { backend: NULL_BACKEND, ranks, access });
+        let measured: Vec<Spot<'_>> = spots.into_iter().filter(|s| s.records(result).next().is_some()).collect();
+        if measured.is_empty() {
             continue;
         }
         page.heading(&format!(
@@ -29,21 +28,17 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
         ));
         let names: String = TYPES.iter().map(|&t| format!("{:>NUMBER$}", type_name(t))).collect();
         page.line(format!("  {:LABEL$}{names}", "access   chunk"));
-        for access in Access::ALL.into_iter().filter(|&a| of_access(a)) {
-            for (row, label) in ROWS.iter().enumerate() {
-                let name = if row == 0 { access.name() } else { "" };
-                let cells: String = TYPES.map(|t| cell(result, ranks, access, row, t)).concat();
-                page.line(format!("  {:LABEL$}{cells}", format!("{name:<9}{label}")));
-            }
+        for spot in measured {
+            classic::rows(page, spot, |pattern| format!("{:>NUMBER$}", cell(result, spot, pattern)));
         }
         page.line("  Slowest rank; the decisions to go on or stop and the sync are not in it.");
     }
 }
 
-fn cell(result: &RunResult, ranks: u64, access: Access, row: usize, pattern_type: u8) -> String {
-    let nanoseconds = layout::classic_pattern(row, pattern_type)
-        .and_then(|pattern| layout::record(result, NULL_BACKEND, ranks, access, pattern))
+fn cell(result: &RunResult, spot: Spot<'_>, pattern: Option<u8>) -> String {
+    let nanoseconds = pattern
+        .and_then(|pattern| spot.record(result, pattern))
         .filter(|r| r.was_run() && r.calls > 0)
         .map(|r| r.intervals.transfer_seconds * 1e9 / r.calls as f64);
-    nanoseconds.map_or_else(|| format!("{:>NUMBER$}", "-"), |ns| format!("{ns:>NUMBER$.1}"))
+    or_none(nanoseconds.map(|ns| format!("{ns:.1}")))
 }

@@ -1,10 +1,10 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitions, Termination, Verify};
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{RunResult, TuningRecord};
+use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::chunk_label;
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, list, Page};
@@ -22,12 +22,8 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.field("data", &data(result));
     page.field("direct I/O", &direct(result));
     page.field("page cache", cache(config));
-    if let Some(text) = collective(config) {
-        page.field("collective", &text);
-    }
-    if let Some(text) = queue(result) {
-        page.field("queue", &text);
-    }
+    page.fields("collective", collective(config));
+    page.fields("queue", queue(result));
     if config.latency {
         page.field("latency", "the time of every call is recorded");
     }
@@ -63,15 +59,12 @@ fn schedule(result: &RunResult) -> String {
 }
 
 fn patterns(config: &Config) -> String {
-    let types: Vec<String> = config.types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
-    format!(
-        "types {}; {}; type 1 through {}; segments in multiples of {}; {}",
-        types.join(", "),
-        if config.full_rewrite { "all types rewritten" } else { "only type 0 rewritten" },
-        if config.shared_pointer { "the shared file pointer" } else { "a strided view" },
-        format_size(config.segment_multiple_bytes),
-        if config.hints.is_empty() { "no hints".to_owned() } else { count(config.hints.len() as u64, "hint rule") }
-    )
+    let how = (config.full_rewrite, config.shared_pointer, config.segment_multiple_bytes);
+    let hints = match config.hints.len() as u64 {
+        0 => "no hints".to_owned(),
+        rules => count(rules, "hint rule"),
+    };
+    format!("{}; {hints}", layout::patterns_asked(&config.types, how))
 }
 
 fn termination(config: &Config) -> &'static str {
@@ -93,12 +86,7 @@ fn data(result: &RunResult) -> String {
 }
 
 fn direct(result: &RunResult) -> String {
-    let policy = match result.config.direct {
-        DirectPolicy::ByBackend => "auto for uring, off for posix",
-        DirectPolicy::Required => "required",
-        DirectPolicy::Auto => "auto",
-        DirectPolicy::Off => "off",
-    };
+    let policy = machine::direct(result.config.direct);
     let storage = &result.manifest.storage;
     match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
         (Some(offset), Some(memory)) => {

@@ -1,13 +1,10 @@
 //! Several backends beside each other: MB/s and the ratio to the best of them. The null backend is no rival and not shown.
 
-use std::ops::Range;
-
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{chunk_label, TYPES};
-use crate::b_eff_io::values::ladder::TypeRung;
+use crate::b_eff_io::report::layout::{chunk_label, Spot, TYPES};
 use crate::b_eff_io::values::{Derived, PartitionValue};
 use crate::frame::records::Access;
 use crate::frame::report::marks::{letters, Cell, Legend, Mark};
@@ -18,14 +15,14 @@ use super::ladder::in_percent;
 use super::measuring;
 use super::values::{value, RELEASES};
 
-/// Backends in one table; more continue in a further one.
-const COLUMNS: usize = 4;
-/// The same with intervals.
-const COLUMNS_OF_DETAILS: usize = 3;
-/// Width of the label column.
-const LABEL: usize = 22;
-/// The same with intervals: the longest label and no blank.
-const LABEL_OF_DETAILS: usize = 21;
+/// How much is shown of each backend.
+#[derive(Clone, Copy)]
+enum Look {
+    /// MB/s with this many digits behind the point, and the ratio.
+    Short(usize),
+    /// The ratio in percent, with its interval.
+    Details,
+}
 
 pub(super) fn write(
     page: &mut Page,
@@ -39,22 +36,19 @@ pub(super) fn write(
     let backends: Vec<&String> = measuring(result).collect();
     let rows = rows(result, derived, &backends, partition.ranks, details);
     let mut legend = Legend::default();
-    let digits = digits(&rows);
-    let at_once = if details { COLUMNS_OF_DETAILS } else { COLUMNS };
-    for first in (0..backends.len()).step_by(at_once) {
-        let columns = first..backends.len().min(first + at_once);
-        page.line(names(&backends[columns.clone()], details));
+    let look = if details { Look::Details } else { Look::Short(digits(&rows)) };
+    for first in (0..backends.len()).step_by(look.at_once()) {
+        let columns = first..backends.len().min(first + look.at_once());
+        page.line(look.line("type totals", backends[columns.clone()].iter().map(|name| look.name(name))));
         for row in &rows {
-            page.line(if details { show_details(row, columns.clone()) } else { show(row, columns.clone(), digits) });
+            page.line(look.line(&row.label, columns.clone().filter_map(|i| row.show(i, look))));
             row.cells.iter().for_each(|cell| legend.note(cell));
         }
     }
     if rows.iter().flat_map(|row| &row.ratios).any(is_equal) {
         page.line("  = equal to the best: the 95 % interval of the ratio contains 1");
     }
-    if let Some(text) = legend.text() {
-        page.hanging("  marks: ", &text);
-    }
+    legend.write(page);
 }
 
 /// Three digits behind the point where small numbers would lose their meaning, else one.
@@ -76,13 +70,44 @@ struct Row {
     ratios: Vec<Option<Ratio>>,
 }
 
-fn names(backends: &[&String], details: bool) -> String {
-    if details {
-        let names: String = backends.iter().map(|name| format!("{name:>8.8}          % interval")).collect();
-        format!("  {:LABEL_OF_DETAILS$}{names}", "type totals")
-    } else {
-        let names: String = backends.iter().map(|name| format!("{name:>10.10} ratio     ")).collect();
-        format!("  {:LABEL$}{names}", "type totals")
+impl Look {
+    /// Backends in one table; more continue in a further one.
+    fn at_once(self) -> usize {
+        match self {
+            Self::Short(_) => 4,
+            Self::Details => 3,
+        }
+    }
+
+    /// In details the column of labels has no blank behind the longest.
+    fn line(self, label: &str, cells: impl Iterator<Item = String>) -> String {
+        let width = match self {
+            Self::Short(_) => 22,
+            Self::Details => 21,
+        };
+        format!("  {label:width$}{}", cells.collect::<String>())
+    }
+
+    fn name(self, backend: &str) -> String {
+        match self {
+            Self::Short(_) => format!("{backend:>10.10} ratio     "),
+            Self::Details => format!("{backend:>8.8}          % interval"),
+        }
+    }
+
+    fn cell(self, cell: &Cell, ratio: Option<Ratio>) -> String {
+        let (marks, equal) = (letters(&cell.marks), if is_equal(&ratio) { '=' } else { ' ' });
+        match (self, cell.mb_per_second.zip(ratio)) {
+            (Self::Short(digits), Some((value, ratio))) => {
+                format!("{value:>10.digits$}{:>6.2}{equal} {marks:<3}", ratio.value)
+            }
+            (Self::Short(digits), None) => format!("{}{:>7}", cell.show(10, digits), ""),
+            (Self::Details, Some((value, ratio))) => {
+                let (value, percent) = (fit(value, 7), in_percent(ratio.value));
+                format!("{value:>8} {marks:<3}{percent:>6}{equal} {:<9}", interval(&ratio))
+            }
+            (Self::Details, None) => format!("{}{:17}", cell.show(8, 3), ""),
+        }
     }
 }
 
@@ -98,16 +123,16 @@ fn rows(result: &RunResult, derived: &Derived, backends: &[&String], ranks: u64,
         if !result.patterns.iter().any(|r| r.access == access && r.ranks == ranks) {
             continue;
         }
+        let spots = backends.iter().map(|backend| Spot { backend, ranks, access });
         let mut marks = vec![Vec::new(); backends.len()];
         for t in TYPES {
-            let cells: Vec<Cell> = backends.iter().map(|b| type_cell(result, derived, b, ranks, access, t)).collect();
+            let cells: Vec<Cell> = spots.clone().map(|spot| type_cell(result, derived, spot, t)).collect();
             inherit(&mut marks, &cells);
             inherit(&mut marks_of_all, &cells);
-            let ratio = |backend: &&String| type_rung(derived, backend, ranks, access, t).and_then(|r| r.ratio);
-            let ratios = backends.iter().map(ratio).collect();
+            let ratios = spots.clone().map(|spot| spot.type_rung(derived, t).and_then(|r| r.ratio)).collect();
             rows.push(Row { label: format!("{:<8}{t} {}", access.name(), type_name(t)), cells, ratios });
             if details {
-                rows.extend(pattern_rows(result, derived, backends, ranks, access, t));
+                rows.extend(pattern_rows(result, derived, &spots.clone().collect::<Vec<_>>(), t));
             }
         }
         let average = |v: &PartitionValue| v.access_mb_per_second[layout::access_index(access)];
@@ -151,39 +176,19 @@ fn value_row(
     Row { label, cells: backends.iter().zip(marks).map(cell).collect(), ratios: Vec::new() }
 }
 
-fn type_rung<'a>(
-    derived: &'a Derived,
-    backend: &str,
-    ranks: u64,
-    access: Access,
-    pattern_type: u8,
-) -> Option<&'a TypeRung> {
-    let mut rungs = derived.ladder.types.iter();
-    rungs.find(|r| r.pattern_type == pattern_type && r.access == access && r.ranks == ranks && r.backend == backend)
-}
-
-fn pattern_rows(
-    result: &RunResult,
-    derived: &Derived,
-    backends: &[&String],
-    ranks: u64,
-    access: Access,
-    pattern_type: u8,
-) -> Vec<Row> {
+fn pattern_rows(result: &RunResult, derived: &Derived, spots: &[Spot<'_>], pattern_type: u8) -> Vec<Row> {
     let mut seen: Vec<&PatternRecord> = Vec::new();
-    for r in &result.patterns {
-        let same = r.ranks == ranks && r.access == access && r.pattern_type == pattern_type;
+    for r in result.patterns.iter().filter(|r| r.pattern_type == pattern_type) {
+        let same = spots.first().is_some_and(|spot| (r.ranks, r.access) == (spot.ranks, spot.access));
         if same && !seen.iter().any(|s| s.pattern == r.pattern) {
             seen.push(r);
         }
     }
-    let cells = |pattern: u8| backends.iter().map(|b| pattern_cell(result, b, ranks, access, pattern)).collect();
-    let ratio = |b: &&String, pattern: u8| layout::rung(derived, b, ranks, access, pattern).and_then(|r| r.ratio);
     seen.iter()
         .map(|r| Row {
             label: format!("  {:>2} {}", r.pattern, chunk_label(r.chunk_bytes)),
-            cells: cells(r.pattern),
-            ratios: backends.iter().map(|b| ratio(b, r.pattern)).collect(),
+            cells: spots.iter().map(|spot| pattern_cell(result, *spot, r.pattern)).collect(),
+            ratios: spots.iter().map(|spot| spot.rung(derived, r.pattern).and_then(|rung| rung.ratio)).collect(),
         })
         .collect()
 }
@@ -195,41 +200,11 @@ impl Row {
         let shown = self.cells[backend].mb_per_second?;
         Some(self.ratios.get(backend).copied().flatten().unwrap_or(Ratio::alone(shown / best, 0)))
     }
-}
 
-fn show(row: &Row, columns: Range<usize>, digits: usize) -> String {
-    let cell = |i: usize| {
-        let cell = &row.cells[i];
-        match (cell.mb_per_second, row.ratio(i)) {
-            (Some(value), Some(ratio)) => {
-                let equal = if ratio.equal == Some(true) { '=' } else { ' ' };
-                format!("{value:>10.digits$}{:>6.2}{equal} {:<3}", ratio.value, letters(&cell.marks))
-            }
-            _ => format!("{}{:>7}", cell.show(10, digits), ""),
-        }
-    };
-    if row.cells.is_empty() {
-        return String::new();
+    /// The cell of one backend; None in an empty line.
+    fn show(&self, backend: usize, look: Look) -> Option<String> {
+        self.cells.get(backend).map(|cell| look.cell(cell, self.ratio(backend)))
     }
-    format!("  {:LABEL$}{}", row.label, columns.map(cell).collect::<String>())
-}
-
-fn show_details(row: &Row, columns: Range<usize>) -> String {
-    let cell = |i: usize| {
-        let cell = &row.cells[i];
-        match (cell.mb_per_second, row.ratio(i)) {
-            (Some(value), Some(ratio)) => {
-                let equal = if ratio.equal == Some(true) { '=' } else { ' ' };
-                let (value, marks) = (fit(value, 7), letters(&cell.marks));
-                format!("{value:>8} {marks:<3}{:>6}{equal} {:<9}", in_percent(ratio.value), interval(&ratio))
-            }
-            _ => format!("{}{:17}", cell.show(8, 3), ""),
-        }
-    };
-    if row.cells.is_empty() {
-        return String::new();
-    }
-    format!("  {:LABEL_OF_DETAILS$}{}", row.label, columns.map(cell).collect::<String>())
 }
 
 /// In percent, in at most nine columns: above 100 the digit behind the point goes.

@@ -1,40 +1,21 @@
-//! What went wrong or must be known: corruption, errors, warnings.
+//! Wrong data in words.
 
 use crate::b_eff_io::records::{CorruptionRecord, RunResult};
-use crate::b_eff_io::report::warnings;
-use crate::b_eff_io::values::Derived;
-use crate::frame::report::ending;
-use crate::frame::report::text::{count, Page};
+use crate::frame::report::ending::Corruption;
+use crate::frame::report::text::count;
 
-use super::closing::is_corrupt;
-
-/// Places of corruption shown; all are in the JSON document.
-const PLACES: usize = 20;
-
-pub(super) fn corruptions(page: &mut Page, result: &RunResult) {
-    if !is_corrupt(result) {
-        return;
+pub(super) fn corruption(result: &RunResult) -> Corruption<'_, CorruptionRecord> {
+    let ring = count(result.patterns.iter().map(|r| r.verification.words_wrong).sum(), "word");
+    let full = result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong).sum();
+    Corruption {
+        title: "DATA CORRUPTION",
+        amount: format!("{ring} wrong in what was read back, {} in the full check", count(full, "word")),
+        places: &result.corruptions,
+        place,
+        next_step:
+            "Do not trust this storage with these settings. Repeat with --verify full and another backend to find \
+                    out whether the file system, the MPI library or a cache between them is at fault.",
     }
-    page.heading("DATA CORRUPTION");
-    let ring: u64 = result.patterns.iter().map(|r| r.verification.words_wrong).sum();
-    let full: u64 = result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong).sum();
-    page.line(format!(
-        "  {} wrong in what was read back, {} in the full check",
-        count(ring, "word"),
-        count(full, "word")
-    ));
-    for corruption in result.corruptions.iter().take(PLACES) {
-        page.hanging("  - ", &place(corruption));
-    }
-    let more = result.corruptions.len().saturating_sub(PLACES);
-    if more > 0 {
-        page.line(format!("  ... and {more} more places in the JSON document"));
-    }
-    page.hanging(
-        "  -> ",
-        "Do not trust this storage with these settings. Repeat with --verify full and another backend to find out \
-         whether the file system, the MPI library or a cache between them is at fault.",
-    );
 }
 
 fn place(c: &CorruptionRecord) -> String {
@@ -52,8 +33,4 @@ fn place(c: &CorruptionRecord) -> String {
         c.expected,
         c.found
     )
-}
-
-pub(super) fn warnings(page: &mut Page, result: &RunResult, derived: &Derived) {
-    ending::warnings(page, derived.warnings.iter().map(|warning| warnings::text(warning, &result.config)));
 }

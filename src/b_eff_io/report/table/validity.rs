@@ -21,9 +21,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
         page.heading(&format!("Validity of {backend} for comparison with other systems"));
         let shared = shared(&judgements);
         page.line("  for all releases");
-        // What is missing first: it is what the reader can change.
-        criteria::lines(page, shared.iter().copied().filter(|c| !c.met));
-        criteria::lines(page, shared.iter().copied().filter(|c| c.met));
+        criteria::missing_first(page, shared.iter().copied());
         for v in judgements {
             page.line(format!(
                 "  release {}: {}{}",

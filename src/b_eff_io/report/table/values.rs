@@ -5,9 +5,9 @@ use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::values::{Derived, PartitionValue, ReleaseValues, SystemValue};
 use crate::frame::records::Access;
+use crate::frame::report::columns::or_none;
 use crate::frame::report::text::{count, Page};
 
-use super::closing::best_ranks;
 use super::{measuring, validity};
 
 /// Partitions in one table; more continue in a further one.
@@ -59,7 +59,7 @@ fn row(label: &str, cells: &[String]) -> String {
 }
 
 fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.3}"))
+    or_none(value.map(|v| format!("{v:.3}")))
 }
 
 fn system_values(page: &mut Page, result: &RunResult, derived: &Derived, system: &SystemValue) {
@@ -97,5 +97,15 @@ pub(super) fn value(values: &ReleaseValues, release: Release) -> Option<f64> {
         Release::R0_5 => values.release_0_5,
         Release::R1 => values.release_1,
         Release::R2_1 => values.release_2_1,
+    }
+}
+
+/// Ranks of the partition with the best value.
+pub(super) fn best_ranks(system: &SystemValue, release: Release) -> Option<u64> {
+    let [r0_5, r1, r2_1] = system.ranks;
+    match release {
+        Release::R0_5 => r0_5,
+        Release::R1 => r1,
+        Release::R2_1 => r2_1,
     }
 }

@@ -1,6 +1,7 @@
 //! What our loops cost beside bare ones in C.
 
-use crate::frame::report::costs;
+use crate::frame::report::columns::Columns;
+use crate::frame::report::costs::beside_bare;
 use crate::frame::report::text::Page;
 use crate::frame::units::format_size;
 use crate::imb_io::values::{ImbBareValue, ImbDerived};
@@ -10,27 +11,10 @@ pub(super) fn write(page: &mut Page, derived: &ImbDerived) {
         return;
     }
     page.heading("Our loops beside bare C loops of the same calls: time of a call in usec");
-    page.line(format!(
-        "  {:18}{:>6}{:>12}{:>14}{:>14}{:>8}  {:18}{:>6}",
-        "benchmark", "ranks", "size", "ours", "bare", "ratio", "[95 %]", "pairs"
-    ));
-    for value in &derived.bare {
-        page.line(row(value));
-    }
+    let what = Columns::<&ImbBareValue>::new()
+        .left("benchmark", 18, |v| &v.benchmark)
+        .right("ranks", 6, |v| v.ranks)
+        .right("size", 12, |v| format_size(v.sample_bytes));
+    beside_bare(what, [14, 18], |v| v.compared).write(page, &derived.bare);
     page.line("  In turns in one process, slowest rank; medians, the ratio over pairs.");
-}
-
-fn row(v: &ImbBareValue) -> String {
-    let interval = costs::interval(v.compared.interval);
-    let mark = costs::mark(v.compared.ratio);
-    format!(
-        "  {:18}{:>6}{:>12}{:>14.3}{:>14.3}{:>8.3}  {interval:18}{:>6}{mark}",
-        v.benchmark,
-        v.ranks,
-        format_size(v.sample_bytes),
-        v.compared.ours_seconds * 1e6,
-        v.compared.bare_seconds * 1e6,
-        v.compared.ratio,
-        v.compared.pairs
-    )
 }

@@ -1,6 +1,5 @@
-//! How the run ended: said at the top and at the end, where the verdict has one line.
+//! The last lines, where the verdict has one line.
 
-use crate::frame::records::Outcome;
 use crate::frame::report::ending;
 use crate::frame::report::text::{count, Page};
 use crate::frame::units::{format_seconds, format_size};
@@ -17,20 +16,6 @@ pub(in crate::imb_io::report) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What the reader must know before any number.
-pub(super) fn banner(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
-    let is_wrong = derived.verdict.verdict == Verdict::WrongData;
-    if let Some(text) = ending::sentence(result.ending.outcome) {
-        page.hanging("*** ", text);
-    }
-    if is_wrong {
-        page.hanging("*** ", "WRONG DATA: bytes read were not the bytes written; see below.");
-    }
-    if result.ending.outcome != Outcome::Complete || is_wrong {
-        page.blank();
-    }
-}
-
 /// The last lines: how it ended, and the verdict with its counts, on one line for grep.
 pub(super) fn end(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
     page.blank();
@@ -41,7 +26,6 @@ pub(super) fn end(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
 }
 
 fn verdict_line(result: &ImbResult, found: &ImbVerdict) -> String {
-    let crowded = result.setup.machine.hosts.iter().any(|h| h.ranks > h.cores);
     let mut parts = vec![format!("{} of {} complete", found.rows_complete, count(found.rows, "row"))];
     for (number, what) in [
         (found.rows_not_run, "not run"),
@@ -67,6 +51,6 @@ fn verdict_line(result: &ImbResult, found: &ImbVerdict) -> String {
         (Some(real), ..) => format!("took {}", format_seconds(real)),
         (None, ..) => "no end recorded".to_owned(),
     });
-    let marks = [if crowded { ", OVERSUBSCRIBED" } else { "" }, ending::mark(result.ending.outcome)].concat();
-    format!("IMB-IO = {}: {}{marks}", verdict(found.verdict), parts.join(", "))
+    let (crowded, outcome) = (ending::crowded(&result.setup.machine), ending::mark(result.ending.outcome));
+    format!("IMB-IO = {}: {}{crowded}{outcome}", verdict(found.verdict), parts.join(", "))
 }

@@ -1,7 +1,6 @@
 //! Announced against real time, and what measuring itself cost.
 
 use crate::frame::report::costs;
-use crate::frame::report::machine;
 use crate::frame::report::text::{count, nanoseconds, percent, Page};
 use crate::frame::units::format_seconds;
 use crate::imb_io::records::ImbResult;
@@ -32,19 +31,14 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
         let error = percent(load.calibration_error);
         page.field("CPU load", &format!("one unit takes {unit}; as calibrated up to {error} off"));
     }
-    page.field(
-        "harness",
-        &format!(
-            "clock step {}, end of a repetition {}, barrier {}",
-            nanoseconds(setup.clock_resolution_ns),
-            nanoseconds(setup.lap_ns),
-            nanoseconds(setup.barrier_ns)
-        ),
+    costs::harness(
+        page,
+        &[
+            ("clock step", setup.clock_resolution_ns),
+            ("end of a repetition", setup.lap_ns),
+            ("barrier", setup.barrier_ns),
+        ],
     );
-    page.field(
-        "rank memory",
-        &machine::rank_memory(ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes),
-    );
-    let allocations = costs::allocations(&result.rows, |r| r.allocations_in_clock, "row", |r| r.benchmark.clone());
-    page.field("allocations", &allocations);
+    costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
+    costs::allocations(page, &result.rows, |r| r.allocations_in_clock, "row", |r| r.benchmark.clone());
 }

@@ -1,9 +1,8 @@
 //! The head of the report: what was measured, where, and what is unusual about it.
 
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::records::Outcome;
 use crate::frame::report::machine;
-use crate::frame::report::text::{count, list, Page};
+use crate::frame::report::text::{count, list, settings, Page};
 use crate::frame::units::format_seconds;
 use crate::imb_io::config::{ImbConfig, Multi};
 use crate::imb_io::plan::ModeChoice;
@@ -12,26 +11,18 @@ use crate::imb_io::report::blocks::ranks;
 
 pub(super) fn write(page: &mut Page, result: &ImbResult) {
     let (config, setup) = (&result.config, &result.setup);
-    page.line(format!(
-        "beff-raw {}: elementary MPI-IO benchmarks (IMB-IO), {}",
-        setup.machine.program_version, setup.machine.started_utc
-    ));
-    page.line("sizes: X in bytes over all ranks of a group; bandwidth: X / t_max, 1 Mbytes/sec = 1 000 000 bytes/s");
-    page.blank();
+    let units = "sizes: X in bytes over all ranks of a group; bandwidth: X / t_max, 1 Mbytes/sec = 1 000 000 bytes/s";
+    machine::title(page, &setup.machine, "elementary MPI-IO benchmarks (IMB-IO)", units);
     page.short_field("measured", &measured(result));
     page.short_field(
         "timed",
         "per repetition, over the ranks; writes with syncs, reads without; opening only in Open_Close",
     );
-    if let Some(text) = settings(config) {
+    if let Some(text) = unusual(config) {
         page.short_field("settings", &text);
     }
-    page.short_field("hosts", &machine::hosts(&setup.machine));
-    page.short_field("MPI", &machine::mpi(&setup.machine));
-    if let Some(set) = machine::environment(&setup.machine) {
-        page.short_field("environment", &set);
-    }
-    page.short_field("storage", &machine::storage(&setup.storage));
+    machine::head(page, &setup.machine, None);
+    machine::storage(page, &setup.storage);
     page.short_field("time", &time(result));
 }
 
@@ -52,34 +43,25 @@ fn measured(result: &ImbResult) -> String {
 }
 
 /// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
-fn settings(config: &ImbConfig) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    if config.inject {
-        parts.push("DAMAGED ON PURPOSE (one bit)".into());
-    }
-    match config.multi {
-        None => {}
-        Some(Multi::Slowest) => parts.push("several groups at the same time, the slowest shown".into()),
-        Some(Multi::Each) => parts.push("several groups at the same time, each shown".into()),
-    }
-    match config.modes {
-        ModeChoice::Both => {}
-        ModeChoice::Aggregate => parts.push("aggregate mode only".into()),
-        ModeChoice::NonAggregate => parts.push("non-aggregate mode only".into()),
-    }
-    if config.cache != CachePolicy::Drop {
-        parts.push(format!("page cache: {}", cache(config.cache)));
-    }
-    if config.direct != DirectPolicy::ByBackend {
-        parts.push(format!("direct I/O: {}", direct(config.direct)));
-    }
-    if config.unique_open {
-        parts.push("MPI_MODE_UNIQUE_OPEN".into());
-    }
-    if !config.hints.is_empty() {
-        parts.push(count(config.hints.len() as u64, "hint"));
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
+fn unusual(config: &ImbConfig) -> Option<String> {
+    let multi = config.multi.map(|multi| match multi {
+        Multi::Slowest => "several groups at the same time, the slowest shown",
+        Multi::Each => "several groups at the same time, each shown",
+    });
+    let modes = match config.modes {
+        ModeChoice::Both => None,
+        ModeChoice::Aggregate => Some("aggregate mode only"),
+        ModeChoice::NonAggregate => Some("non-aggregate mode only"),
+    };
+    settings([
+        config.inject.then(|| "DAMAGED ON PURPOSE (one bit)".to_owned()),
+        multi.map(str::to_owned),
+        modes.map(str::to_owned),
+        (config.cache != CachePolicy::Drop).then(|| format!("page cache: {}", cache(config.cache))),
+        (config.direct != DirectPolicy::ByBackend).then(|| format!("direct I/O: {}", machine::direct(config.direct))),
+        config.unique_open.then(|| "MPI_MODE_UNIQUE_OPEN".to_owned()),
+        (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint")),
+    ])
 }
 
 pub(super) fn cache(cache: CachePolicy) -> &'static str {
@@ -88,15 +70,6 @@ pub(super) fn cache(cache: CachePolicy) -> &'static str {
         CachePolicy::Keep => "kept",
         CachePolicy::Dontcache => "dropped by the transfers themselves",
         CachePolicy::RankShift => "read by other ranks than wrote",
-    }
-}
-
-pub(super) fn direct(policy: DirectPolicy) -> &'static str {
-    match policy {
-        DirectPolicy::ByBackend => "auto for uring, off for posix",
-        DirectPolicy::Required => "required",
-        DirectPolicy::Auto => "auto",
-        DirectPolicy::Off => "off",
     }
 }
 
@@ -110,8 +83,5 @@ pub(super) fn time(result: &ImbResult) -> String {
             format!("announced {}, {limit}", format_seconds(a.expected_seconds))
         },
     );
-    match result.ending.outcome {
-        Outcome::Killed => format!("{told}, no end recorded"),
-        _ => format!("{told}, took {}", format_seconds(result.ending.real_seconds)),
-    }
+    format!("{told}, {}", machine::took(result.ending.outcome, result.ending.real_seconds))
 }

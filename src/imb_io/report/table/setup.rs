@@ -18,7 +18,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
     let inject = if config.inject { "; DAMAGED ON PURPOSE: one bit is turned over" } else { "" };
     page.field("data", &format!("seed {}; compared with what was written, outside the clock{inject}", config.seed));
     page.field("page cache", header::cache(config.cache));
-    page.field("direct I/O", header::direct(config.direct));
+    page.field("direct I/O", machine::direct(config.direct));
     if config.backends.iter().any(|b| b == "uring") {
         page.field("queue", &format!("{} operations in flight at most", config.queue_depth));
     }

@@ -1,38 +1,27 @@
-//! What went wrong or must be known: corruption and warnings.
+//! Wrong data in words.
 
-use crate::frame::report::ending;
-use crate::frame::report::text::{count, Page};
+use crate::frame::report::ending::Corruption;
+use crate::frame::report::text::count;
 use crate::frame::units::format_size;
 use crate::imb_io::records::{ImbCorruption, ImbResult};
 use crate::imb_io::report::blocks::{mode, ranks};
-use crate::imb_io::report::text;
-use crate::imb_io::values::{ImbDerived, Verdict};
+use crate::imb_io::values::ImbDerived;
 
-/// Places of corruption shown; all are in the JSON document.
-const PLACES: usize = 20;
-
-pub(super) fn corruptions(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
-    if derived.verdict.verdict != Verdict::WrongData {
-        return;
-    }
-    page.heading("WRONG DATA");
+pub(super) fn corruption<'a>(result: &'a ImbResult, derived: &ImbDerived) -> Corruption<'a, ImbCorruption> {
     let (wrong, checked) = (derived.verdict.bytes_wrong, derived.verdict.bytes_checked);
-    page.line(format!("  {wrong} of {} compared are wrong", count(checked, "byte")));
-    for corruption in result.corruptions.iter().take(PLACES) {
-        page.hanging("  - ", &place(corruption));
+    Corruption {
+        title: "WRONG DATA",
+        amount: format!("{wrong} of {} compared are wrong", count(checked, "byte")),
+        places: &result.corruptions,
+        place,
+        next_step: if result.config.inject {
+            "One bit was turned over on purpose: this shows that it is found."
+        } else {
+            "If the file system is full, free space: some MPI libraries report success there. Else do not trust this \
+             storage with this backend. Repeat with another backend and on another file system to find out whether the \
+             storage, the MPI library or the memory of a host is at fault."
+        },
     }
-    let more = result.corruptions.len().saturating_sub(PLACES);
-    if more > 0 {
-        page.line(format!("  ... and {more} more places in the JSON document"));
-    }
-    let next_step = if result.config.inject {
-        "One bit was turned over on purpose: this shows that it is found."
-    } else {
-        "If the file system is full, free space: some MPI libraries report success there. Else do not trust this storage \
-         with this backend. Repeat with another backend and on another file system to find out \
-         whether the storage, the MPI library or the memory of a host is at fault."
-    };
-    page.hanging("  -> ", next_step);
 }
 
 fn place(c: &ImbCorruption) -> String {
@@ -53,8 +42,4 @@ fn place(c: &ImbCorruption) -> String {
         byte(c.expected),
         byte(c.found)
     )
-}
-
-pub(super) fn warnings(page: &mut Page, derived: &ImbDerived) {
-    ending::warnings(page, derived.warnings.iter().map(text));
 }

@@ -1,0 +1,37 @@
+//! PREFIX.json: what is written fits its published schema and reads back.
+
+use crate::b_eff::records::CommResult;
+use crate::b_eff::report::fixtures;
+use crate::b_eff::values::CommDerived;
+use crate::frame::report::checks::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
+use crate::frame::report::Views;
+
+fn schema() -> serde_json::Value {
+    serde_json::from_str(include_str!("../../../docs/comm-schema.json")).unwrap()
+}
+
+#[test]
+fn documents_fit_the_published_schema_and_read_back() {
+    assert_closed(&schema());
+    assert_missing_is_named::<CommResult>();
+    fixtures::all().iter().for_each(|(_, result, _)| assert_fits(&schema(), result, "patterns"));
+}
+
+#[test]
+fn every_warning_fits_the_schema() {
+    let result = fixtures::complete();
+    let derived = CommDerived { warnings: fixtures::every_warning(), ..result.derived() };
+    assert_valid(&schema(), &result.document(&derived).unwrap());
+}
+
+#[test]
+fn golden_document() {
+    let mut result = fixtures::failed();
+    // One pattern of each kind and the first and last sizes say it all.
+    result.patterns.retain(|p| ["ping-pong", "ring-2", "random-1"].contains(&p.pattern.as_str()));
+    for pattern in &mut result.patterns {
+        pattern.sizes.truncate(2);
+    }
+    let bytes = result.document(&result.derived()).unwrap();
+    insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
+}
