@@ -1,6 +1,6 @@
 //! Which bytes of a sample are a rank's own, and where they go in each step.
 
-use super::catalogue::{Group, Pointer, Transfer};
+use super::benchmark::{Group, Pointer, Transfer};
 use crate::imb_io::plan::PlanError;
 
 /// Samples are divided in units of this size; only the last one may be cut.
