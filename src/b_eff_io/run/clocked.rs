@@ -9,7 +9,7 @@ use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::{BatchRecord, Ended, Intervals};
 use crate::b_eff_io::run::batching::{next, Limits, Progress, Step};
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::system::memory::process_io;
+use crate::frame::system::memory::{process_io, process_io_since};
 
 /// Decisions whose cost is kept one by one. Geometric batches never need more; with a decision after every call the
 /// later ones are taken to cost what these cost.
@@ -332,7 +332,7 @@ pub fn run(
     }
     let (progress, intervals, moved_bytes, error, decisions) =
         (l.progress, l.intervals, l.moved_bytes, l.error.take(), l.decisions);
-    let storage = storage_delta(io_before);
+    let storage = process_io_since(io_before).map(|moved| (moved.read_bytes, moved.written_bytes));
     finish(
         comm,
         notes,
@@ -351,11 +351,6 @@ pub fn run(
             storage_bytes: storage,
         },
     )
-}
-
-fn storage_delta(before: Option<crate::frame::system::memory::ProcessIo>) -> Option<(u64, u64)> {
-    let (before, after) = (before?, process_io()?);
-    Some((after.read_bytes.saturating_sub(before.read_bytes), after.written_bytes.saturating_sub(before.written_bytes)))
 }
 
 /// Brings the ranks' numbers together, after the clock.

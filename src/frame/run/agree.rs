@@ -17,6 +17,28 @@ pub fn first_message(comm: &Comm, mine: Option<String>) -> Result<Option<(u64, S
     Ok(Some((lowest[0], String::from_utf8_lossy(&bytes).into_owned())))
 }
 
+/// What every rank has made, or the message of the lowest rank that could not make it, on every rank, with that rank.
+/// Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn all<T>(comm: &Comm, mine: Result<T, String>) -> Result<Result<T, (u64, String)>, MpiError> {
+    let (made, message) = match mine {
+        Ok(made) => (Some(made), None),
+        Err(message) => (None, Some(message)),
+    };
+    let failed = first_message(comm, message)?;
+    Ok(made.filter(|_| failed.is_none()).ok_or_else(|| failed.unwrap_or_default()))
+}
+
+/// True if any rank says yes, on every rank. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn any(comm: &Comm, mine: bool) -> Result<bool, MpiError> {
+    Ok(count(comm, mine)? > 0)
+}
+
 /// How many ranks say yes, on every rank. Collective.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod harness;
 pub mod interrupt;
 pub mod latency;
+pub mod pieces;
 pub mod run_dir;
 pub mod stamp;
 pub mod trouble;

@@ -128,6 +128,16 @@ pub fn process_io() -> Option<ProcessIo> {
     Some(ProcessIo { read_bytes: io.read_bytes, written_bytes: io.write_bytes })
 }
 
+/// What it moved since the counters were `before`; None if they are not known.
+#[must_use]
+pub fn process_io_since(before: Option<ProcessIo>) -> Option<ProcessIo> {
+    let (before, now) = (before?, process_io()?);
+    Some(ProcessIo {
+        read_bytes: now.read_bytes.saturating_sub(before.read_bytes),
+        written_bytes: now.written_bytes.saturating_sub(before.written_bytes),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -8,17 +8,15 @@ use beff_backends::{Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern};
 use beff_ffi::bare_file::{BareCall, BareFile, BareLoop};
 use beff_ffi::{Comm, Info, MpiError};
 
-use super::check::{received, reread, Checked};
-use super::contents;
+use super::check::{received, reread};
 use super::contents::share;
 use super::data::Data;
+use super::job::Backend;
 use super::shape::Shape;
-use super::stage::Backend;
-use super::timed;
 use super::timed::{Syncs, Task, Way};
-use super::Bench;
+use super::{contents, timed, Bench};
 use crate::frame::records::ErrorRecord;
-use crate::frame::run::agree::first_message;
+use crate::frame::run::agree;
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Benchmark, Group, Pointer, Transfer};
@@ -117,9 +115,8 @@ pub(super) fn compare(world: &Comm, bench: &mut Bench<'_>, backends: &[Backend])
         }
         // The others wait for the first rank.
         world.idle_barrier()?;
-        let mut raised = [u64::from(bench.interrupt.raised())];
-        world.max_u64(&mut raised)?;
-        if let Some((rank, message)) = first_message(world, failed)? {
+        let raised = agree::any(world, bench.interrupt.raised())?;
+        if let Some((rank, message)) = agree::first_message(world, failed)? {
             return Ok(Compared::Failed(ErrorRecord {
                 during: format!("{name} beside a bare loop"),
                 rank,
@@ -129,7 +126,7 @@ pub(super) fn compare(world: &Comm, bench: &mut Bench<'_>, backends: &[Backend])
                 no_space: false,
             }));
         }
-        if raised[0] > 0 {
+        if raised {
             return Ok(Compared::Records(records, true));
         }
     }
@@ -141,14 +138,7 @@ type Text<T> = Result<T, String>;
 
 /// The same on every rank: the first text of those that have one.
 fn agreed<T>(comm: &Comm, mine: Text<T>) -> Text<T> {
-    let (mine, text) = match mine {
-        Ok(made) => (Some(made), None),
-        Err(text) => (None, Some(text)),
-    };
-    match (first_message(comm, text).map_err(|e| e.to_string())?, mine) {
-        (None, Some(made)) => Ok(made),
-        (failed, _) => Err(failed.map_or_else(String::new, |(_, text)| text)),
-    }
+    agree::all(comm, mine).map_err(text)?.map_err(|(_, text)| text)
 }
 
 fn text(e: impl std::fmt::Display) -> String {
@@ -288,11 +278,11 @@ impl Sides<'_> {
     /// Both loops once more: what is read comes into poisoned windows, what is written into a file of other bytes.
     fn check(&mut self, bench: &mut Bench<'_>, path: &Path) -> Text<()> {
         let writes = self.shape.transfer.direction == Direction::Write;
-        let (begin, end) = share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
+        let range = share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
         let mut wrong = [0];
         for side in 0..2 {
             if writes {
-                agreed(self.comm, contents::wipe(path, begin, end).map_err(text))?;
+                agreed(self.comm, contents::wipe(path, range.clone()).map_err(text))?;
             } else {
                 contents::lay_out(&mut bench.ring, &self.shape, &self.data);
             }
@@ -300,8 +290,7 @@ impl Sides<'_> {
             let made = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
             agreed(self.comm, made)?;
             let checked = if writes {
-                let mut checked = Checked::default();
-                reread(&mut checked, &self.shape, &self.data, path, begin, end);
+                let checked = reread(&self.shape, &self.data, path, range.clone());
                 self.comm.barrier().map_err(text)?;
                 checked
             } else {

@@ -5,10 +5,10 @@ use std::time::Instant;
 use beff_backends::InForce;
 use beff_ffi::MpiError;
 
-use super::row::{RowJob, RowOutcome, Stages};
+use super::job::RowJob;
+use super::outcome::{RowOutcome, Stages};
 use super::team::Team;
-use super::whole::LAPS;
-use super::Bench;
+use super::{Bench, LAPS};
 use crate::frame::run::agree::first_message;
 use crate::imb_io::records::{GroupTimes, ImbCorruption, OverlapTimes, RepetitionTimes, RowRecord};
 
