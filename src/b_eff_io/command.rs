@@ -15,10 +15,10 @@ use crate::frame::command::observer::{listener, Collector};
 use crate::frame::command::start::Ready;
 use crate::frame::command::{directory, known_backends, start};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::records::{Outcome, StorageRecord};
+use crate::frame::records::{Manifest, Outcome, StorageRecord};
 use crate::frame::report::Views;
 use crate::frame::run::{agree, NoObserver};
-use crate::frame::system::survey::{manifest, Survey};
+use crate::frame::system::survey::{io_layer, Survey};
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
 ///
@@ -42,7 +42,13 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let (run_dir, outputs) =
         directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
     let mut collector = machine.map(|machine| {
-        let manifest = manifest(machine, storage.clone(), run_dir.path(), plan.period_bytes);
+        let manifest = Manifest {
+            mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
+            machine,
+            storage,
+            run_dir: run_dir.path().display().to_string(),
+            period_bytes: plan.period_bytes,
+        };
         let result = RunResult::new(config.clone(), manifest, costs, plan.records());
         Collector::new(result, outputs, args.quiet)
     });

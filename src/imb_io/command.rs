@@ -196,7 +196,7 @@ fn announce(config: &ImbConfig, a: &ImbAnnouncement, ranks: u64, rows: u64) -> S
 mod tests {
     use super::*;
     use crate::frame::benchmark::of_words;
-    use crate::frame::system::survey::storage_record;
+    use crate::frame::system::storage::storage_record;
     use crate::imb_io::records::CpuLoad;
 
     fn config(options: &str) -> ImbConfig {

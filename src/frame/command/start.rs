@@ -17,7 +17,8 @@ use crate::frame::report::Outputs;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::{agree, harness};
 use crate::frame::system::launcher::{before_init, wrong_launcher};
-use crate::frame::system::survey::{machine, storage_record, survey, Survey, LIBRARY_CHARS};
+use crate::frame::system::storage::storage_record;
+use crate::frame::system::survey::{machine, survey, Survey, LIBRARY_CHARS};
 
 /// Starts MPI, refuses the launcher of another MPI, and does `work` on every rank. Every rank ends with an exit code; of
 /// what `work` failed with, rank 0 alone speaks, so it must be the same on all ranks.

@@ -7,7 +7,7 @@ use procfs::{Current, Meminfo};
 
 use super::cgroup;
 use super::cgroup::{Hierarchy, Version};
-use super::{read_trimmed, SystemError};
+use super::{names_in, read_number, read_trimmed, SystemError};
 
 /// Taken as last-level cache where /sys does not tell its size (some virtual machines and ARM boards). Larger than
 /// most, because it is used to keep data out of the cache.
@@ -83,12 +83,12 @@ pub fn last_level_cache_bytes() -> u64 {
 }
 
 fn last_level_cache(directory: &Path) -> Option<u64> {
-    let caches = std::fs::read_dir(directory).ok()?.flatten().filter_map(|entry| {
-        let index = entry.path();
+    let names = names_in(directory);
+    let caches = names.iter().map(|name| directory.join(name)).filter_map(|index| {
         if read_trimmed(index.join("type"))? == "Instruction" {
             return None;
         }
-        let level: u32 = read_trimmed(index.join("level"))?.parse().ok()?;
+        let level: u32 = read_number(index.join("level"))?;
         Some((level, kernel_size(&read_trimmed(index.join("size"))?)?))
     });
     caches.max().map(|(_, bytes)| bytes)
