@@ -8,6 +8,7 @@ use beff_ffi::{alloc, Comm, MpiError};
 use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::{BatchRecord, Ended, Intervals};
 use crate::b_eff_io::run::batching::{next, Limits, Progress, Step};
+use crate::frame::run::in_force::of_all;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::system::memory::{process_io, process_io_since};
 
@@ -372,12 +373,7 @@ fn finish(comm: &Comm, notes: &mut Notes, mut m: Measured) -> Result<Measured, M
     if sums[5] > 0 {
         m.ended = Ended::Error;
     }
-    let (direct, buffered) = (sums[6], sums[7]);
-    if let (Some(mine), true) = (&mut m.in_force, direct > 0 && buffered > 0) {
-        // Segments that are not aligned can differ from rank to rank; what is partly cached is not direct.
-        mine.direct = Some(false);
-        mine.strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
-    }
+    m.in_force = m.in_force.map(|mine| of_all(mine, sums[6], sums[7]));
 
     // The parts shown are those of the slowest rank, so that they add up to the pattern's time.
     let total = m.intervals.total_seconds();

@@ -4,6 +4,7 @@
 pub mod agree;
 pub mod evidence;
 pub mod harness;
+pub mod in_force;
 pub mod interrupt;
 pub mod latency;
 pub mod pieces;

@@ -79,6 +79,20 @@ pub struct Transfer {
     pub style: Style,
 }
 
+impl Transfer {
+    /// A file for each rank.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.pointer == Pointer::Priv
+    }
+
+    /// Where a call goes is decided by the order of arrival: the file is in an order that nothing promises.
+    #[must_use]
+    pub fn by_arrival(&self) -> bool {
+        self.group == Group::Parallel && self.pointer == Pointer::Shared
+    }
+}
+
 /// What one repetition of a benchmark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {

@@ -18,25 +18,18 @@ use super::{contents, timed, Bench};
 use crate::frame::records::ErrorRecord;
 use crate::frame::run::agree;
 use crate::imb_io::config::ImbConfig;
-use crate::imb_io::plan::names::find;
-use crate::imb_io::plan::{Benchmark, Group, Pointer, Transfer};
+use crate::imb_io::plan::catalogue::default_list;
+use crate::imb_io::plan::{Benchmark, Group, Pointer, Style, Transfer};
 use crate::imb_io::records::{ImbBarePair, ImbBareRecord};
 
-/// What is compared.
-const NAMES: [&str; 12] = [
-    "S_Write_Indv",
-    "S_Read_Indv",
-    "S_Write_Expl",
-    "S_Read_Expl",
-    "P_Write_Indv",
-    "P_Read_Indv",
-    "P_Write_Expl",
-    "P_Read_Expl",
-    "C_Write_Indv",
-    "C_Read_Indv",
-    "C_Write_Expl",
-    "C_Read_Expl",
-];
+/// Benchmarks that are compared: every blocking call with a place of its own in the common file, 12 of them.
+fn compared() -> impl Iterator<Item = (&'static Benchmark, &'static Transfer)> {
+    let with_transfer = default_list().iter().filter_map(|benchmark| Some((benchmark, benchmark.transfer()?)));
+    with_transfer.filter(|(_, transfer)| {
+        transfer.style == Style::Blocking && matches!(transfer.pointer, Pointer::Indv | Pointer::Expl)
+    })
+}
+
 /// With these samples.
 const SIZES_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
 /// Bytes of a file at most: windows and pages that both kinds of loops use again and again.
@@ -62,7 +55,7 @@ pub(super) fn memory_bytes(config: &ImbConfig) -> u64 {
 /// Time of all comparisons, about.
 pub(super) fn expected_seconds(config: &ImbConfig) -> f64 {
     if config.bare {
-        (NAMES.len() * SIZES_BYTES.len()) as f64 * SHARE_SECONDS
+        (compared().count() * SIZES_BYTES.len()) as f64 * SHARE_SECONDS
     } else {
         0.0
     }
@@ -96,35 +89,30 @@ pub(super) fn compare(world: &Comm, bench: &mut Bench<'_>, backends: &[Backend])
         return Ok(Compared::Records(records, false));
     };
     let own = Comm::own();
-    for (number, name) in NAMES.iter().enumerate() {
-        let Ok(benchmark) = find(name) else { continue };
-        let Some(transfer) = benchmark.transfer() else { continue };
-        let comm = if transfer.group == Group::Single { &own } else { world };
-        let mut failed = None;
-        if transfer.group != Group::Single || world.is_root() {
-            for (at, sample_bytes) in SIZES_BYTES.into_iter().enumerate() {
-                let row = (number * SIZES_BYTES.len() + at) as u64;
-                match one(comm, bench, backend, (benchmark, transfer), (sample_bytes, row)) {
-                    Ok(record) => records.push(record),
-                    Err(text) => {
-                        failed = Some(text);
-                        break;
-                    }
-                }
-            }
-        }
+    for (number, (benchmark, transfer)) in compared().enumerate() {
+        let alone = transfer.group == Group::Single;
+        let comm = if alone { &own } else { world };
+        let rows = ((number * SIZES_BYTES.len()) as u64..).zip(SIZES_BYTES);
+        let made: Text<Vec<_>> = if alone && !world.is_root() {
+            Ok(Vec::new())
+        } else {
+            rows.map(|(row, bytes)| one(comm, bench, backend, (benchmark, transfer), (bytes, row))).collect()
+        };
         // The others wait for the first rank.
         world.idle_barrier()?;
         let raised = agree::any(world, bench.interrupt.raised())?;
-        if let Some((rank, message)) = agree::first_message(world, failed)? {
-            return Ok(Compared::Failed(ErrorRecord {
-                during: format!("{name} beside a bare loop"),
-                rank,
-                ranks_affected: 1,
-                message,
-                next_step: "Repeat without --bare; the rows are not touched by this.".into(),
-                no_space: false,
-            }));
+        match agree::all(world, made)? {
+            Ok(made) => records.extend(made),
+            Err((rank, message)) => {
+                return Ok(Compared::Failed(ErrorRecord {
+                    during: format!("{} beside a bare loop", benchmark.name),
+                    rank,
+                    ranks_affected: 1,
+                    message,
+                    next_step: "Repeat without --bare; the rows are not touched by this.".into(),
+                    no_space: false,
+                }))
+            }
         }
         if raised {
             return Ok(Compared::Records(records, true));
@@ -304,5 +292,18 @@ impl Sides<'_> {
             0 => Ok(()),
             wrong => Err(format!("{wrong} bytes were not those that the loops should have moved")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocking_calls_at_own_places_are_compared() {
+        let names: Vec<_> = compared().map(|(benchmark, _)| benchmark.name).collect();
+        let of =
+            |group: &str| ["Write_Indv", "Read_Indv", "Write_Expl", "Read_Expl"].map(|end| format!("{group}_{end}"));
+        assert_eq!(names, ["S", "P", "C"].map(of).concat());
     }
 }
