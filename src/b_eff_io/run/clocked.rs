@@ -8,9 +8,8 @@ use beff_ffi::{alloc, Comm, MpiError};
 use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::{BatchRecord, Ended, Intervals};
 use crate::b_eff_io::run::batching::{next, Limits, Progress, Step};
-use crate::frame::run::in_force::of_all;
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::system::memory::{process_io, process_io_since};
+use crate::frame::system::memory::process_io;
 
 /// Decisions whose cost is kept one by one. Geometric batches never need more; with a decision after every call the
 /// later ones are taken to cost what these cost.
@@ -333,7 +332,7 @@ pub fn run(
     }
     let (progress, intervals, moved_bytes, error, decisions) =
         (l.progress, l.intervals, l.moved_bytes, l.error.take(), l.decisions);
-    let storage = process_io_since(io_before).map(|moved| (moved.read_bytes, moved.written_bytes));
+    let storage = storage_delta(io_before);
     finish(
         comm,
         notes,
@@ -352,6 +351,11 @@ pub fn run(
             storage_bytes: storage,
         },
     )
+}
+
+fn storage_delta(before: Option<crate::frame::system::memory::ProcessIo>) -> Option<(u64, u64)> {
+    let (before, after) = (before?, process_io()?);
+    Some((after.read_bytes.saturating_sub(before.read_bytes), after.written_bytes.saturating_sub(before.written_bytes)))
 }
 
 /// Brings the ranks' numbers together, after the clock.
@@ -373,7 +377,12 @@ fn finish(comm: &Comm, notes: &mut Notes, mut m: Measured) -> Result<Measured, M
     if sums[5] > 0 {
         m.ended = Ended::Error;
     }
-    m.in_force = m.in_force.map(|mine| of_all(mine, sums[6], sums[7]));
+    let (direct, buffered) = (sums[6], sums[7]);
+    if let (Some(mine), true) = (&mut m.in_force, direct > 0 && buffered > 0) {
+        // Segments that are not aligned can differ from rank to rank; what is partly cached is not direct.
+        mine.direct = Some(false);
+        mine.strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
+    }
 
     // The parts shown are those of the slowest rank, so that they add up to the pattern's time.
     let total = m.intervals.total_seconds();
