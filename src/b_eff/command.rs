@@ -1,22 +1,21 @@
 //! `beff-raw comm`: measures b_eff.
 
-use anyhow::anyhow;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::CommArgs;
 use super::config::CommConfig;
 use super::plan::CommPlan;
-use super::records::{Announcement, CommResult, CommSetup};
+use super::records::{Announcement, CommLine, CommResult, CommSetup};
 use super::report::plan as comm_plan;
 use super::report::SUFFIXES;
 use super::run::Run;
-use crate::frame::command::finish::conclude;
-use crate::frame::command::observer::{listener, Collector};
+use crate::frame::command::finish::conduct;
+use crate::frame::command::observer::Collector;
 use crate::frame::command::start::Ready;
-use crate::frame::command::{complain, memory_of_rank, publish_json_once, publish_once, start};
+use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::Views;
-use crate::frame::run::{agree, NoObserver};
+use crate::frame::run::Observer;
 use crate::frame::system::placement::{numbering, transport};
 use crate::frame::system::survey::Survey;
 use crate::frame::units::format_seconds;
@@ -80,7 +79,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
     check_memory(&plan, &survey)?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
-    let mut collector = machine.map(|machine| {
+    let collector = machine.map(|machine| {
         let hosts: Vec<u64> = survey.placement.iter().map(|p| p.host).collect();
         let setup = CommSetup {
             transport: transport(&machine.mpi_library),
@@ -96,24 +95,15 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
         };
         Collector::new(CommResult::new(config.clone(), setup), outputs, args.quiet)
     });
-    let mut nobody = NoObserver;
     // Messages of their own: nothing else can match them.
     let comm = start::or_abort(world.duplicate());
-    let run = Run::new(&comm, &plan, config, &interrupt, listener(&mut collector, &mut nobody));
-    if let Some((_, message)) = agree::first_message(world, run.as_ref().err().cloned())? {
-        drop(run);
-        if let Some(collector) = collector {
-            collector.discard();
-        }
-        return Err(anyhow!(message));
-    }
-    let mut run = run.map_err(|e| anyhow!(e))?;
-    let announcement = start::or_abort(run.announce());
-    if world.is_root() && !args.quiet {
-        complain(&announce(config, &announcement, world.size()));
-    }
-    let ending = start::or_abort(run.execute());
-    conclude(world, None, ending, collector, |result, derived| result.table(derived, args.details))
+    let work = |observer: &mut dyn Observer<CommLine>| {
+        let mut run = start::made(world, Run::new(&comm, &plan, config, &interrupt, observer))?;
+        let announcement = start::or_abort(run.announce());
+        start::announce(world, args.quiet, || announce(config, &announcement, world.size()));
+        Ok(start::or_abort(run.execute()))
+    };
+    conduct(world, None, collector, work, |result, derived| result.table(derived, args.details).into())
 }
 
 /// Refuses messages that would not leave room for anything else.

@@ -1,24 +1,23 @@
 //! `beff-raw [io]`: measures b_eff_io.
 
-use anyhow::anyhow;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
 use super::config::Config;
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
-use super::records::{Manifest, PartitionRecord, RunResult};
+use super::records::{JournalLine, Manifest, PartitionRecord, RunResult};
 use super::report::suffixes;
 use super::run::state::Run;
 use super::run::whole::execute;
-use crate::frame::command::finish::{conclude, Files};
-use crate::frame::command::observer::{listener, Collector};
+use crate::frame::command::finish::{conduct, Files};
+use crate::frame::command::observer::Collector;
 use crate::frame::command::start::Ready;
 use crate::frame::command::{directory, known_backends, start};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::records::{Outcome, StorageRecord};
+use crate::frame::records::StorageRecord;
 use crate::frame::report::Views;
-use crate::frame::run::{agree, NoObserver};
+use crate::frame::run::Observer;
 use crate::frame::system::survey::{io_layer, Survey};
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
@@ -42,32 +41,23 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
     let (run_dir, outputs) =
         directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
-    let mut collector = machine.map(|machine| {
+    let collector = machine.map(|machine| {
         let manifest = Manifest {
             mpi_io_layer: io_layer(&machine.mpi_library, &machine.environment),
             machine,
-            storage: storage.clone(),
+            storage,
             run_dir: run_dir.path().display().to_string(),
             period_bytes: plan.period_bytes,
         };
         let result = RunResult::new(config.clone(), manifest, costs, partitions(&plan));
         Collector::new(result, outputs, args.quiet)
     });
-    let mut nobody = NoObserver;
-    let run = Run::new(world, config, &plan, &run_dir, &interrupt, listener(&mut collector, &mut nobody));
-    let ending = match agree::first_message(world, run.as_ref().err().cloned())? {
-        None => run.map(|mut run| start::or_abort(execute(&mut run))).map_err(|e| anyhow!(e))?,
-        Some((_, message)) => {
-            drop(run);
-            let _ = directory::clean_up(world, &run_dir, false, Outcome::Failed);
-            if let Some(collector) = collector {
-                collector.discard();
-            }
-            return Err(anyhow!(message));
-        }
+    let work = |observer: &mut dyn Observer<JournalLine>| {
+        let mut run = start::made(world, Run::new(world, config, &plan, &run_dir, &interrupt, observer))?;
+        Ok(start::or_abort(execute(&mut run)))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
-    conclude(world, Some(files), ending, collector, |result, derived| result.table(derived, args.details))
+    conduct(world, Some(files), collector, work, |result, derived| result.table(derived, args.details).into())
 }
 
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {

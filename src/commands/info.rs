@@ -13,8 +13,9 @@ use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
 use crate::frame::records::StorageRecord;
 use crate::frame::run::harness;
-use crate::frame::system::survey::{io_layer, storage_record, LIBRARY_CHARS};
-use crate::frame::system::{environment, host, memory, storage};
+use crate::frame::system::storage::{self, storage_record};
+use crate::frame::system::survey::{io_layer, LIBRARY_CHARS};
+use crate::frame::system::{environment, host, memory};
 use crate::frame::units::format_size;
 
 /// The command.
@@ -115,10 +116,6 @@ fn storage_lines(text: &mut String, s: &StorageRecord) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn options() -> DriverOptions {
-    DriverOptions::default()
-}
-
 fn backends(text: &mut String, args: &InfoArgs, storage: &StorageRecord) -> anyhow::Result<()> {
     writeln!(text, "\nBackends (--backend a,b,c takes them in turn)")?;
     for row in drivers() {
@@ -157,7 +154,7 @@ fn trouble(row: &DriverRow, args: &InfoArgs) -> Option<String> {
     let own = Comm::own();
     // A communicator of one needs no message, so this works without MPI for drivers that only ask for its rank.
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
-    let opened = (row.make)(&options()).open(&request);
+    let opened = (row.make)(&DriverOptions::default()).open(&request);
     let result = opened.and_then(beff_backends::OpenFile::close);
     let _ = std::fs::remove_file(&path);
     result.err().map(|e| e.to_string())

@@ -1,6 +1,5 @@
 //! `beff-raw imb`: runs the benchmarks of IMB-IO.
 
-use anyhow::anyhow;
 use beff_backends::driver;
 use beff_ffi::{Comm, Universe};
 
@@ -8,20 +7,20 @@ use super::cli::ImbArgs;
 use super::config::ImbConfig;
 use super::plan::space::space;
 use super::plan::{Benchmark, ImbPlan};
-use super::records::{ImbAnnouncement, ImbResult, ImbSetup};
+use super::records::{ImbAnnouncement, ImbLine, ImbResult, ImbSetup};
 use super::report::plan as imb_plan;
 use super::report::{imb_format, SUFFIXES};
 use super::run::whole::{data_bytes, Run};
 use super::values::ImbDerived;
-use crate::frame::command::finish::{self, conclude, Files};
-use crate::frame::command::observer::{listener, Collector};
+use crate::frame::command::finish::{conduct, exit_of, Files, Page};
+use crate::frame::command::observer::Collector;
 use crate::frame::command::start::Ready;
-use crate::frame::command::{complain, directory, known_backends, publish_once, start};
+use crate::frame::command::{directory, known_backends, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::records::{Outcome, StorageRecord};
+use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
 use crate::frame::report::Views;
-use crate::frame::run::{agree, harness, NoObserver};
+use crate::frame::run::{harness, Observer};
 use crate::frame::system::survey::Survey;
 use crate::frame::units::{format_seconds, format_size};
 
@@ -75,7 +74,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
     let (run_dir, outputs) =
         directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
 
-    let mut collector = machine.map(|machine| {
+    let collector = machine.map(|machine| {
         let setup = ImbSetup {
             machine,
             storage,
@@ -89,41 +88,31 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         };
         Collector::new(ImbResult::new(config.clone(), setup), outputs, args.output.quiet)
     });
-    let mut nobody = NoObserver;
-    let run = Run::new(world, &plan, config, &run_dir, &interrupt, listener(&mut collector, &mut nobody));
-    if let Some((_, message)) = agree::first_message(world, run.as_ref().err().cloned())? {
-        drop(run);
-        let _ = directory::clean_up(world, &run_dir, false, Outcome::Failed);
-        if let Some(collector) = collector {
-            collector.discard();
-        }
-        return Err(anyhow!(message));
-    }
-    let mut run = run.map_err(|e| anyhow!(e))?;
-    let announcement = start::or_abort(run.announce());
-    if world.is_root() && !args.output.quiet {
-        complain(&announce(config, &announcement, world.size(), runs_of(&plan, config)));
-    }
-    let ending = start::or_abort(run.execute());
+    let work = |observer: &mut dyn Observer<ImbLine>| {
+        let mut run = start::made(world, Run::new(world, &plan, config, &run_dir, &interrupt, observer))?;
+        let announcement = start::or_abort(run.announce());
+        let rows = || announce(config, &announcement, world.size(), runs_of(&plan, config));
+        start::announce(world, args.output.quiet, rows);
+        Ok(start::or_abort(run.execute()))
+    };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
-    let exit = conclude(world, Some(files), ending, collector, |result, derived| page(args, result, derived))?;
-    Ok(exit)
+    conduct(world, Some(files), collector, work, |result, derived| page(args, result, derived))
 }
 
 /// What goes to stdout.
-fn page(args: &ImbArgs, result: &ImbResult, derived: &ImbDerived) -> String {
+fn page(args: &ImbArgs, result: &ImbResult, derived: &ImbDerived) -> Page {
     if !args.output.imb_format {
-        return result.table(derived, args.output.details);
+        return result.table(derived, args.output.details).into();
     }
     // The columns of the release have no place for this.
-    if finish::exit_of(result) != Exit::Ok {
+    let remark = (exit_of(result) != Exit::Ok).then(|| {
         let wrong: u64 = result.rows.iter().map(|row| row.bytes_wrong).sum();
-        complain(&format!(
-            "not all rows are sound: {} errors, {wrong} wrong bytes; the table without --imb-format has the details",
-            result.errors.len()
-        ));
-    }
-    imb_format(result, derived)
+        let errors = result.errors.len();
+        format!(
+            "not all rows are sound: {errors} errors, {wrong} wrong bytes; the table without --imb-format has the details"
+        )
+    });
+    Page { text: imb_format(result, derived), remark }
 }
 
 /// Refuses buffers that would not leave room for anything else. Equal on all ranks.
@@ -196,7 +185,7 @@ fn announce(config: &ImbConfig, a: &ImbAnnouncement, ranks: u64, rows: u64) -> S
 mod tests {
     use super::*;
     use crate::frame::benchmark::of_words;
-    use crate::frame::system::survey::storage_record;
+    use crate::frame::system::storage::storage_record;
     use crate::imb_io::records::CpuLoad;
 
     fn config(options: &str) -> ImbConfig {

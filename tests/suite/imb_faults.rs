@@ -79,6 +79,9 @@ fn wrong_rows_are_comments_in_the_columns_of_the_release() {
     let scratch = Scratch::new();
     let run = launch(2, &scratch, &format!("{DAMAGED} --npmin 2 {FEW} --msglog 12:12 --inject --imb-format")).run();
     run.expect(3).says(&["not all rows are sound"]);
+    // Behind what was written.
+    let [wrote, said] = ["wrote ", "not all rows are sound"].map(|words| run.stderr.find(words));
+    assert!(wrote.is_some() && wrote < said, "{run}");
     check_damage(&document(&scratch), &run);
     assert!(run.stdout.contains("# 4096 3 WRONG DATA: 1 byte of 12288 compared"), "{run}");
     let numbers = run.stdout.lines().filter(|line| !line.starts_with('#') && line.trim_start().starts_with("4096 "));

@@ -12,6 +12,7 @@ use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 use crate::b_eff_io::records::{CorruptionRecord, Verification};
 use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::frame::records::Access;
+use crate::frame::run::pieces::pieces;
 use crate::frame::run::stamp::{diagnose, to_word, Stream, Suspects, POISON_BYTE};
 
 /// Wrong places reported in detail per rank and pattern; the count of words is always complete.
@@ -211,12 +212,11 @@ impl Data {
         let row_bytes = chunk * file.ranks;
         let rows = written.calls * first.chunks_per_call;
         let bound = |n: u64| (u128::from(rows) * u128::from(n) / u128::from(file.ranks)) as u64 * row_bytes;
-        let (mut at, end) = (bound(share), bound(share + 1));
         let mut findings = Findings::default();
-        while at < end {
-            let len = (end - at).min(READ_BYTES);
-            let block = &mut buffer[..len as usize];
+        for (at, len) in pieces(bound(share)..bound(share + 1), READ_BYTES) {
+            let block = &mut buffer[..len];
             read_or_zero(source, block, first.origin_bytes + at)?;
+            let len = len as u64;
             let mut inside = 0;
             while inside < len {
                 let offset = at + inside;
@@ -233,7 +233,6 @@ impl Data {
                 findings.add(self.check(file, written, &p, access, &piece));
                 inside += piece_len;
             }
-            at += len;
         }
         Ok(findings)
     }

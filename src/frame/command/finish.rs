@@ -1,4 +1,4 @@
-//! The end of a measurement, the same for every benchmark: files removed, files written, the table printed, one exit code.
+//! A measurement and its end, the same for every benchmark: files removed, files written, the table printed, one exit code.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::frame::error::Exit;
 use crate::frame::records::{Outcome, Record, RunEnd, Warning};
 use crate::frame::report::Views;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::Observer;
+use crate::frame::run::{NoObserver, Observer};
 
 /// The measured files, of a benchmark that has some.
 #[derive(Clone, Copy, Debug)]
@@ -26,16 +26,53 @@ impl Files<'_> {
     }
 }
 
-/// Cleans up and reports; `page` is what goes to stdout. The exit code is rank 0's on all ranks. Collective.
+/// What goes to stdout.
+pub(crate) struct Page {
+    pub text: String,
+    /// Said on stderr behind it.
+    pub remark: Option<String>,
+}
+
+impl From<String> for Page {
+    fn from(text: String) -> Self {
+        Self { text, remark: None }
+    }
+}
+
+/// Lets `work` measure, cleans up and reports. If there is nothing to report, because `work` failed on all ranks before
+/// anything was measured, all that was made for it is taken away. The exit code is rank 0's on all ranks. Collective.
 ///
 /// # Errors
-/// MPI between the ranks.
-pub(crate) fn conclude<R: Views>(
+/// What `work` failed with; MPI between the ranks.
+pub(crate) fn conduct<R: Views>(
+    world: &Comm,
+    files: Option<Files<'_>>,
+    mut collector: Option<Collector<R>>,
+    work: impl FnOnce(&mut dyn Observer<R::Line>) -> anyhow::Result<R::Ending>,
+    page: impl FnOnce(&R, &R::Derived) -> Page,
+) -> anyhow::Result<Exit> {
+    let ended = match &mut collector {
+        Some(collector) => work(collector),
+        None => work(&mut NoObserver),
+    };
+    if ended.is_err() {
+        if let Some(files) = files {
+            let _ = directory::clean_up(world, files.run_dir, false, Outcome::Failed);
+        }
+        if let Some(collector) = collector.take() {
+            collector.discard();
+        }
+    }
+    conclude(world, files, ended?, collector, page)
+}
+
+/// Cleans up and reports.
+fn conclude<R: Views>(
     world: &Comm,
     files: Option<Files<'_>>,
     mut ending: R::Ending,
     collector: Option<Collector<R>>,
-    page: impl FnOnce(&R, &R::Derived) -> String,
+    page: impl FnOnce(&R, &R::Derived) -> Page,
 ) -> anyhow::Result<Exit> {
     let mut worst = [*ending.rank_memory_high_water_bytes()];
     world.max_u64(&mut worst)?;
@@ -66,15 +103,21 @@ pub(crate) fn conclude<R: Views>(
 }
 
 /// Writes the files and prints the page. For rank 0.
-fn report<R: Views>(collector: Collector<R>, page: impl FnOnce(&R, &R::Derived) -> String) -> Exit {
+fn report<R: Views>(collector: Collector<R>, page: impl FnOnce(&R, &R::Derived) -> Page) -> Exit {
     let (result, outputs) = collector.finish();
     let derived = result.derived();
     let view = |suffix: &str| result.view(&derived, suffix);
-    if start::deliver(outputs, view, || page(&result, &derived)) {
-        exit_of(&result)
-    } else {
-        Exit::Failure
+    let mut remark = None;
+    let text = || {
+        let page = page(&result, &derived);
+        remark = page.remark;
+        page.text
+    };
+    if !start::deliver(outputs, view, text) {
+        return Exit::Failure;
     }
+    remark.iter().for_each(|remark| complain(remark));
+    exit_of(&result)
 }
 
 /// What the result means for the exit code of the program.

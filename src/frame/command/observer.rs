@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::complain;
 use crate::frame::records::{Record, Warning};
 use crate::frame::report::Outputs;
-use crate::frame::run::{NoObserver, Observer, Standing};
+use crate::frame::run::{Observer, Standing};
 use crate::frame::system::terminal;
 use crate::frame::units::format_seconds;
 
@@ -93,16 +93,5 @@ impl<R: Record> Observer<R::Line> for Collector<R> {
         let rate = last_mb_per_second.map_or(String::new(), |r| format!(", {r:.1} MB/s"));
         self.bar.set_position((share * 1000.0) as u64);
         self.bar.set_message(format!("{what}, at most {left} left{rate}"));
-    }
-}
-
-/// Who listens on this rank: rank 0's collector, nobody elsewhere.
-pub(crate) fn listener<'a, R: Record>(
-    collector: &'a mut Option<Collector<R>>,
-    nobody: &'a mut NoObserver,
-) -> &'a mut dyn Observer<R::Line> {
-    match collector {
-        Some(collector) => collector,
-        None => nobody,
     }
 }

@@ -17,7 +17,8 @@ use crate::frame::report::Outputs;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::{agree, harness};
 use crate::frame::system::launcher::{before_init, wrong_launcher};
-use crate::frame::system::survey::{machine, storage_record, survey, Survey, LIBRARY_CHARS};
+use crate::frame::system::storage::storage_record;
+use crate::frame::system::survey::{machine, survey, Survey, LIBRARY_CHARS};
 
 /// Starts MPI, refuses the launcher of another MPI, and does `work` on every rank. Every rank ends with an exit code; of
 /// what `work` failed with, rank 0 alone speaks, so it must be the same on all ranks.
@@ -77,10 +78,22 @@ pub(crate) fn from_root<T: Serialize + DeserializeOwned>(
 /// # Errors
 /// On every rank the same; MPI between the ranks.
 pub(crate) fn on_all<T, E: Display>(world: &Comm, mine: Result<T, E>) -> anyhow::Result<T> {
-    let message = mine.as_ref().err().map(|e| format!("{e:#}"));
-    match (mine, agree::first_message(world, message)?) {
-        (Ok(made), None) => Ok(made),
-        (_, failed) => Err(failed.map_or_else(|| anyhow!("a rank failed"), |(rank, m)| anyhow!("rank {rank}: {m}"))),
+    let mine = mine.map_err(|e| format!("{e:#}"));
+    agree::all(world, mine)?.map_err(|(rank, message)| anyhow!("rank {rank}: {message}"))
+}
+
+/// The run that every rank has made, or on every rank the message of one that could not. Collective.
+///
+/// # Errors
+/// On every rank the same; MPI between the ranks.
+pub(crate) fn made<T>(world: &Comm, run: Result<T, String>) -> anyhow::Result<T> {
+    agree::all(world, run)?.map_err(|(_, message)| anyhow!(message))
+}
+
+/// What a user who waits wants to know, once.
+pub(crate) fn announce(world: &Comm, quiet: bool, text: impl FnOnce() -> String) {
+    if world.is_root() && !quiet {
+        complain(&text());
     }
 }
 
@@ -94,18 +107,11 @@ pub(crate) fn open_outputs(
     prefix: Option<&Path>,
     suffixes: &[String],
 ) -> anyhow::Result<Option<Outputs>> {
-    let mut outputs = None;
-    let mut error = None;
-    if let (true, Some(prefix)) = (world.is_root(), prefix) {
-        match Outputs::create(prefix, suffixes) {
-            Ok(o) => outputs = Some(o),
-            Err(e) => error = Some(e.to_string()),
-        }
-    }
-    match agree::first_message(world, error)? {
-        None => Ok(outputs),
-        Some((_, message)) => Err(UsageError::new(message, "Choose another --out.").into()),
-    }
+    let made = match prefix.filter(|_| world.is_root()) {
+        Some(prefix) => Outputs::create(prefix, suffixes).map(Some).map_err(|e| e.to_string()),
+        None => Ok(None),
+    };
+    agree::all(world, made)?.map_err(|(_, message)| UsageError::new(message, "Choose another --out.").into())
 }
 
 /// What the engine brought, or the end of all ranks: the others may wait in a call that this one will never make, and

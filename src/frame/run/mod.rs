@@ -4,8 +4,10 @@
 pub mod agree;
 pub mod evidence;
 pub mod harness;
+pub mod in_force;
 pub mod interrupt;
 pub mod latency;
+pub mod pieces;
 pub mod run_dir;
 pub mod stamp;
 pub mod trouble;

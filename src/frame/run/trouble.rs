@@ -1,5 +1,7 @@
 //! From a rank's error to the record that ends a run.
 
+use std::borrow::Borrow;
+
 use beff_backends::error::Cause;
 use beff_backends::BackendError;
 use beff_ffi::{Comm, MpiError};
@@ -18,22 +20,25 @@ fn next_step(cause: Cause) -> &'static str {
     }
 }
 
-/// If any rank of `comm` has an error: its record, equal on all ranks. Collective.
+/// What every rank of `comm` has made, or the record of the first error, equal on all ranks. Collective.
 ///
 /// # Errors
 /// MPI between the ranks.
-pub fn agree(comm: &Comm, mine: Option<&BackendError>, during: &str) -> Result<Option<ErrorRecord>, MpiError> {
-    let ranks_affected = count(comm, mine.is_some())?;
-    if ranks_affected == 0 {
-        return Ok(None);
-    }
-    // Message, next step and cause travel together, so that they are of the same rank.
-    let packed = mine.map(|e| {
-        format!("{e}\u{1f}{}\u{1f}{}", next_step(e.cause), if e.cause == Cause::NoSpace { "full" } else { "" })
-    });
+pub fn all<T>(
+    comm: &Comm,
+    mine: Result<T, impl Borrow<BackendError>>,
+    during: &str,
+) -> Result<Result<T, ErrorRecord>, MpiError> {
+    let ranks_affected = count(comm, mine.is_err())?;
+    // What was made goes when all ranks know: the end of a file may be collective.
+    let (_made, packed) = match mine {
+        Ok(made) if ranks_affected == 0 => return Ok(Ok(made)),
+        Ok(made) => (Some(made), None),
+        Err(e) => (None, Some(pack(e.borrow()))),
+    };
     let (rank, packed) = first_message(comm, packed)?.unwrap_or_default();
     let mut parts = packed.split('\u{1f}').map(str::to_owned);
-    Ok(Some(ErrorRecord {
+    Ok(Err(ErrorRecord {
         during: during.to_owned(),
         rank,
         ranks_affected,
@@ -41,4 +46,17 @@ pub fn agree(comm: &Comm, mine: Option<&BackendError>, during: &str) -> Result<O
         next_step: parts.next().unwrap_or_default(),
         no_space: parts.next().is_some_and(|p| p == "full"),
     }))
+}
+
+/// Message, next step and cause travel together, so that they are of the same rank.
+fn pack(e: &BackendError) -> String {
+    format!("{e}\u{1f}{}\u{1f}{}", next_step(e.cause), if e.cause == Cause::NoSpace { "full" } else { "" })
+}
+
+/// If any rank of `comm` has an error: its record, equal on all ranks. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn agree(comm: &Comm, mine: Option<&BackendError>, during: &str) -> Result<Option<ErrorRecord>, MpiError> {
+    Ok(all(comm, mine.map_or(Ok(()), Err), during)?.err())
 }

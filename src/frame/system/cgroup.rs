@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use procfs::process::{MountInfo, Process};
 use procfs::ProcessCGroup;
 
+use super::mount::mount_point;
+
 /// Version of a control group hierarchy; decides the names of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -53,7 +55,7 @@ fn locate(controller: &str, groups: &[ProcessCGroup], mounts: &[MountInfo]) -> V
 
 /// The directories of group `pathname` and its parents as seen through `mount`; None if it does not show them.
 fn directories(mount: &MountInfo, pathname: &str) -> Option<Vec<PathBuf>> {
-    let top = super::unescape(&mount.mount_point.to_string_lossy());
+    let top = mount_point(mount);
     let below = match Path::new(pathname).strip_prefix(&mount.root) {
         Ok(below) => below,
         // Mounted from outside our cgroup namespace: the mount point is a parent whose child we cannot name.

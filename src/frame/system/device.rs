@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::{major, minor};
 use procfs::process::MountInfo;
 
-use super::read_trimmed;
-use super::storage::mount_of;
+use super::mount::{mount_of, source};
+use super::{names_in, read_number, read_trimmed};
 use crate::frame::units::format_size;
 
 /// Loop devices on loop devices end here.
@@ -20,25 +20,33 @@ pub(super) fn device_of(mount: &MountInfo, mounts: &[MountInfo]) -> Option<Strin
 }
 
 fn describe_mount(sys: &Path, mount: &MountInfo, mounts: &[MountInfo], depth: u32) -> Option<String> {
-    let of_source = || block_number(Path::new(mount.mount_source.as_deref()?));
-    // btrfs and others give their files a device number of their own (major 0): there the source tells.
-    let number = if mount.majmin.starts_with("0:") { of_source()? } else { mount.majmin.clone() };
-    describe(sys, &number, mounts, depth)
+    describe(sys, &number_of(mount)?, mounts, depth)
 }
 
-fn block_number(device: &Path) -> Option<String> {
-    let metadata = fs::metadata(device).ok().filter(|metadata| metadata.file_type().is_block_device())?;
+/// Number of the block device of a mount as in /sys/dev/block; None if it is none.
+pub(super) fn number_of(mount: &MountInfo) -> Option<String> {
+    if !mount.majmin.starts_with("0:") {
+        return Some(mount.majmin.clone());
+    }
+    // btrfs and others give their files a device number of their own (major 0): there the source tells.
+    let metadata = fs::metadata(source(mount)?).ok().filter(|metadata| metadata.file_type().is_block_device())?;
     Some(format!("{}:{}", major(metadata.rdev()), minor(metadata.rdev())))
+}
+
+/// The directory of the disk that a device is or is a part of: a partition lies inside that of its disk, which has the facts.
+pub(super) fn disk_of(device: &Path) -> Option<PathBuf> {
+    if device.join("partition").exists() {
+        device.parent().map(Path::to_path_buf)
+    } else {
+        Some(device.to_path_buf())
+    }
 }
 
 fn describe(sys: &Path, number: &str, mounts: &[MountInfo], depth: u32) -> Option<String> {
     let directory = fs::canonicalize(sys.join(number)).ok()?;
-    let name = directory.file_name()?.to_string_lossy().into_owned();
-    // A partition lies inside the directory of its disk, which has the facts.
-    let is_partition = directory.join("partition").exists();
-    let disk = if is_partition { directory.parent()?.to_path_buf() } else { directory };
-    let disk_name = disk.file_name()?.to_string_lossy().into_owned();
-    let title = if is_partition { format!("{name} on {disk_name}") } else { name };
+    let disk = disk_of(&directory)?;
+    let [name, disk_name] = [directory.file_name()?, disk.file_name()?].map(|name| name.to_string_lossy().into_owned());
+    let title = if name == disk_name { name } else { format!("{name} on {disk_name}") };
     let mut facts = facts(&disk);
     if let Some(file) = read_trimmed(disk.join("loop/backing_file")) {
         facts.push(backing(sys, &file, mounts, depth));
@@ -50,15 +58,12 @@ fn facts(disk: &Path) -> Vec<String> {
     let read = |name: &str| read_trimmed(disk.join(name));
     let model = read("device/model").or_else(|| read("dm/name"));
     // Sectors of 512 bytes whatever the device uses.
-    let sectors = read("size").and_then(|text| text.parse::<u64>().ok()).and_then(|sectors| sectors.checked_mul(512));
+    let size = read_number::<u64>(disk.join("size")).and_then(|sectors| sectors.checked_mul(512));
     let rotational = read("queue/rotational").map(|flag| if flag == "1" { "rotational" } else { "not rotational" });
     let scheduler = read("queue/scheduler").map(|list| format!("scheduler {}", chosen(&list)));
-    let mut slaves: Vec<_> = fs::read_dir(disk.join("slaves"))
-        .map(|entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
-        .unwrap_or_default();
-    slaves.sort();
+    let slaves = names_in(&disk.join("slaves"));
     let slaves = (!slaves.is_empty()).then(|| format!("on {}", slaves.join(" + ")));
-    [model, sectors.map(format_size), rotational.map(str::to_owned), scheduler, slaves].into_iter().flatten().collect()
+    [model, size.map(format_size), rotational.map(str::to_owned), scheduler, slaves].into_iter().flatten().collect()
 }
 
 /// The scheduler in brackets; a list without brackets is a single name.

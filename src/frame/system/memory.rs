@@ -7,7 +7,7 @@ use procfs::{Current, Meminfo};
 
 use super::cgroup;
 use super::cgroup::{Hierarchy, Version};
-use super::{read_trimmed, SystemError};
+use super::{names_in, read_number, read_trimmed, SystemError};
 
 /// Taken as last-level cache where /sys does not tell its size (some virtual machines and ARM boards). Larger than
 /// most, because it is used to keep data out of the cache.
@@ -83,12 +83,12 @@ pub fn last_level_cache_bytes() -> u64 {
 }
 
 fn last_level_cache(directory: &Path) -> Option<u64> {
-    let caches = std::fs::read_dir(directory).ok()?.flatten().filter_map(|entry| {
-        let index = entry.path();
+    let names = names_in(directory);
+    let caches = names.iter().map(|name| directory.join(name)).filter_map(|index| {
         if read_trimmed(index.join("type"))? == "Instruction" {
             return None;
         }
-        let level: u32 = read_trimmed(index.join("level"))?.parse().ok()?;
+        let level: u32 = read_number(index.join("level"))?;
         Some((level, kernel_size(&read_trimmed(index.join("size"))?)?))
     });
     caches.max().map(|(_, bytes)| bytes)
@@ -126,6 +126,16 @@ pub struct ProcessIo {
 pub fn process_io() -> Option<ProcessIo> {
     let io = Process::myself().ok()?.io().ok()?;
     Some(ProcessIo { read_bytes: io.read_bytes, written_bytes: io.write_bytes })
+}
+
+/// What it moved since the counters were `before`; None if they are not known.
+#[must_use]
+pub fn process_io_since(before: Option<ProcessIo>) -> Option<ProcessIo> {
+    let (before, now) = (before?, process_io()?);
+    Some(ProcessIo {
+        read_bytes: now.read_bytes.saturating_sub(before.read_bytes),
+        written_bytes: now.written_bytes.saturating_sub(before.written_bytes),
+    })
 }
 
 #[cfg(test)]

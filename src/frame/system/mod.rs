@@ -8,6 +8,7 @@ pub mod environment;
 pub mod host;
 pub mod launcher;
 pub mod memory;
+mod mount;
 pub mod placement;
 pub mod residency;
 pub mod storage;
@@ -15,7 +16,8 @@ pub mod survey;
 pub mod terminal;
 pub mod traffic;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::str::FromStr;
 
 /// A fact about the machine that could not be found out and that the run cannot do without.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,33 +40,15 @@ fn read_trimmed(path: impl AsRef<Path>) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Undoes the octal escapes of /proc/self/mountinfo (`\040` is a blank), see proc_pid_mountinfo(5).
-fn unescape(text: &str) -> PathBuf {
-    use std::os::unix::ffi::OsStringExt;
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let octal = (bytes[i] == b'\\').then(|| text.get(i + 1..i + 4)).flatten();
-        if let Some(byte) = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            out.push(byte);
-            i += 4;
-        } else {
-            out.push(bytes[i]);
-            i += 1;
-        }
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(out))
+/// The number in such a file.
+fn read_number<N: FromStr>(path: impl AsRef<Path>) -> Option<N> {
+    read_trimmed(path)?.parse().ok()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn octal_escapes_are_undone() {
-        assert_eq!(unescape(r"/mnt/my\040disk"), Path::new("/mnt/my disk"));
-        assert_eq!(unescape(r"/a\134b\011"), Path::new("/a\\b\t"));
-        assert_eq!(unescape(r"/plain\9"), Path::new(r"/plain\9"));
-    }
+/// Names in a directory, sorted; none if there is no such directory.
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
 }

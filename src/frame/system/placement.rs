@@ -5,6 +5,7 @@ use std::path::Path;
 
 use procfs::process::{MMapPath, Process};
 
+use super::{names_in, read_number, read_trimmed};
 use crate::frame::records::{Numbering, Transport};
 
 /// How ranks are numbered, from the index of each rank's host (hosts counted in the order of their first rank).
@@ -79,18 +80,14 @@ fn components(files: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Interfaces that are not down, without the loopback; with their speed in Mbit/s where the driver tells it.
 fn interfaces(directory: &Path) -> Vec<String> {
-    let read = |name: &str, file: &str| {
-        std::fs::read_to_string(directory.join(name).join(file)).ok().map(|text| text.trim().to_owned())
-    };
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
+    let mut names = names_in(directory);
     names.retain(|name| {
-        name != "lo" && read(name, "operstate").is_some_and(|state| state == "up" || state == "unknown")
+        let state = read_trimmed(directory.join(name).join("operstate"));
+        name != "lo" && state.is_some_and(|state| state == "up" || state == "unknown")
     });
     let described = |name: String| {
         // What a driver does not know is -1, as a signed or an unsigned number.
-        let speed = read(&name, "speed").and_then(|text| text.parse::<i64>().ok());
+        let speed = read_number::<i64>(directory.join(&name).join("speed"));
         let speed = speed.filter(|speed| (1..i64::from(u32::MAX)).contains(speed));
         speed.map_or_else(|| name.clone(), |speed| format!("{name} ({speed} Mbit/s)"))
     };

@@ -1,16 +1,13 @@
 //! What all ranks together know of their machine: hosts, memory per rank, the manifest of the run.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use beff_backends::statx;
 use beff_ffi::{Comm, MpiError, Universe};
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::Placement;
-use crate::frame::records::{HostRecord, Machine, StorageRecord};
-use crate::frame::system::placement::cpu_list;
-use crate::frame::system::{environment, host, memory, storage, SystemError};
+use super::placement::cpu_list;
+use super::{environment, host, memory, SystemError};
+use crate::frame::records::{HostRecord, Machine, Placement};
 
 /// Longest library string kept in a manifest.
 pub const LIBRARY_CHARS: usize = 4000;
@@ -114,26 +111,6 @@ fn host_record(ranks: &[Witness]) -> HostRecord {
         cgroup_memory_limit_bytes: ranks.iter().filter_map(|w| w.limit_bytes).min(),
         last_level_cache_bytes: first.cache_bytes,
     }
-}
-
-/// The storage under `path` with its direct-I/O alignment, asked of the directory's file system through a file that the
-/// run makes anyway.
-///
-/// # Errors
-/// What cannot be found out about the path.
-pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
-    let align = probe_align(path);
-    Ok(storage::storage(path)?.into_record(align.map(|a| a.0), align.map(|a| a.1)))
-}
-
-/// (offset, memory) alignment of direct I/O on files of the directory; None if unknown. STATX_DIOALIGN is answered for
-/// regular files only, so a file without a name is asked.
-fn probe_align(directory: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let tmpfile = nix::fcntl::OFlag::O_TMPFILE.bits();
-    let file = std::fs::OpenOptions::new().write(true).custom_flags(tmpfile).open(directory).ok()?;
-    let align = statx::direct_align(&file).ok()??;
-    Some((align.offset_bytes, align.memory_bytes))
 }
 
 /// The I/O layer as far as the library's text tells.

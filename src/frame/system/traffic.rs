@@ -6,17 +6,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::sys::stat::{major, minor};
 use procfs::process::MountInfo;
 use procfs::DiskStat;
 
-use super::storage;
-use super::storage::{is_in_memory, mount_of};
-use super::{read_trimmed, unescape};
+use super::device::{disk_of, number_of};
+use super::mount::{mount_of, mount_under};
+use super::storage::is_in_memory;
+use super::{names_in, read_trimmed};
 use crate::frame::records::DeviceTraffic;
 
 /// The unit of the counters, whatever the device uses (block/stat of the kernel's documentation).
@@ -103,7 +102,7 @@ impl Counts {
 /// # Errors
 /// Why there are none that could be watched, in words.
 pub fn chain(directory: &Path) -> Result<Chain, String> {
-    let (mount, mounts) = storage::mount_under(directory)?;
+    let (mount, mounts) = mount_under(directory)?;
     find(&Roots { sys: Path::new("/sys"), mounts: &mounts }, &mount)
 }
 
@@ -154,29 +153,19 @@ fn mounted(roots: &Roots<'_>, mount: &MountInfo) -> Result<Vec<String>, String> 
     if NETWORK.contains(&fs_type) {
         return Err(format!("network file system {fs_type}: no local device"));
     }
-    if !mount.majmin.starts_with("0:") {
-        let name = name_of(roots, &mount.majmin);
-        return Ok(vec![name.ok_or_else(|| format!("/sys does not show the device {}", mount.majmin))?]);
-    }
-    // Files of btrfs and others carry a device number of their own: there the source tells.
-    let source = mount.mount_source.as_deref().map(|source| unescape(source).display().to_string()).unwrap_or_default();
-    match block_number(Path::new(&source)).and_then(|number| name_of(roots, &number)) {
+    match number_of(mount).and_then(|number| name_of(roots, &number)) {
         Some(name) if fs_type == "btrfs" => Ok(btrfs_members(roots, &name)),
         Some(name) => Ok(vec![name]),
-        None => Err(format!("{fs_type}: the device below is not visible")),
+        None if mount.majmin.starts_with("0:") => Err(format!("{fs_type}: the device below is not visible")),
+        None => Err(format!("/sys does not show the device {}", mount.majmin)),
     }
 }
 
 /// All devices of the btrfs that `name` belongs to.
 fn btrfs_members(roots: &Roots<'_>, name: &str) -> Vec<String> {
-    let file_systems = fs::read_dir(roots.sys.join("fs/btrfs")).into_iter().flatten().flatten();
-    let mut lists = file_systems.map(|entry| names_in(&entry.path().join("devices")));
+    let file_systems = roots.sys.join("fs/btrfs");
+    let mut lists = names_in(&file_systems).into_iter().map(|id| names_in(&file_systems.join(id).join("devices")));
     lists.find(|list| list.iter().any(|n| n == name)).unwrap_or_else(|| vec![name.to_owned()])
-}
-
-fn block_number(device: &Path) -> Option<String> {
-    let metadata = fs::metadata(device).ok().filter(|metadata| metadata.file_type().is_block_device())?;
-    Some(format!("{}:{}", major(metadata.rdev()), minor(metadata.rdev())))
 }
 
 fn name_of(roots: &Roots<'_>, number: &str) -> Option<String> {
@@ -184,22 +173,9 @@ fn name_of(roots: &Roots<'_>, number: &str) -> Option<String> {
     Some(directory.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Names in a directory, sorted; none if there is no such directory.
-fn names_in(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
-
-/// The directory of the disk a device is on: its own, or for a partition the one it lies in.
+/// The directory of the disk a device is on.
 fn disk(sys: &Path, name: &str) -> Option<PathBuf> {
-    let directory = fs::canonicalize(sys.join("class/block").join(name)).ok()?;
-    if directory.join("partition").exists() {
-        directory.parent().map(Path::to_path_buf)
-    } else {
-        Some(directory)
-    }
+    disk_of(&fs::canonicalize(sys.join("class/block").join(name)).ok()?)
 }
 
 /// The devices one level below `name`; none at the bottom.

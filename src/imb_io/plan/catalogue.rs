@@ -1,185 +1,82 @@
 //! Every benchmark with what it does: the 37 of the release, and ours for the non-blocking collectives of MPI 3.1.
 
-use beff_backends::Direction;
-use serde::{Deserialize, Serialize};
+use beff_backends::Direction::{self, Read, Write};
 
-use super::table::ALL;
-
-/// Who takes part, the first letter of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Group {
-    /// S: one rank on a file of its own; the others wait.
-    Single,
-    /// P: all ranks of the row, each on its own.
-    Parallel,
-    /// C: all ranks of the row in collective calls.
-    Collective,
-}
-
-impl Group {
-    /// The letter a name begins with.
-    #[must_use]
-    pub fn letter(self) -> char {
-        match self {
-            Self::Single => 'S',
-            Self::Parallel => 'P',
-            Self::Collective => 'C',
-        }
-    }
-}
-
-/// What says where a call goes in the file, the end of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pointer {
-    /// The file pointer of the rank; with several ranks in a view that shows its tiles only.
-    Indv,
-    /// An offset in each call.
-    Expl,
-    /// The one file pointer of all ranks.
-    Shared,
-    /// The file pointer of the rank in a file of its own.
-    Priv,
-}
-
-impl Pointer {
-    /// As in the names of the benchmarks.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Indv => "Indv",
-            Self::Expl => "Expl",
-            Self::Shared => "Shared",
-            Self::Priv => "Priv",
-        }
-    }
-}
-
-/// How a call ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Style {
-    /// The call returns when the buffer may be used again.
-    Blocking,
-    /// The call returns a request that is waited for (MPI_File_iwrite; with group C the collectives of MPI 3.1).
-    Request,
-    /// A collective call in two halves, begin and end. This is what the release calls a non-blocking collective.
-    Split,
-}
-
-/// What a benchmark moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transfer {
-    /// Who takes part.
-    pub group: Group,
-    /// What says where.
-    pub pointer: Pointer,
-    /// Write or read.
-    pub direction: Direction,
-    /// How a call ends.
-    pub style: Style,
-}
-
-/// What one repetition of a benchmark is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// One sample of X bytes.
-    Transfer(Transfer),
-    /// Opening the common file, writing 1 byte at offset 0, closing it.
-    OpenClose,
-}
-
-/// One benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Benchmark {
-    /// As it is printed. Typed in any case.
-    pub name: &'static str,
-    /// What is repeated.
-    pub action: Action,
-    /// The MPI calls of one repetition in words.
-    pub calls: &'static str,
-}
-
-/// Where the sync of a write belongs. A heading of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// One sync behind all repetitions.
-    Aggregate,
-    /// One sync behind each.
-    NonAggregate,
-}
-
-/// Which modes a user wants to see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModeChoice {
-    /// Aggregate, then non-aggregate.
-    #[default]
-    Both,
-    /// Aggregate alone.
-    Aggregate,
-    /// Non-aggregate alone, where there is such a mode; what has one mode keeps it, as in the release.
-    NonAggregate,
-}
-
-impl Benchmark {
-    /// What it moves; `None` for Open_Close.
-    #[must_use]
-    pub fn transfer(&self) -> Option<&Transfer> {
-        match &self.action {
-            Action::Transfer(transfer) => Some(transfer),
-            Action::OpenClose => None,
-        }
-    }
-
-    /// Whether one rank does everything and no other number of ranks makes sense.
-    #[must_use]
-    pub fn is_single(&self) -> bool {
-        self.transfer().is_some_and(|t| t.group == Group::Single)
-    }
-
-    /// Whether it runs a second time with a CPU load, and is reported with its overlap.
-    #[must_use]
-    pub fn has_overlap(&self) -> bool {
-        self.transfer().is_some_and(|t| t.style != Style::Blocking)
-    }
-
-    /// Whether there is a non-aggregate mode: for blocking writes only.
-    #[must_use]
-    pub fn has_non_aggregate(&self) -> bool {
-        self.transfer().is_some_and(|t| t.direction == Direction::Write && t.style == Style::Blocking)
-    }
-
-    /// The modes in which it runs, in the order of the report; never none.
-    #[must_use]
-    pub fn modes(&self, choice: ModeChoice) -> &'static [Mode] {
-        match choice {
-            _ if !self.has_non_aggregate() => &[Mode::Aggregate],
-            ModeChoice::Both => &[Mode::Aggregate, Mode::NonAggregate],
-            ModeChoice::Aggregate => &[Mode::Aggregate],
-            ModeChoice::NonAggregate => &[Mode::NonAggregate],
-        }
-    }
-
-    /// Whether it means something in a file of MPI alone: collective calls, a shared file pointer, the opening itself. The
-    /// others are offsets and lengths, and run through any backend; where they [have overlap](Self::has_overlap), through
-    /// one that can leave a transfer in flight while the program computes.
-    #[must_use]
-    pub fn needs_mpi_file(&self) -> bool {
-        self.transfer().is_none_or(|t| t.group == Group::Collective || t.pointer == Pointer::Shared)
-    }
-
-    /// Whether it is one of the 37 of the release.
-    #[must_use]
-    pub fn in_release(&self) -> bool {
-        all()[..RELEASE].contains(self)
-    }
-}
+use super::benchmark::Group::{self, Collective as C, Parallel as P, Single as S};
+use super::benchmark::Pointer::{self, Expl, Indv, Priv, Shared};
+use super::benchmark::Style::{self, Blocking, Request, Split};
+use super::benchmark::{Action, Benchmark, Transfer};
 
 /// Benchmarks of the release.
 pub const RELEASE: usize = 37;
+
+/// A row that moves data.
+const fn row(
+    name: &'static str,
+    (group, pointer): (Group, Pointer),
+    direction: Direction,
+    style: Style,
+    calls: &'static str,
+) -> Benchmark {
+    Benchmark { name, action: Action::Transfer(Transfer { group, pointer, direction, style }), calls }
+}
+
+/// The 37 of the release in the order in which they run, then ours.
+static ALL: [Benchmark; RELEASE + 4] = [
+    row("S_Write_Indv", (S, Indv), Write, Blocking, "MPI_File_write"),
+    row("S_Read_Indv", (S, Indv), Read, Blocking, "MPI_File_read"),
+    row("S_Write_Expl", (S, Expl), Write, Blocking, "MPI_File_write_at"),
+    row("S_Read_Expl", (S, Expl), Read, Blocking, "MPI_File_read_at"),
+    row("S_IWrite_Indv", (S, Indv), Write, Request, "MPI_File_iwrite, MPI_Wait"),
+    row("S_IRead_Indv", (S, Indv), Read, Request, "MPI_File_iread, MPI_Wait"),
+    row("S_IWrite_Expl", (S, Expl), Write, Request, "MPI_File_iwrite_at, MPI_Wait"),
+    row("S_IRead_Expl", (S, Expl), Read, Request, "MPI_File_iread_at, MPI_Wait"),
+    row("P_Write_Indv", (P, Indv), Write, Blocking, "MPI_File_write"),
+    row("P_Read_Indv", (P, Indv), Read, Blocking, "MPI_File_read"),
+    row("P_Write_Expl", (P, Expl), Write, Blocking, "MPI_File_write_at"),
+    row("P_Read_Expl", (P, Expl), Read, Blocking, "MPI_File_read_at"),
+    row("P_Write_Shared", (P, Shared), Write, Blocking, "MPI_File_write_shared"),
+    row("P_Read_Shared", (P, Shared), Read, Blocking, "MPI_File_read_shared"),
+    row("P_Write_Priv", (P, Priv), Write, Blocking, "MPI_File_write"),
+    row("P_Read_Priv", (P, Priv), Read, Blocking, "MPI_File_read"),
+    row("P_IWrite_Indv", (P, Indv), Write, Request, "MPI_File_iwrite, MPI_Wait"),
+    row("P_IRead_Indv", (P, Indv), Read, Request, "MPI_File_iread, MPI_Wait"),
+    row("P_IWrite_Expl", (P, Expl), Write, Request, "MPI_File_iwrite_at, MPI_Wait"),
+    row("P_IRead_Expl", (P, Expl), Read, Request, "MPI_File_iread_at, MPI_Wait"),
+    row("P_IWrite_Shared", (P, Shared), Write, Request, "MPI_File_iwrite_shared, MPI_Wait"),
+    row("P_IRead_Shared", (P, Shared), Read, Request, "MPI_File_iread_shared, MPI_Wait"),
+    row("P_IWrite_Priv", (P, Priv), Write, Request, "MPI_File_iwrite, MPI_Wait"),
+    row("P_IRead_Priv", (P, Priv), Read, Request, "MPI_File_iread, MPI_Wait"),
+    row("C_Write_Indv", (C, Indv), Write, Blocking, "MPI_File_write_all"),
+    row("C_Read_Indv", (C, Indv), Read, Blocking, "MPI_File_read_all"),
+    row("C_Write_Expl", (C, Expl), Write, Blocking, "MPI_File_write_at_all"),
+    row("C_Read_Expl", (C, Expl), Read, Blocking, "MPI_File_read_at_all"),
+    row("C_Write_Shared", (C, Shared), Write, Blocking, "MPI_File_write_ordered"),
+    row("C_Read_Shared", (C, Shared), Read, Blocking, "MPI_File_read_ordered"),
+    row("C_IWrite_Indv", (C, Indv), Write, Split, "MPI_File_write_all_begin, MPI_File_write_all_end"),
+    row("C_IRead_Indv", (C, Indv), Read, Split, "MPI_File_read_all_begin, MPI_File_read_all_end"),
+    row("C_IWrite_Expl", (C, Expl), Write, Split, "MPI_File_write_at_all_begin, MPI_File_write_at_all_end"),
+    row("C_IRead_Expl", (C, Expl), Read, Split, "MPI_File_read_at_all_begin, MPI_File_read_at_all_end"),
+    row("C_IWrite_Shared", (C, Shared), Write, Split, "MPI_File_write_ordered_begin, MPI_File_write_ordered_end"),
+    row("C_IRead_Shared", (C, Shared), Read, Split, "MPI_File_read_ordered_begin, MPI_File_read_ordered_end"),
+    Benchmark {
+        name: "Open_Close",
+        action: Action::OpenClose,
+        calls: "MPI_File_open, MPI_File_write_at (1 byte), MPI_File_close",
+    },
+    row("C_IWrite_All_Indv", (C, Indv), Write, Request, "MPI_File_iwrite_all, MPI_Wait"),
+    row("C_IRead_All_Indv", (C, Indv), Read, Request, "MPI_File_iread_all, MPI_Wait"),
+    row("C_IWrite_All_Expl", (C, Expl), Write, Request, "MPI_File_iwrite_at_all, MPI_Wait"),
+    row("C_IRead_All_Expl", (C, Expl), Read, Request, "MPI_File_iread_at_all, MPI_Wait"),
+];
+
+impl Benchmark {
+    /// Whether it is one of the 37 of the release.
+    #[must_use]
+    pub fn in_release(&self) -> bool {
+        default_list().contains(self)
+    }
+}
 
 /// What runs if nothing is named: all 37, group by group as in the guide, S, P, C, then Open_Close. The order within a
 /// group is ours: first what blocks, then what does not; by pointer (Indv, Expl, Shared, Priv); a read after its write.
@@ -196,10 +93,8 @@ pub fn all() -> &'static [Benchmark] {
 
 #[cfg(test)]
 mod tests {
-    use super::Group::{Collective as C, Parallel as P, Single as S};
-    use super::Pointer::{Expl, Indv, Priv, Shared};
-    use super::Style::{Blocking, Request, Split};
     use super::*;
+    use crate::imb_io::plan::{Mode, ModeChoice};
 
     fn style(style: Style) -> usize {
         all().iter().filter_map(Benchmark::transfer).filter(|t| t.style == style).count()
@@ -229,7 +124,7 @@ mod tests {
         for benchmark in all() {
             let Some(t) = benchmark.transfer() else { continue };
             let ours = t.group == C && t.style == Request;
-            let (word, verb) = if t.direction == Direction::Write { ("Write", "write") } else { ("Read", "read") };
+            let (word, verb) = if t.direction == Write { ("Write", "write") } else { ("Read", "read") };
             let i = if t.style == Blocking { "" } else { "I" };
             let all = if ours { "_All" } else { "" };
             assert_eq!(benchmark.name, format!("{}_{i}{word}{all}_{}", t.group.letter(), t.pointer.name()));

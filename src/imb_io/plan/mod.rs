@@ -3,6 +3,7 @@
 //!
 //! Source: user guide of the Intel MPI Benchmarks, IMB-IO, and what the program of 2021 does where the guide is silent.
 
+pub mod benchmark;
 pub mod catalogue;
 pub mod names;
 pub mod overlap;
@@ -12,11 +13,10 @@ pub mod rows;
 pub mod run;
 pub mod sizes;
 pub mod space;
-mod table;
 pub mod tiles;
 
 pub use crate::frame::error::PlanError;
-pub use catalogue::{Action, Benchmark, Group, Mode, ModeChoice, Pointer, Style, Transfer};
+pub use benchmark::{Action, Benchmark, Group, Mode, ModeChoice, Pointer, Style, Transfer};
 pub use repetitions::{Policy, Repetitions};
 pub use rows::Row;
 pub use run::ImbPlan;

@@ -1,6 +1,7 @@
 //! From what a user types to benchmarks: names in any case, lists to add and to leave out, a guess for a slip.
 
-use super::catalogue::{all, default_list, Benchmark};
+use super::benchmark::Benchmark;
+use super::catalogue::{all, default_list};
 use crate::imb_io::plan::PlanError;
 
 /// Letters that may differ between a name and what was typed, if it is to be suggested.

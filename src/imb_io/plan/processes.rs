@@ -1,6 +1,6 @@
 //! On how many ranks a benchmark runs, and in how many groups at once.
 
-use super::catalogue::Benchmark;
+use super::benchmark::Benchmark;
 use crate::imb_io::plan::PlanError;
 
 /// Ranks of the first row where a user says nothing, as in the release.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::Mode;
+use super::benchmark::Mode;
 use crate::frame::units::MIB;
 use crate::imb_io::plan::PlanError;
 

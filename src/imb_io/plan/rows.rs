@@ -1,6 +1,6 @@
 //! All rows of a run in their order.
 
-use super::catalogue::{Benchmark, Mode, ModeChoice};
+use super::benchmark::{Benchmark, Mode, ModeChoice};
 use super::processes::{counts_of, Groups};
 use crate::imb_io::plan::PlanError;
 

@@ -4,10 +4,9 @@ use super::names::select;
 use super::processes::{counts, Groups};
 use super::rows::{rows, Row};
 use super::tiles::part;
-use super::{Benchmark, Group, Pointer, Repetitions, Transfer};
+use super::{Benchmark, PlanError, Repetitions, Transfer};
 use crate::frame::units::MIB;
 use crate::imb_io::config::ImbConfig;
-use crate::imb_io::plan::PlanError;
 use beff_backends::Direction;
 
 /// Samples of a row that are in memory at the same time, in bytes of all ranks. Later writes repeat their data, later reads
@@ -84,12 +83,8 @@ impl ImbPlan {
     /// Bytes for looking at a file in order of arrival, as a whole on one rank; the largest of them, 0 without any.
     #[must_use]
     pub fn whole_file_bytes(&self) -> u64 {
-        let by_arrival = |row: &&Row| {
-            let writes = |t: &Transfer| {
-                (t.group, t.pointer, t.direction) == (Group::Parallel, Pointer::Shared, Direction::Write)
-            };
-            row.benchmark.transfer().is_some_and(writes)
-        };
+        let writes = |t: &Transfer| t.by_arrival() && t.direction == Direction::Write;
+        let by_arrival = |row: &&Row| row.benchmark.transfer().is_some_and(writes);
         let of = |row: &Row| row.sample_bytes.unwrap_or(0).saturating_mul(self.most(row));
         self.rows.iter().filter(by_arrival).map(of).max().unwrap_or(0)
     }

@@ -1,6 +1,6 @@
 //! How much storage the files of a run take at most.
 
-use super::catalogue::Benchmark;
+use super::benchmark::Benchmark;
 use super::repetitions::Repetitions;
 use super::rows::Row;
 

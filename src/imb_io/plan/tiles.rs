@@ -1,6 +1,6 @@
 //! Which bytes of a sample are a rank's own, and where they go in each step.
 
-use super::catalogue::{Group, Pointer, Transfer};
+use super::benchmark::{Group, Pointer, Transfer};
 use crate::imb_io::plan::PlanError;
 
 /// Samples are divided in units of this size; only the last one may be cut.
@@ -47,8 +47,7 @@ pub struct Tile {
 /// One rank in a row: what it moves in each step, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    group: Group,
-    pointer: Pointer,
+    transfer: Transfer,
     sample_bytes: u64,
     steps: u64,
     part: Part,
@@ -79,7 +78,7 @@ impl Place {
             )));
         }
         let part = part(sample_bytes, ranks, rank)?;
-        Ok(Self { group: transfer.group, pointer: transfer.pointer, sample_bytes, steps, part })
+        Ok(Self { transfer: *transfer, sample_bytes, steps, part })
     }
 
     /// What this rank has of each sample. Its length is the count of every call; with 0 it takes part all the same.
@@ -98,7 +97,8 @@ impl Place {
     /// pointer, or an empty one, which cannot be a file type.
     #[must_use]
     pub fn tile(&self) -> Option<Tile> {
-        let tiled = self.pointer == Pointer::Indv && self.group != Group::Single && self.part.length_bytes > 0;
+        let Transfer { group, pointer, .. } = self.transfer;
+        let tiled = pointer == Pointer::Indv && group != Group::Single && self.part.length_bytes > 0;
         tiled.then_some(Tile { part: self.part, extent_bytes: self.sample_bytes })
     }
 
@@ -107,10 +107,17 @@ impl Place {
     #[must_use]
     pub fn offset_bytes(&self, step: u64) -> Option<u64> {
         debug_assert!(step < self.steps, "step {step} of {}", self.steps);
-        match self.pointer {
-            Pointer::Shared if self.group == Group::Parallel => None,
-            Pointer::Priv => Some(step * self.part.length_bytes),
-            Pointer::Indv | Pointer::Expl | Pointer::Shared => Some(step * self.sample_bytes + self.part.offset_bytes),
+        let first_bytes = if self.transfer.is_private() { 0 } else { self.part.offset_bytes };
+        (!self.transfer.by_arrival()).then(|| first_bytes + step * self.step_bytes())
+    }
+
+    /// Bytes from one step to the next in the file that this rank uses.
+    #[must_use]
+    pub fn step_bytes(&self) -> u64 {
+        if self.transfer.is_private() {
+            self.part.length_bytes
+        } else {
+            self.sample_bytes
         }
     }
 
@@ -118,8 +125,7 @@ impl Place {
     /// there before they read. No longer than [`Place::steps`] of them.
     #[must_use]
     pub fn file_bytes(&self, steps: u64) -> u64 {
-        let each = if self.pointer == Pointer::Priv { self.part.length_bytes } else { self.sample_bytes };
-        each * steps.min(self.steps)
+        self.step_bytes() * steps.min(self.steps)
     }
 }
 

@@ -1,55 +1,34 @@
 //! Verification where the order of arrival decides who has which bytes of the file: as sets.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use beff_backends::Batch;
 use beff_ffi::{Comm, MpiError};
 
-use super::check::{cannot_read, Checked, Finding, LOOK_BYTES};
-use super::data::{tile, Data, Expected, Histogram, Record, Wrong};
+use super::contents::{open, read};
+use super::data::{tile, Data, Expected, Histogram, Record, Wrong, LOOK_BYTES};
+use super::found::{Checked, Finding};
 use super::shape::Shape;
 use crate::imb_io::plan::tiles::{part, UNIT_BYTES};
 
-/// Reads the whole file on the first rank and takes it apart. Collective over the group.
-///
-/// # Errors
-/// MPI between the ranks.
-pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Result<Checked, MpiError> {
-    let mut checked = Checked::default();
-    if group.is_root() && shape.file_bytes > 0 {
-        take_apart(&mut checked, shape, data, path);
+/// Reads the whole file on the first rank and takes it apart.
+pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Checked {
+    if !group.is_root() || shape.file_bytes == 0 {
+        return Checked::default();
     }
-    // Before the file is removed.
-    group.barrier()?;
-    Ok(checked)
+    take_apart(shape, data, path).unwrap_or_else(|why| {
+        let mut checked = Checked::default();
+        checked.missing(shape.file_bytes, None, why);
+        checked
+    })
 }
 
-fn take_apart(checked: &mut Checked, shape: &Shape, data: &Data, path: &Path) {
-    let all = shape.file_bytes;
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) => return checked.missing(all, None, format!("the file cannot be opened: {e}")),
-    };
-    let mut bytes = vec![0; all as usize];
-    if let Err(e) = file.read_exact_at(&mut bytes, 0) {
-        return checked.missing(all, None, cannot_read(&file, &e));
-    }
-    let mut expected = match Expected::new(data, shape.ranks, shape.steps) {
-        Ok(expected) => expected,
-        Err(e) => return checked.missing(all, None, e.to_string()),
-    };
-    let arrival = data.records_in(&bytes, &mut expected);
-    checked.bytes_checked += arrival.bytes_checked;
-    checked.bytes_wrong += arrival.bytes_wrong;
-    checked.finding = arrival.first.map(|first| Finding {
-        repetition: None,
-        offset_bytes: first.offset_bytes,
-        expected: first.expected,
-        found: first.found,
-        looks_like: first.looks_like,
-    });
+fn take_apart(shape: &Shape, data: &Data, path: &Path) -> Result<Checked, String> {
+    let file = open(path)?;
+    let mut bytes = vec![0; shape.file_bytes as usize];
+    read(&file, &mut bytes, 0)?;
+    let mut expected = Expected::new(data, shape.ranks, shape.steps).map_err(|e| e.to_string())?;
+    Ok(data.records_in(&bytes, &mut expected))
 }
 
 /// Looks where in the file the windows of all ranks are from: each byte of `calls` once, by whoever. Collective over the group.
@@ -102,18 +81,16 @@ fn wrong_window(checked: &mut Checked, data: &Data, window: &[u8]) {
     let from = |skip: usize| data.find(window.get(skip..)?)?.checked_sub(skip as u64);
     let position = [0, LOOK_BYTES, window.len() / 2].into_iter().find_map(from);
     let wrong = position.map(|position| (position, data.compare(window, position)));
-    let finding = match wrong {
+    match wrong {
         Some((position, Wrong { bytes_wrong, first: Some((index, expected, found)) })) => {
-            checked.bytes_wrong += bytes_wrong;
-            let looks_like = data.diagnose(&window[index..], position + index as u64);
-            Finding { expected: Some(expected), found: Some(found), looks_like, ..Finding::default() }
+            checked.wrong(bytes_wrong, || Finding {
+                expected: Some(expected),
+                found: Some(found),
+                ..Finding::in_words(data.diagnose(&window[index..], position + index as u64))
+            });
         }
-        _ => {
-            checked.bytes_wrong += window.len() as u64;
-            Finding { looks_like: data.diagnose_any(window), ..Finding::default() }
-        }
-    };
-    checked.finding.get_or_insert(finding);
+        _ => checked.wrong(window.len() as u64, || Finding::in_words(data.diagnose_any(window))),
+    }
 }
 
 /// Records too short to be recognised: how often each value of a byte was read by all ranks together.
@@ -124,9 +101,9 @@ fn by_value(group: &Comm, expected: &Histogram, windows: &[u8], checked: &mut Ch
     if group.is_root() {
         let wrong = all.bytes_wrong(expected);
         if wrong > 0 {
-            checked.bytes_wrong += wrong;
-            let looks_like = "the values of the bytes that all ranks have read are not those of the file".into();
-            checked.finding.get_or_insert(Finding { looks_like, ..Finding::default() });
+            checked.wrong(wrong, || {
+                Finding::in_words("the values of the bytes that all ranks have read are not those of the file")
+            });
         }
     }
     Ok(())

@@ -8,38 +8,29 @@ use beff_backends::{Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern};
 use beff_ffi::bare_file::{BareCall, BareFile, BareLoop};
 use beff_ffi::{Comm, Info, MpiError};
 
-use super::check::{received, reread, Checked};
-use super::contents;
+use super::check::{received, reread};
 use super::contents::share;
 use super::data::Data;
+use super::job::Backend;
 use super::shape::Shape;
-use super::stage::Backend;
-use super::timed;
 use super::timed::{Syncs, Task, Way};
-use super::Bench;
+use super::{contents, timed, Bench};
 use crate::frame::records::ErrorRecord;
-use crate::frame::run::agree::first_message;
+use crate::frame::run::agree;
 use crate::frame::run::turns::{Side, Turns};
 use crate::imb_io::config::ImbConfig;
-use crate::imb_io::plan::names::find;
-use crate::imb_io::plan::{Benchmark, Group, Pointer, Transfer};
+use crate::imb_io::plan::catalogue::default_list;
+use crate::imb_io::plan::{Benchmark, Group, Pointer, Style, Transfer};
 use crate::imb_io::records::{BarePair, ImbBareRecord};
 
-/// What is compared.
-const NAMES: [&str; 12] = [
-    "S_Write_Indv",
-    "S_Read_Indv",
-    "S_Write_Expl",
-    "S_Read_Expl",
-    "P_Write_Indv",
-    "P_Read_Indv",
-    "P_Write_Expl",
-    "P_Read_Expl",
-    "C_Write_Indv",
-    "C_Read_Indv",
-    "C_Write_Expl",
-    "C_Read_Expl",
-];
+/// Benchmarks that are compared: every blocking call with a place of its own in the common file, 12 of them.
+fn compared() -> impl Iterator<Item = (&'static Benchmark, &'static Transfer)> {
+    let with_transfer = default_list().iter().filter_map(|benchmark| Some((benchmark, benchmark.transfer()?)));
+    with_transfer.filter(|(_, transfer)| {
+        transfer.style == Style::Blocking && matches!(transfer.pointer, Pointer::Indv | Pointer::Expl)
+    })
+}
+
 /// With these samples.
 const SIZES_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 4 << 20];
 /// Bytes of a file at most: windows and pages that both kinds of loops use again and again.
@@ -64,7 +55,7 @@ pub(super) fn memory_bytes(config: &ImbConfig) -> u64 {
 /// Time of all comparisons, about.
 pub(super) fn expected_seconds(config: &ImbConfig) -> f64 {
     if config.bare {
-        (NAMES.len() * SIZES_BYTES.len()) as f64 * SHARE_SECONDS
+        (compared().count() * SIZES_BYTES.len()) as f64 * SHARE_SECONDS
     } else {
         0.0
     }
@@ -98,38 +89,32 @@ pub(super) fn compare(world: &Comm, bench: &mut Bench<'_>, backends: &[Backend])
         return Ok(Compared::Records(records, false));
     };
     let own = Comm::own();
-    for (number, name) in NAMES.iter().enumerate() {
-        let Ok(benchmark) = find(name) else { continue };
-        let Some(transfer) = benchmark.transfer() else { continue };
-        let comm = if transfer.group == Group::Single { &own } else { world };
-        let mut failed = None;
-        if transfer.group != Group::Single || world.is_root() {
-            for (at, sample_bytes) in SIZES_BYTES.into_iter().enumerate() {
-                let row = (number * SIZES_BYTES.len() + at) as u64;
-                match one(comm, bench, backend, (benchmark, transfer), (sample_bytes, row)) {
-                    Ok(record) => records.push(record),
-                    Err(text) => {
-                        failed = Some(text);
-                        break;
-                    }
-                }
-            }
-        }
+    for (number, (benchmark, transfer)) in compared().enumerate() {
+        let alone = transfer.group == Group::Single;
+        let comm = if alone { &own } else { world };
+        let rows = ((number * SIZES_BYTES.len()) as u64..).zip(SIZES_BYTES);
+        let made: Text<Vec<_>> = if alone && !world.is_root() {
+            Ok(Vec::new())
+        } else {
+            rows.map(|(row, bytes)| one(comm, bench, backend, (benchmark, transfer), (bytes, row))).collect()
+        };
         // The others wait for the first rank.
         world.idle_barrier()?;
-        let mut raised = [u64::from(bench.interrupt.raised())];
-        world.max_u64(&mut raised)?;
-        if let Some((rank, message)) = first_message(world, failed)? {
-            return Ok(Compared::Failed(ErrorRecord {
-                during: format!("{name} beside a bare loop"),
-                rank,
-                ranks_affected: 1,
-                message,
-                next_step: "Repeat without --bare; the rows are not touched by this.".into(),
-                no_space: false,
-            }));
+        let raised = agree::any(world, bench.interrupt.raised())?;
+        match agree::all(world, made)? {
+            Ok(made) => records.extend(made),
+            Err((rank, message)) => {
+                return Ok(Compared::Failed(ErrorRecord {
+                    during: format!("{} beside a bare loop", benchmark.name),
+                    rank,
+                    ranks_affected: 1,
+                    message,
+                    next_step: "Repeat without --bare; the rows are not touched by this.".into(),
+                    no_space: false,
+                }))
+            }
         }
-        if raised[0] > 0 {
+        if raised {
             return Ok(Compared::Records(records, true));
         }
     }
@@ -141,14 +126,7 @@ type Text<T> = Result<T, String>;
 
 /// The same on every rank: the first text of those that have one.
 fn agreed<T>(comm: &Comm, mine: Text<T>) -> Text<T> {
-    let (mine, text) = match mine {
-        Ok(made) => (Some(made), None),
-        Err(text) => (None, Some(text)),
-    };
-    match (first_message(comm, text).map_err(|e| e.to_string())?, mine) {
-        (None, Some(made)) => Ok(made),
-        (failed, _) => Err(failed.map_or_else(String::new, |(_, text)| text)),
-    }
+    agree::all(comm, mine).map_err(text)?.map_err(|(_, text)| text)
 }
 
 fn text(e: impl std::fmt::Display) -> String {
@@ -284,11 +262,11 @@ impl Sides<'_> {
     /// Both loops once more: what is read comes into poisoned windows, what is written into a file of other bytes.
     fn check(&mut self, bench: &mut Bench<'_>, path: &Path) -> Text<()> {
         let writes = self.shape.transfer.direction == Direction::Write;
-        let (begin, end) = share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
+        let range = share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
         let mut wrong = [0];
         for side in 0..2 {
             if writes {
-                agreed(self.comm, contents::wipe(path, begin, end).map_err(text))?;
+                agreed(self.comm, contents::wipe(path, range.clone()).map_err(text))?;
             } else {
                 contents::lay_out(&mut bench.ring, &self.shape, &self.data);
             }
@@ -296,8 +274,7 @@ impl Sides<'_> {
             let made = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
             agreed(self.comm, made)?;
             let checked = if writes {
-                let mut checked = Checked::default();
-                reread(&mut checked, &self.shape, &self.data, path, begin, end);
+                let checked = reread(&self.shape, &self.data, path, range.clone());
                 self.comm.barrier().map_err(text)?;
                 checked
             } else {
@@ -311,5 +288,18 @@ impl Sides<'_> {
             0 => Ok(()),
             wrong => Err(format!("{wrong} bytes were not those that the loops should have moved")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocking_calls_at_own_places_are_compared() {
+        let names: Vec<_> = compared().map(|(benchmark, _)| benchmark.name).collect();
+        let of =
+            |group: &str| ["Write_Indv", "Read_Indv", "Write_Expl", "Read_Expl"].map(|end| format!("{group}_{end}"));
+        assert_eq!(names, ["S", "P", "C"].map(of).concat());
     }
 }

@@ -1,72 +1,33 @@
 //! Whether files and memory hold what was written, after the clock: every byte of a row, by another rank than the writer
 //! where there is one, through plain reads.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use beff_backends::{Batch, Ring};
 use beff_ffi::{Comm, MpiError};
 
 use super::arrived;
-use super::contents::{share, PIECE_BYTES};
+use super::contents::{open, read, share, PIECE_BYTES};
 use super::data::{Data, Wrong};
+use super::found::{Checked, Finding};
 use super::shape::Shape;
 use super::team::Team;
+use crate::frame::run::pieces::pieces;
 
-/// Bytes from a wrong one on that a diagnosis looks at.
-pub(super) const LOOK_BYTES: usize = 64;
-
-/// What one rank found.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Checked {
-    pub(super) bytes_checked: u64,
-    pub(super) bytes_wrong: u64,
-    pub(super) finding: Option<Finding>,
-}
-
-/// The first wrong byte.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Finding {
-    pub(super) repetition: Option<u64>,
-    pub(super) offset_bytes: Option<u64>,
-    pub(super) expected: Option<u8>,
-    pub(super) found: Option<u8>,
-    pub(super) looks_like: String,
-}
-
-impl Checked {
-    /// Takes in what was found behind it.
-    pub(super) fn add(&mut self, next: Self) {
-        self.bytes_checked += next.bytes_checked;
-        self.bytes_wrong += next.bytes_wrong;
-        self.finding = self.finding.take().or(next.finding);
-    }
-
-    /// Takes in what was compared at `offset_bytes` of the file.
-    fn take(&mut self, shape: &Shape, data: &Data, bytes: &[u8], offset_bytes: u64) {
-        let Wrong { bytes_wrong, first } = data.compare(bytes, offset_bytes);
-        self.bytes_checked += bytes.len() as u64;
-        self.bytes_wrong += bytes_wrong;
-        if let (Some((index, expected, found)), None) = (first, &self.finding) {
-            let at = offset_bytes + index as u64;
-            let look = &bytes[index..bytes.len().min(index + LOOK_BYTES)];
-            self.finding = Some(Finding {
-                repetition: at.checked_div(shape.step_bytes()),
-                offset_bytes: Some(at),
-                expected: Some(expected),
-                found: Some(found),
-                looks_like: data.diagnose(look, at),
-            });
-        }
-    }
-
-    /// Bytes that cannot be looked at are wrong.
-    pub(super) fn missing(&mut self, bytes: u64, offset_bytes: Option<u64>, why: String) {
-        self.bytes_checked += bytes;
-        self.bytes_wrong += bytes;
-        self.finding.get_or_insert(Finding { offset_bytes, looks_like: why, ..Finding::default() });
+/// Takes in what was compared at `offset_bytes` of the file.
+fn compare(checked: &mut Checked, shape: &Shape, data: &Data, bytes: &[u8], offset_bytes: u64) {
+    let Wrong { bytes_wrong, first } = data.compare(bytes, offset_bytes);
+    checked.bytes_checked += bytes.len() as u64;
+    if let Some((index, expected, found)) = first {
+        let at = offset_bytes + index as u64;
+        checked.wrong(bytes_wrong, || Finding {
+            repetition: at.checked_div(shape.step_bytes()),
+            offset_bytes: Some(at),
+            expected: Some(expected),
+            found: Some(found),
+            looks_like: data.diagnose(&bytes[index..], at),
+        });
     }
 }
 
@@ -81,50 +42,50 @@ pub(super) fn written(
     names: impl Fn(u64) -> PathBuf,
 ) -> Result<Checked, MpiError> {
     let neighbour = (shape.rank + 1) % shape.ranks;
-    let group = team.member.group;
-    if shape.by_arrival() {
-        return arrived::written(&team.group, shape, &shape.data(seed, row, group), &names(0));
-    }
-    let mut checked = Checked::default();
-    // The neighbour is one of the ranks of the shape.
-    let theirs = shape.of_rank(neighbour).unwrap_or(*shape);
-    let (of, (begin, end)) = if shape.is_private() {
-        (theirs, (0, theirs.file_bytes))
+    let data = |of: &Shape| of.data(seed, row, team.member.group);
+    let checked = if shape.by_arrival() {
+        arrived::written(&team.group, shape, &data(shape), &names(0))
+    } else if shape.is_private() {
+        // The neighbour is one of the ranks of the shape.
+        let theirs = shape.of_rank(neighbour).unwrap_or(*shape);
+        reread(&theirs, &data(&theirs), &names(neighbour), 0..theirs.file_bytes)
     } else {
-        (*shape, share(shape.file_bytes, neighbour, shape.ranks))
+        reread(shape, &data(shape), &names(neighbour), share(shape.file_bytes, neighbour, shape.ranks))
     };
-    reread(&mut checked, &of, &of.data(seed, row, group), &names(neighbour), begin, end);
     // Before the file is removed.
     team.group.barrier()?;
     Ok(checked)
 }
 
-pub(super) fn reread(checked: &mut Checked, shape: &Shape, data: &Data, path: &Path, begin: u64, end: u64) {
-    if begin == end {
-        return;
+/// Reads a range of a file again.
+pub(super) fn reread(shape: &Shape, data: &Data, path: &Path, range: Range<u64>) -> Checked {
+    let mut checked = Checked::default();
+    let end = range.end;
+    if let Err((at, why)) = compare_range(&mut checked, shape, data, path, range) {
+        checked.missing(end - at, Some(at), why);
     }
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) => return checked.missing(end - begin, Some(begin), format!("the file cannot be opened: {e}")),
-    };
-    let mut piece = vec![0; PIECE_BYTES.min(end - begin) as usize];
-    let mut at = begin;
-    while at < end {
-        let now = &mut piece[..PIECE_BYTES.min(end - at) as usize];
-        if let Err(e) = file.read_exact_at(now, at) {
-            return checked.missing(end - at, Some(at), cannot_read(&file, &e));
-        }
-        checked.take(shape, data, now, at);
-        at += now.len() as u64;
-    }
+    checked
 }
 
-/// Why bytes of a file are not there.
-pub(super) fn cannot_read(file: &File, error: &io::Error) -> String {
-    match file.metadata() {
-        Ok(facts) if error.kind() == io::ErrorKind::UnexpectedEof => format!("the file ends at {}", facts.len()),
-        _ => format!("the file cannot be read: {error}"),
+/// As far as the file can be read; from where on it cannot, and why.
+fn compare_range(
+    checked: &mut Checked,
+    shape: &Shape,
+    data: &Data,
+    path: &Path,
+    range: Range<u64>,
+) -> Result<(), (u64, String)> {
+    if range.is_empty() {
+        return Ok(());
     }
+    let file = open(path).map_err(|why| (range.start, why))?;
+    let mut piece = vec![0; PIECE_BYTES as usize];
+    for (at, len) in pieces(range, PIECE_BYTES) {
+        let now = &mut piece[..len];
+        read(&file, now, at).map_err(|why| (at, why))?;
+        compare(checked, shape, data, now, at);
+    }
+    Ok(())
 }
 
 /// Compares what the reads of `calls`, one lap, have left in the windows. Collective over the group.
@@ -146,7 +107,7 @@ pub(super) fn received(
     let mut checked = Checked::default();
     if len > 0 {
         for (step, bytes) in (calls.first_call..).zip(windows.chunks_exact(len)) {
-            checked.take(shape, data, bytes, shape.offset_bytes(step));
+            compare(&mut checked, shape, data, bytes, shape.offset_bytes(step));
         }
     }
     Ok(checked)

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use beff_ffi::Comm;
 
 use super::data::Data;
 use super::shape::Shape;
+use crate::frame::run::pieces::pieces;
 use crate::frame::run::stamp::POISON_BYTE;
 
 /// Bytes moved at once.
@@ -17,11 +19,11 @@ pub(super) const PIECE_BYTES: u64 = 1 << 20;
 /// Shares of a file begin at multiples of this, so that no page belongs to two hosts.
 const SHARE_ALIGN_BYTES: u64 = 1 << 16;
 
-/// The share of `rank` in a file of `bytes`, as begin and end.
-pub(super) fn share(bytes: u64, rank: u64, ranks: u64) -> (u64, u64) {
+/// The share of `rank` in a file of `bytes`.
+pub(super) fn share(bytes: u64, rank: u64, ranks: u64) -> Range<u64> {
     let each = bytes.div_ceil(ranks.max(1)).next_multiple_of(SHARE_ALIGN_BYTES);
     let at = |n: u64| (n * each).min(bytes);
-    (at(rank), at(rank + 1))
+    at(rank)..at(rank + 1)
 }
 
 /// Makes the file that will be read, each rank its share, or its own file. Collective over `group`; every rank makes all
@@ -31,24 +33,22 @@ pub(super) fn share(bytes: u64, rank: u64, ranks: u64) -> (u64, u64) {
 /// This rank's.
 pub(super) fn fill(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Result<(), BackendError> {
     let fail = |operation, e: &io::Error| BackendError::from_io(operation, path, None, e);
-    let make = || OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| fail("open", &e));
-    let (file, (begin, end)) = if shape.is_private() {
-        (make(), (0, shape.file_bytes))
+    let open = |options: &mut OpenOptions| options.write(true).open(path).map_err(|e| fail("open", &e));
+    let make = || open(OpenOptions::new().create_new(true));
+    let (file, range) = if shape.is_private() {
+        (make(), 0..shape.file_bytes)
     } else {
         let made = if group.is_root() { Some(make()) } else { None };
         // An error of MPI here comes again in the next agreement.
         let _ = group.barrier();
-        let open = || OpenOptions::new().write(true).open(path).map_err(|e| fail("open", &e));
-        (made.unwrap_or_else(open), share(shape.file_bytes, shape.rank, shape.ranks))
+        let there = made.unwrap_or_else(|| open(&mut OpenOptions::new()));
+        (there, share(shape.file_bytes, shape.rank, shape.ranks))
     };
     let file = file?;
-    let mut piece = vec![0_u8; PIECE_BYTES.min(end - begin) as usize];
-    let mut at = begin;
-    while at < end {
-        let now = &mut piece[..PIECE_BYTES.min(end - at) as usize];
-        data.fill(at, now);
-        file.write_all_at(now, at).map_err(|e| BackendError::from_io("pwrite", path, Some(at), &e))?;
-        at += now.len() as u64;
+    let mut piece = vec![0_u8; PIECE_BYTES as usize];
+    for (at, len) in pieces(range, PIECE_BYTES) {
+        data.fill(at, &mut piece[..len]);
+        file.write_all_at(&piece[..len], at).map_err(|e| BackendError::from_io("pwrite", path, Some(at), &e))?;
     }
     // Pages that are not written yet cannot be dropped from the cache.
     file.sync_data().map_err(|e| fail("fdatasync", &e))
@@ -83,16 +83,29 @@ pub(super) fn poison(windows: &mut [u8]) {
 ///
 /// # Errors
 /// What opening or writing reports.
-pub(super) fn wipe(path: &Path, begin: u64, end: u64) -> io::Result<()> {
+pub(super) fn wipe(path: &Path, range: Range<u64>) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
-    let zeros = vec![0_u8; PIECE_BYTES.min(end - begin) as usize];
-    let mut at = begin;
-    while at < end {
-        let now = &zeros[..PIECE_BYTES.min(end - at) as usize];
-        file.write_all_at(now, at)?;
-        at += now.len() as u64;
-    }
-    Ok(())
+    let zeros = vec![0_u8; PIECE_BYTES as usize];
+    pieces(range, PIECE_BYTES).try_for_each(|(at, len)| file.write_all_at(&zeros[..len], at))
+}
+
+/// Opens a file whose bytes are looked at.
+///
+/// # Errors
+/// Why it cannot be opened, in words.
+pub(super) fn open(path: &Path) -> Result<File, String> {
+    File::open(path).map_err(|e| format!("the file cannot be opened: {e}"))
+}
+
+/// Reads bytes of it.
+///
+/// # Errors
+/// Why they are not there, in words.
+pub(super) fn read(file: &File, bytes: &mut [u8], offset_bytes: u64) -> Result<(), String> {
+    file.read_exact_at(bytes, offset_bytes).map_err(|error| match file.metadata() {
+        Ok(facts) if error.kind() == io::ErrorKind::UnexpectedEof => format!("the file ends at {}", facts.len()),
+        _ => format!("the file cannot be read: {error}"),
+    })
 }
 
 /// Turns one bit over.
@@ -100,7 +113,7 @@ pub(super) fn wipe(path: &Path, begin: u64, end: u64) -> io::Result<()> {
 /// # Errors
 /// What opening, reading or writing reports.
 pub(super) fn flip(path: &Path, offset_bytes: u64) -> io::Result<()> {
-    let file: File = OpenOptions::new().read(true).write(true).open(path)?;
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
     let mut byte = [0];
     file.read_exact_at(&mut byte, offset_bytes)?;
     file.write_all_at(&[byte[0] ^ 0x10], offset_bytes)?;
@@ -116,8 +129,8 @@ mod tests {
         #[test]
         fn shares_are_all_of_a_file(bytes in 0_u64..1 << 40, ranks in 1_u64..200) {
             let shares: Vec<_> = (0..ranks).map(|rank| share(bytes, rank, ranks)).collect();
-            prop_assert_eq!((shares[0].0, shares[shares.len() - 1].1), (0, bytes));
-            prop_assert!(shares.windows(2).all(|w| w[0].1 == w[1].0 && w[0].0 <= w[0].1));
+            prop_assert_eq!((shares[0].start, shares[shares.len() - 1].end), (0, bytes));
+            prop_assert!(shares.windows(2).all(|w| w[0].end == w[1].start && w[0].start <= w[0].end));
         }
     }
 }

@@ -12,9 +12,10 @@ mod tests;
 
 use std::ops::Range;
 
-pub use super::data::arrival::{tile, Arrival, Expected, FirstFinding, Record};
+pub use super::data::arrival::{tile, Expected, Record};
 pub use super::data::histogram::Histogram;
 
+use crate::frame::run::pieces::pieces;
 use crate::frame::run::stamp::{mix, to_word, Stream, GOLDEN, POISON_BYTE};
 
 /// Bytes of this length hold a whole word however they lie.
@@ -24,7 +25,7 @@ const WORD_INSIDE_BYTES: usize = 15;
 const WORD_BEHIND_CUT_BYTES: usize = 22;
 
 /// What a diagnosis looks at, from the wrong byte on.
-const LOOK_BYTES: usize = 64;
+pub(super) const LOOK_BYTES: usize = 64;
 /// Earlier rows whose data may still be there.
 const EARLIER_ROWS: u64 = 8;
 /// Owners whose data is looked for in another's file. A handful of multiplications each.
@@ -212,8 +213,7 @@ impl Data {
 
     fn count(&self, positions: Range<u64>, into: &mut Histogram) {
         let mut bytes = [0; 4096];
-        for begin in positions.clone().step_by(bytes.len()) {
-            let len = (positions.end - begin).min(bytes.len() as u64) as usize;
+        for (begin, len) in pieces(positions, bytes.len() as u64) {
             self.fill(begin, &mut bytes[..len]);
             into.add(&bytes[..len]);
         }

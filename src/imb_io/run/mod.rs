@@ -1,14 +1,18 @@
 //! IMB-IO: counted repetitions of one sample, row after row.
 //!
-//! From outside to inside: `run` (all rows), `row` (trial, repetitions, record), `stage` (one file), `timed` (the clock).
+//! From outside to inside: `whole` (all rows), `row` (trial, repetitions, record), `stage` (one file), `timed` (the clock).
+//! Down goes a `job`, back comes an `outcome`.
 
 mod arrived;
 pub mod bare;
 mod check;
 mod contents;
 pub mod data;
+mod found;
+mod job;
 pub mod load;
 mod open_close;
+mod outcome;
 mod pilot;
 mod row;
 mod shape;
@@ -16,6 +20,7 @@ mod stage;
 mod summary;
 mod team;
 mod timed;
+mod trial;
 pub mod whole;
 
 use beff_backends::{Latency, Ring};
@@ -24,6 +29,9 @@ use crate::frame::records::Warning;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::imb_io::config::ImbConfig;
+
+/// Times of single repetitions that are kept; later ones of a longer row are in its total alone.
+const LAPS: u64 = 1 << 20;
 
 /// What all rows work with.
 struct Bench<'a> {

@@ -5,10 +5,12 @@ use std::time::Instant;
 use beff_backends::Direction;
 use beff_ffi::MpiError;
 
-use super::row::{trial, RowJob, TRIAL_STEPS};
-use super::stage::Backend;
+use super::job::{Backend, Foreseen, RowJob};
+use super::outcome::Stopped;
 use super::team::Team;
+use super::trial::{trial, TRIAL_STEPS};
 use super::Bench;
+use crate::frame::run::agree;
 use crate::imb_io::plan::{Action, Benchmark, Group, ImbPlan, Mode, Pointer, Row, Style};
 
 /// Benchmarks that cost the same, as far as the pilot is concerned.
@@ -51,19 +53,6 @@ pub(super) struct Pilot {
     seen: Vec<(Kind, Option<[Probe; 2]>)>,
 }
 
-/// What is foreseen for a row. Nothing where its kind failed or cannot run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Foreseen {
-    /// One repetition.
-    pub(super) one_seconds: f64,
-    /// Likewise, with what its bytes cost outside the clock.
-    pub(super) step_seconds: f64,
-    /// What the row costs without any.
-    pub(super) fixed_seconds: f64,
-    /// The row.
-    pub(super) row_seconds: f64,
-}
-
 impl Pilot {
     /// Tries every kind of the plan on the ranks of `team`. Collective over the active ranks.
     ///
@@ -75,7 +64,6 @@ impl Pilot {
         plan: &ImbPlan,
         team: &Team,
         backends: &[Backend],
-        interrupted: impl Fn() -> bool,
     ) -> Result<(), MpiError> {
         for (at, row) in plan.rows.iter().enumerate() {
             if plan.groups(row).ok() != Some(team.groups) {
@@ -86,14 +74,16 @@ impl Pilot {
                 if self.seen.iter().any(|(seen, _)| *seen == kind) {
                     continue;
                 }
-                let mut stop = [u64::from(interrupted())];
-                team.active.max_u64(&mut stop)?;
-                if stop[0] > 0 {
+                if agree::any(&team.active, bench.interrupt.raised())? {
                     return Ok(());
                 }
                 // Names the files: not what this rank alone counts, ranks see different kinds.
                 let number = ((plan.rows.len() + at) * backends.len() + index) as u64;
-                let probes = probes(bench, plan, (team, backend), row, number)?;
+                let probes = match probes(bench, plan, (team, backend), row, number) {
+                    Ok(probes) => Some(probes),
+                    Err(Stopped::Mpi(error)) => return Err(error),
+                    Err(_) => None,
+                };
                 self.seen.push((kind, probes));
             }
         }
@@ -124,14 +114,14 @@ fn between(probes: &[Probe; 2], bytes: f64, value: impl Fn(&Probe) -> f64) -> f6
     (low + (high - low) * share).max(low.min(high))
 }
 
-/// The smallest and the largest sample of a kind; None if it cannot run. Equal on all active ranks.
+/// The smallest and the largest sample of a kind. Equal on all active ranks.
 fn probes(
     bench: &mut Bench<'_>,
     plan: &ImbPlan,
     (team, backend): (&Team, &Backend),
     row: &Row,
     number: u64,
-) -> Result<Option<[Probe; 2]>, MpiError> {
+) -> Result<[Probe; 2], Stopped> {
     let sizes = || plan.sizes_bytes.iter().copied();
     let ends = [sizes().filter(|bytes| *bytes > 0).min().unwrap_or(0), sizes().max().unwrap_or(0)];
     let mut probes = [Probe::default(); 2];
@@ -153,19 +143,18 @@ fn probes(
             previous: None,
             during: "pilot before the first row",
         };
-        let Ok(first) = trial(bench, &job, TRIAL_STEPS)? else { return Ok(None) };
+        let first = trial(bench, &job, TRIAL_STEPS)?;
         let steps = ((PROBE_SECONDS / first.max(1e-9)) as u64).clamp(TRIAL_STEPS, job.wanted.max(TRIAL_STEPS));
         let begin = Instant::now();
-        let Ok(one_seconds) = trial(bench, &job, steps)? else { return Ok(None) };
-        let mut all = [begin.elapsed().as_secs_f64()];
-        team.active.max_f64(&mut all)?;
+        let one_seconds = trial(bench, &job, steps)?;
+        let all_seconds = job.slowest(begin.elapsed().as_secs_f64())?;
         // A trial of what overlaps is one run of the four times that a repetition counts.
         let share = if row.benchmark.has_overlap() { 1.0 / 4.0 } else { 1.0 };
         let steps = steps.min(job.wanted) as f64;
-        let file_seconds = (all[0] - steps * one_seconds * share).max(0.0);
+        let file_seconds = (all_seconds - steps * one_seconds * share).max(0.0);
         probes[n] = Probe { sample_bytes: bytes as f64, one_seconds, file_seconds, steps };
     }
-    Ok(Some(probes))
+    Ok(probes)
 }
 
 #[cfg(test)]

@@ -42,12 +42,12 @@ impl Shape {
 
     /// A file for each rank.
     pub(super) fn is_private(&self) -> bool {
-        self.transfer.pointer == Pointer::Priv
+        self.transfer.is_private()
     }
 
     /// The file is in an order that nothing promises.
     pub(super) fn by_arrival(&self) -> bool {
-        self.transfer.group == Group::Parallel && self.transfer.pointer == Pointer::Shared
+        self.transfer.by_arrival()
     }
 
     /// Bytes from one step to the next in the file.

@@ -4,76 +4,30 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use beff_backends::{
-    BackendError, Batch, Direction, Driver, InForce, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
-};
-use beff_ffi::MpiError;
+use beff_backends::{BackendError, Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed};
+use beff_ffi::{Comm, MpiError};
 
-use super::check;
-use super::check::Checked;
-use super::contents;
 use super::data::Data;
+use super::job::RowJob;
+use super::outcome::{Done, Stopped};
 use super::shape::Shape;
-use super::team::Team;
-use super::timed;
-use super::timed::{Syncs, Task, Timed, Way};
-use super::Bench;
+use super::timed::{Syncs, Task, Way};
+use super::{check, contents, timed, Bench};
 use crate::frame::config::CachePolicy;
-use crate::frame::records::{ErrorRecord, Evidence};
-use crate::frame::run::agree::first_message;
+use crate::frame::run::agree::{any, first_message};
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
-use crate::frame::run::trouble;
-use crate::frame::system::memory::process_io;
-use crate::imb_io::plan::Mode;
-
-/// One backend of the run.
-pub(super) struct Backend {
-    pub(super) name: String,
-    pub(super) driver: Box<dyn Driver>,
-    /// Files have contents; false for null.
-    pub(super) moves_data: bool,
-    /// Its files are MPI's, with collective calls, shared pointers and hints.
-    pub(super) is_mpi: bool,
-}
+use crate::frame::system::memory::{process_io, process_io_since};
 
 /// What is done with one file.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
-    pub(super) backend: &'a Backend,
-    pub(super) team: &'a Team,
+    pub(super) of: &'a RowJob<'a>,
     pub(super) shape: &'a Shape,
-    pub(super) mode: Mode,
     pub(super) way: Way<'a>,
-    /// Number of the row and of the file in it: names the file and makes its data.
-    pub(super) number: u64,
+    /// Of the files of the row: names it and makes its data.
     pub(super) letter: char,
     /// Of the row that is reported: evidence is taken, damage is done in the last one.
     pub(super) counts: bool,
-    pub(super) keep: bool,
-    /// Where, in words, for errors.
-    pub(super) during: &'a str,
-}
-
-/// What came of a file.
-pub(super) enum Staged {
-    Done(Box<Done>),
-    NotRun(String),
-    Failed(ErrorRecord),
-}
-
-/// A file whose calls were all made and were all whole.
-#[derive(Debug, Default)]
-pub(super) struct Done {
-    pub(super) timed: Timed,
-    pub(super) checked: Checked,
-    pub(super) in_force: InForce,
-    /// Of the hints asked for.
-    pub(super) hints_granted: Vec<(String, String)>,
-    pub(super) evidence: Option<Evidence>,
-    pub(super) storage_read_bytes: Option<u64>,
-    pub(super) verify_seconds: f64,
-    /// File name below the run directory.
-    pub(super) file: PathBuf,
 }
 
 impl Job<'_> {
@@ -81,22 +35,27 @@ impl Job<'_> {
         self.shape.transfer.direction
     }
 
+    /// Reads bytes that are there.
+    fn reads_data(&self) -> bool {
+        self.direction() == Direction::Read && self.of.backend.moves_data
+    }
+
     /// Name below the run directory: of the group's file, or of that of `rank` where each has its own.
     fn name(&self, rank: u64) -> PathBuf {
-        let group = self.team.member.group;
-        let mut name = format!("row{:05}{}", self.number, self.letter);
-        if self.team.groups.groups > 1 {
-            name += &format!("-group{group:05}");
+        let team = self.of.team;
+        let mut name = format!("row{:05}{}", self.of.number, self.letter);
+        if team.groups.groups > 1 {
+            name += &format!("-group{:05}", team.member.group);
         }
         if self.shape.is_private() {
             name += &format!("-rank{rank:07}");
         }
-        Path::new(&self.backend.name).join(name + ".dat")
+        Path::new(&self.of.backend.name).join(name + ".dat")
     }
 
     /// Every file of a row has data of its own.
     fn data_number(&self) -> u64 {
-        self.number * 4 + u64::from(u32::from(self.letter) % 4)
+        self.of.number * 4 + u64::from(u32::from(self.letter) % 4)
     }
 
     /// The file whose times are the row's: where there are two, the overlapped run.
@@ -106,93 +65,87 @@ impl Job<'_> {
 
     /// True on the rank that makes and removes the file.
     fn owns(&self) -> bool {
-        self.shape.is_private() || self.team.group.is_root()
-    }
-
-    fn agree(&self, error: Option<&BackendError>) -> Result<Option<ErrorRecord>, MpiError> {
-        trouble::agree(&self.team.active, error, self.during)
+        self.shape.is_private() || self.of.team.group.is_root()
     }
 }
 
 /// Works through one file. Collective over the active ranks.
-///
-/// # Errors
-/// MPI between the ranks. What the storage refuses is [`Staged::Failed`], equal on all of them.
-pub(super) fn stage(bench: &mut Bench<'_>, job: &Job<'_>) -> Result<Staged, MpiError> {
+pub(super) fn stage(bench: &mut Bench<'_>, job: &Job<'_>) -> Result<Done, Stopped> {
     let path = bench.run_dir.path().join(job.name(job.shape.rank));
-    let staged = in_file(bench, job, &path)?;
-    if job.owns() && job.backend.moves_data && !(job.keep && job.is_last() && matches!(staged, Staged::Done(_))) {
+    let done = in_file(bench, job, &path);
+    let stays = job.of.keep && job.is_last() && done.is_ok();
+    if job.owns() && job.of.backend.moves_data && !stays {
         // A name that stays is seen at the end, when the directory is removed.
         let _ = fs::remove_file(&path);
     }
-    Ok(staged)
+    done
 }
 
-fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Staged, MpiError> {
-    let reads = job.direction() == Direction::Read;
-    let data = job.shape.data(bench.config.seed, job.data_number(), job.team.member.group);
-    let pattern = match job.shape.pattern() {
-        Ok(pattern) => pattern,
-        Err(e) => return Ok(Staged::NotRun(e.to_string())),
-    };
-    if reads && job.backend.moves_data {
-        let filled = contents::fill(&job.team.group, job.shape, &data, path);
-        if let Some(error) = job.agree(filled.err().as_ref())? {
-            return Ok(Staged::Failed(error));
+fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, Stopped> {
+    let (row, team) = (job.of, job.of.team);
+    let data = job.shape.data(bench.config.seed, job.data_number(), team.member.group);
+    let pattern = job.shape.pattern()?;
+    if job.reads_data() {
+        row.agree(contents::fill(&team.group, job.shape, &data, path))?;
+        damage(bench, job, path)?;
+    }
+    let mut file = row.agree(open(bench, job, path))?;
+    let mut done = match prepare(bench, job, file.as_mut(), &pattern, &data) {
+        Ok(done) => done,
+        Err(Stopped::Mpi(error)) => return Err(error.into()),
+        Err(stopped) => {
+            // The reason why nothing was measured is known; whether the close works too says nothing more.
+            let _ = file.close();
+            team.active.barrier()?;
+            return Err(stopped);
         }
-        if bench.config.inject && job.is_last() {
-            if let Some(error) = inject(job, path)? {
-                return Ok(Staged::Failed(error));
-            }
-        }
-    }
-    let own = beff_ffi::Comm::own();
-    let request = OpenRequest {
-        path,
-        mode: if reads && job.backend.moves_data { OpenMode::ReadOnly } else { OpenMode::CreateNew },
-        comm: if job.shape.is_private() { &own } else { &job.team.group },
-        hints: if job.backend.is_mpi { &bench.config.hints } else { &[] },
     };
-    let opened = job.backend.driver.open(&request);
-    if let Some(error) = job.agree(opened.as_ref().err())? {
-        return Ok(Staged::Failed(error));
-    }
-    let Ok(mut file) = opened else { return Ok(Staged::NotRun("the file is not open".into())) };
-    if let Some((_, reason)) = first_message(&job.team.active, file.unsupported(&pattern))? {
-        close(job, file)?;
-        return Ok(Staged::NotRun(reason));
-    }
-    contents::lay_out(&mut bench.ring, job.shape, &data);
-    let prepared = file.prepare(&pattern, job.direction(), &mut bench.ring, &[]);
-    if let Some(error) = job.agree(prepared.as_ref().err())? {
-        close(job, file)?;
-        return Ok(Staged::Failed(error));
-    }
-    let mut done = Done { in_force: prepared.unwrap_or_default(), file: job.name(job.shape.rank), ..Done::default() };
-    if job.backend.is_mpi && job.counts && !bench.config.hints.is_empty() {
-        // What the library does not tell is not granted.
-        let mut listed = file.hints_in_force().unwrap_or_default();
-        listed.retain(|(key, _)| bench.config.hints.iter().any(|(asked, _)| asked == key));
-        done.hints_granted = listed;
-    }
     repeat(bench, job, (path, &pattern, &data), file.as_mut(), &mut done)?;
     let closed = file.close();
-    let error = done.timed.error.take().or(closed.err());
-    if let Some(error) = job.agree(error.as_ref())? {
-        return Ok(Staged::Failed(error));
+    row.agree(done.timed.error.take().map_or(closed, Err))?;
+    if job.direction() == Direction::Read {
+        return Ok(done);
     }
-    if !reads && bench.config.inject && job.is_last() {
-        if let Some(error) = inject(job, path)? {
-            return Ok(Staged::Failed(error));
-        }
-    }
-    if !reads && job.backend.moves_data {
+    damage(bench, job, path)?;
+    if row.backend.moves_data {
         let begin = Instant::now();
         let names = |rank| bench.run_dir.path().join(job.name(rank));
-        done.checked = check::written(job.team, job.shape, (bench.config.seed, job.data_number()), names)?;
+        done.checked = check::written(team, job.shape, (bench.config.seed, job.data_number()), names)?;
         done.verify_seconds = begin.elapsed().as_secs_f64();
     }
-    Ok(Staged::Done(Box::new(done)))
+    Ok(done)
+}
+
+fn open(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Box<dyn OpenFile>, BackendError> {
+    let (backend, own) = (job.of.backend, Comm::own());
+    backend.driver.open(&OpenRequest {
+        path,
+        mode: if job.reads_data() { OpenMode::ReadOnly } else { OpenMode::CreateNew },
+        comm: if job.shape.is_private() { &own } else { &job.of.team.group },
+        hints: if backend.is_mpi { &bench.config.hints } else { &[] },
+    })
+}
+
+/// The open file and the memory made ready for the calls, if there are such calls.
+fn prepare(
+    bench: &mut Bench<'_>,
+    job: &Job<'_>,
+    file: &mut dyn OpenFile,
+    pattern: &Pattern,
+    data: &Data,
+) -> Result<Done, Stopped> {
+    if let Some((_, reason)) = first_message(&job.of.team.active, file.unsupported(pattern))? {
+        return Err(Stopped::NotRun(reason));
+    }
+    contents::lay_out(&mut bench.ring, job.shape, data);
+    let in_force = job.of.agree(file.prepare(pattern, job.direction(), &mut bench.ring, &[]))?;
+    let mut done = Done { in_force, file: job.name(job.shape.rank), ..Done::default() };
+    if job.of.backend.is_mpi && job.counts && !bench.config.hints.is_empty() {
+        // What the library does not tell is not granted.
+        done.hints_granted = file.hints_in_force().unwrap_or_default();
+        done.hints_granted.retain(|(key, _)| bench.config.hints.iter().any(|(asked, _)| asked == key));
+    }
+    Ok(done)
 }
 
 /// The clock, and what is looked at around it. Reads that memory does not hold at once go lap after lap: while the clock stands
@@ -206,22 +159,22 @@ fn repeat(
 ) -> Result<(), MpiError> {
     let range = job.shape.range(pattern);
     let target = Target { path, pattern: &range, calls: job.shape.steps };
-    let reads = job.direction() == Direction::Read && job.backend.moves_data;
-    let (site, group) = (&job.team.site, &job.team.group);
+    let (reads, team) = (job.reads_data(), job.of.team);
+    let (site, group) = (&team.site, &team.group);
     // Equal on all ranks, also where private files of some are empty.
     let cacheable = reads && job.shape.sample_bytes > 0;
     let drops = cacheable && bench.config.cache == CachePolicy::Drop;
     if drops {
-        bench.warnings.extend(drop_pages(site, group, &target, &job.backend.name)?);
+        bench.warnings.extend(drop_pages(site, group, &target, &job.of.backend.name)?);
     }
     // Counters of devices are no group's own.
-    let watched = cacheable && job.counts && job.team.groups.groups == 1;
+    let watched = cacheable && job.counts && team.groups.groups == 1;
     let mut watch = watched.then(|| Watch::begin(site, group, &target));
     let steps = job.shape.steps;
     let mut task = Task {
         kind: pattern.kind,
         direction: job.direction(),
-        syncs: Syncs::of(job.direction(), job.mode),
+        syncs: Syncs::of(job.direction(), job.of.row.mode),
         calls: if reads { job.shape.lap(0) } else { Batch { first_call: 0, calls: steps } },
         all_calls: steps,
         pending: job.shape.laps,
@@ -231,7 +184,7 @@ fn repeat(
     let before = process_io();
     loop {
         // Groups begin together, whatever each had to do before.
-        job.team.active.barrier()?;
+        team.active.barrier()?;
         if let Some(watch) = &mut watch {
             watch.resume(site);
         }
@@ -250,14 +203,13 @@ fn repeat(
         task.calls = job.shape.lap(next);
         if drops {
             // What was read ahead while the clock stood still would be a gift.
-            bench.warnings.extend(drop_pages(site, group, &target, &job.backend.name)?);
+            bench.warnings.extend(drop_pages(site, group, &target, &job.of.backend.name)?);
         }
     }
-    let after = process_io();
+    let moved = process_io_since(before);
     if let Some(watch) = watch {
         done.evidence = Some(watch.end(site, group, job.shape.steps)?);
-        let mine = before.zip(after).map(|(before, after)| after.read_bytes.saturating_sub(before.read_bytes));
-        let mut sums = [mine.unwrap_or(0), u64::from(mine.is_none())];
+        let mut sums = [moved.map_or(0, |moved| moved.read_bytes), u64::from(moved.is_none())];
         group.sum_u64(&mut sums)?;
         done.storage_read_bytes = (sums[1] == 0).then_some(sums[0]);
     }
@@ -267,13 +219,12 @@ fn repeat(
 /// Compares a lap and makes its memory ready for the next one; false where a call failed, on any rank. Collective over the
 /// active ranks.
 fn compare(bench: &mut Bench<'_>, job: &Job<'_>, data: &Data, calls: Batch, done: &mut Done) -> Result<bool, MpiError> {
-    let mut failed = [u64::from(done.timed.error.is_some())];
-    job.team.active.max_u64(&mut failed)?;
-    if failed[0] > 0 {
+    let team = job.of.team;
+    if any(&team.active, done.timed.error.is_some())? {
         return Ok(false);
     }
     let begin = Instant::now();
-    done.checked.add(check::received(&job.team.group, job.shape, data, &bench.ring, calls)?);
+    done.checked.add(check::received(&team.group, job.shape, data, &bench.ring, calls)?);
     if calls.first_call + calls.calls < job.shape.steps {
         contents::poison(&mut bench.ring.bytes_mut()[..job.shape.windows_bytes() as usize]);
     }
@@ -281,17 +232,14 @@ fn compare(bench: &mut Bench<'_>, job: &Job<'_>, data: &Data, calls: Batch, done
     Ok(true)
 }
 
-fn close(job: &Job<'_>, file: Box<dyn OpenFile>) -> Result<(), MpiError> {
-    // The reason why nothing was measured is known; whether the close works too says nothing more.
-    let _ = file.close();
-    job.team.active.barrier()
-}
-
-/// One bit of the file is turned over by the first rank; where that fails, nothing is proved.
-fn inject(job: &Job<'_>, path: &Path) -> Result<Option<ErrorRecord>, MpiError> {
-    job.team.active.barrier()?;
-    let flips = job.team.active.is_root() && job.shape.file_bytes > 0;
+/// With --inject, in the file that is reported: one bit is turned over by the first rank; where that fails, nothing is proved.
+fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<(), Stopped> {
+    if !(bench.config.inject && job.is_last()) {
+        return Ok(());
+    }
+    let active = &job.of.team.active;
+    active.barrier()?;
+    let flips = active.is_root() && job.shape.file_bytes > 0;
     let flipped = if flips { contents::flip(path, job.shape.file_bytes / 2) } else { Ok(()) };
-    let flipped = flipped.map_err(|e| BackendError::from_io("damage on purpose", path, None, &e));
-    job.agree(flipped.err().as_ref())
+    job.of.agree(flipped.map_err(|e| BackendError::from_io("damage on purpose", path, None, &e)))
 }

@@ -5,11 +5,12 @@ use std::time::Instant;
 use beff_backends::InForce;
 use beff_ffi::MpiError;
 
-use super::row::{RowJob, RowOutcome, Stages};
+use super::job::RowJob;
+use super::outcome::{RowOutcome, Stages};
 use super::team::Team;
-use super::whole::LAPS;
-use super::Bench;
+use super::{Bench, LAPS};
 use crate::frame::run::agree::first_message;
+use crate::frame::run::in_force::of_all;
 use crate::imb_io::records::{GroupTimes, ImbCorruption, OverlapTimes, RepetitionTimes, RowRecord};
 
 /// Laps and clock may differ by this share of the time, and by what lies between their readings.
@@ -64,7 +65,8 @@ pub(super) fn summarize(
         [sums[0], sums[1], sums[2], sums[3]];
     let corruption = if record.bytes_wrong > 0 { corruption(job, &record, &stages)? } else { None };
     let Stages { last, .. } = stages;
-    (record.strategy, record.direct) = in_force(job, last.in_force)?;
+    let in_force = in_force(job, last.in_force)?;
+    (record.strategy, record.direct) = (in_force.strategy, in_force.direct);
     record.hints_granted = last.hints_granted;
     record.evidence = last.evidence;
     record.storage_read_bytes = last.storage_read_bytes;
@@ -72,16 +74,11 @@ pub(super) fn summarize(
     Ok(RowOutcome { record, error: None, corruption, verify_seconds })
 }
 
-/// How the calls were made and whether they were direct, of all ranks: private files can have parts of different lengths.
-fn in_force(job: &RowJob<'_>, mine: InForce) -> Result<(String, Option<bool>), MpiError> {
+/// How the calls were made and whether they were direct, of all ranks.
+fn in_force(job: &RowJob<'_>, mine: InForce) -> Result<InForce, MpiError> {
     let mut kinds = [mine.direct == Some(true), mine.direct == Some(false)].map(u64::from);
     job.team.active.sum_u64(&mut kinds)?;
-    let [direct, buffered] = kinds;
-    if direct == 0 || buffered == 0 {
-        return Ok((mine.strategy, mine.direct));
-    }
-    let strategy = format!("direct on {direct} ranks, buffered on {buffered}; rank 0: {}", mine.strategy);
-    Ok((strategy, Some(false)))
+    Ok(of_all(mine, kinds[0], kinds[1]))
 }
 
 /// Of this rank, of as many repetitions as are kept; None if the calls were not timed one by one, or the cycle counter does

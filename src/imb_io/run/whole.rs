@@ -5,19 +5,18 @@ use std::time::Instant;
 use beff_backends::{driver, DriverOptions, Latency, Ring};
 use beff_ffi::{Comm, MpiError};
 
-use super::bare;
-use super::bare::Compared;
+use super::bare::{self, Compared};
+use super::job::{Backend, Foreseen, RowJob};
 use super::load::Load;
-use super::pilot::{Foreseen, Pilot};
-use super::row::{measure, RowJob, RowOutcome};
-use super::stage::Backend;
+use super::outcome::RowOutcome;
+use super::pilot::Pilot;
+use super::row::measure;
 use super::team::Team;
-use super::Bench;
+use super::{Bench, LAPS};
 use crate::frame::records::Outcome;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::Observer;
-use crate::frame::run::Standing;
+use crate::frame::run::{agree, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::processes::Groups;
@@ -25,8 +24,6 @@ use crate::imb_io::plan::repetitions::Measured;
 use crate::imb_io::plan::{Benchmark, ImbPlan, Mode, Row};
 use crate::imb_io::records::{CpuLoad, ImbAnnouncement, ImbEnding, ImbLine, RowEnd, RowRecord};
 
-/// Times of single repetitions that are kept; later ones of a longer row are in its total alone.
-pub(super) const LAPS: u64 = 1 << 20;
 /// Periods and windows need at least this.
 const LEAST_BYTES: u64 = 4096;
 
@@ -34,7 +31,6 @@ const LEAST_BYTES: u64 = 4096;
 pub struct Run<'a> {
     world: &'a Comm,
     plan: &'a ImbPlan,
-    interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer<ImbLine>,
     bench: Bench<'a>,
     backends: Vec<Backend>,
@@ -74,7 +70,6 @@ impl<'a> Run<'a> {
         Ok(Self {
             world,
             plan,
-            interrupt,
             observer,
             bench: Bench {
                 config,
@@ -115,10 +110,9 @@ impl<'a> Run<'a> {
             self.bench.load = Some(load);
             cpu_load = Some(CpuLoad { unit_seconds: load.unit_seconds, calibration_error });
         }
-        let interrupt = self.interrupt;
         for (groups, team) in &self.teams {
             if let Some(team) = team {
-                self.pilot.fly(&mut self.bench, self.plan, team, &self.backends, || interrupt.raised())?;
+                self.pilot.fly(&mut self.bench, self.plan, team, &self.backends)?;
             }
             self.wait(*groups)?;
         }
@@ -200,11 +194,7 @@ impl<'a> Run<'a> {
                 for (backend, previous) in previous.iter_mut().enumerate() {
                     let of_mode = &mut previous[usize::from(row.mode == Mode::NonAggregate)];
                     *of_mode = self.row(row, backend, index, *of_mode)?;
-                    let mut stop = [u64::from(self.interrupt.raised())];
-                    if let Some(team) = &self.teams[index].1 {
-                        team.active.max_u64(&mut stop)?;
-                    }
-                    if stop[0] > 0 {
+                    if self.raised(index)? {
                         self.interrupted = true;
                         break 'rows;
                     }
@@ -276,10 +266,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Whether a signal came, on any rank of a team.
+    fn raised(&self, team: usize) -> Result<bool, MpiError> {
+        let raised = self.bench.interrupt.raised();
+        self.teams[team].1.as_ref().map_or(Ok(raised), |team| agree::any(&team.active, raised))
+    }
+
     fn agree_on_stop(&mut self) -> Result<(), MpiError> {
-        let mut stop = [u64::from(self.interrupted || self.interrupt.raised())];
-        self.world.max_u64(&mut stop)?;
-        self.interrupted = stop[0] > 0;
+        self.interrupted = agree::any(self.world, self.interrupted || self.bench.interrupt.raised())?;
         Ok(())
     }
 }

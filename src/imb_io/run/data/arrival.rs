@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::{Data, Histogram};
 use crate::imb_io::plan::tiles::{part, Part};
 use crate::imb_io::plan::PlanError;
+use crate::imb_io::run::found::{Checked, Finding};
 
 /// A range of the stream that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,38 +60,38 @@ impl Data {
     /// Takes a whole file apart, into which the records of `expected` were written in any order, and counts each one found
     /// off there. Bytes that are of no record, or of one that was there before, are wrong; so are those that the file lacks.
     #[must_use]
-    pub fn records_in(&self, file: &[u8], expected: &mut Expected) -> Arrival {
-        let mut arrival = Arrival { bytes_checked: file.len() as u64, ..Arrival::default() };
+    pub fn records_in(&self, file: &[u8], expected: &mut Expected) -> Checked {
+        let mut checked = Checked { bytes_checked: file.len() as u64, ..Checked::default() };
         if expected.unordered {
             let mut found = Histogram::default();
             found.add(file);
-            arrival.bytes_wrong = found.bytes_wrong(&self.histogram(0..expected.file_bytes));
-            if arrival.bytes_wrong > 0 {
-                let looks_like = "the values of the bytes are not those of the records written".into();
-                arrival.first = Some(FirstFinding { offset_bytes: None, expected: None, found: None, looks_like });
+            let wrong = found.bytes_wrong(&self.histogram(0..expected.file_bytes));
+            if wrong > 0 {
+                checked
+                    .wrong(wrong, || Finding::in_words("the values of the bytes are not those of the records written"));
             }
-            return arrival;
+            return checked;
         }
         let mut at = 0;
         while at < file.len() {
             let rest = &file[at..];
             at += match expected.next(self, rest) {
-                Next::Record(record) => self.take(record, (rest, at), expected, &mut arrival),
+                Next::Record(record) => self.take(record, (rest, at), expected, &mut checked),
                 Next::Unknown(length) => {
-                    arrival.wrong(length as u64, at, (None, rest[0]), || self.diagnose_any(&rest[..length]));
+                    checked.wrong(length as u64, || at_place(at, Some(rest[0]), self.diagnose_any(&rest[..length])));
                     length
                 }
             };
         }
-        let lacking = expected.file_bytes.saturating_sub(arrival.bytes_checked);
+        let lacking = expected.file_bytes.saturating_sub(checked.bytes_checked);
         if lacking > 0 {
-            arrival.wrong_at_end(lacking, file.len());
+            checked.wrong(lacking, || at_place(file.len(), None, format!("the file ends {lacking} bytes early")));
         }
-        arrival
+        checked
     }
 
     /// A record of which at least one word is there. Returns its length in the file.
-    fn take(&self, record: Known, (rest, at): (&[u8], usize), expected: &mut Expected, arrival: &mut Arrival) -> usize {
+    fn take(&self, record: Known, (rest, at): (&[u8], usize), expected: &mut Expected, checked: &mut Checked) -> usize {
         let length = rest.len().min(record.length);
         let bytes = &rest[..length];
         if let Some(left) = expected.left.get_mut(record.index).filter(|left| **left > 0) {
@@ -98,65 +99,23 @@ impl Data {
         } else {
             let looks_like =
                 || format!("data of offset {}: a record that is not expected here or a second time", record.position);
-            arrival.wrong(length as u64, at, (None, bytes[0]), looks_like);
+            checked.wrong(length as u64, || at_place(at, Some(bytes[0]), looks_like()));
             return length;
         }
         let wrong = self.compare(bytes, record.position);
         if let Some((n, byte, found)) = wrong.first {
-            let looks_like = || self.diagnose(&bytes[n..], record.position + n as u64);
-            arrival.wrong(wrong.bytes_wrong, at + n, (Some(byte), found), looks_like);
+            checked.wrong(wrong.bytes_wrong, || Finding {
+                expected: Some(byte),
+                ..at_place(at + n, Some(found), self.diagnose(&bytes[n..], record.position + n as u64))
+            });
         }
         length
     }
 }
 
-/// What was found in a file in order of arrival.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arrival {
-    /// Bytes looked at.
-    pub bytes_checked: u64,
-    /// Of these, and of those that are missing, wrong ones.
-    pub bytes_wrong: u64,
-    /// The first of them.
-    pub first: Option<FirstFinding>,
-}
-
-/// The first wrong byte of a file in order of arrival.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FirstFinding {
-    /// Where in the file; None: not known, as the records are too short to be recognised.
-    pub offset_bytes: Option<u64>,
-    /// Byte expected; None: not known, as any record may be here.
-    pub expected: Option<u8>,
-    /// Byte found; None: not known, or the file ends there.
-    pub found: Option<u8>,
-    /// In words.
-    pub looks_like: String,
-}
-
-impl Arrival {
-    fn wrong(
-        &mut self,
-        bytes: u64,
-        at: usize,
-        (expected, found): (Option<u8>, u8),
-        looks_like: impl FnOnce() -> String,
-    ) {
-        self.bytes_wrong += bytes;
-        self.first.get_or_insert_with(|| FirstFinding {
-            offset_bytes: Some(at as u64),
-            expected,
-            found: Some(found),
-            looks_like: looks_like(),
-        });
-    }
-
-    fn wrong_at_end(&mut self, bytes: u64, at: usize) {
-        self.bytes_wrong += bytes;
-        let looks_like = format!("the file ends {bytes} bytes early");
-        let offset_bytes = Some(at as u64);
-        self.first.get_or_insert(FirstFinding { offset_bytes, expected: None, found: None, looks_like });
-    }
+/// Whose byte is expected at this place is not known: any record may be here.
+fn at_place(at: usize, found: Option<u8>, looks_like: String) -> Finding {
+    Finding { offset_bytes: Some(at as u64), found, ..Finding::in_words(looks_like) }
 }
 
 /// The records that a file must hold: one of every rank that has a part, for every step.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::imb_io::plan::tiles::part;
+use crate::imb_io::run::found::Checked;
 
 fn stream(data: &Data, position: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
@@ -40,7 +41,7 @@ fn joined(records: &[(u64, Vec<u8>)]) -> Vec<u8> {
     records.iter().flat_map(|(_, bytes)| bytes.clone()).collect()
 }
 
-fn check(data: &Data, ranks: u64, steps: u64, file: &[u8]) -> Arrival {
+fn check(data: &Data, ranks: u64, steps: u64, file: &[u8]) -> Checked {
     data.records_in(file, &mut Expected::new(data, ranks, steps).unwrap())
 }
 
@@ -67,7 +68,7 @@ fn nothing_is_right() {
         assert_eq!(data.compare(&[], 0), Wrong::default());
         assert_eq!((data.position(77), data.find(&[0; 64])), (77, None));
         data.fill(3, &mut [0; 20]);
-        assert_eq!(check(&data, 3, 0, &[]), Arrival::default());
+        assert_eq!(check(&data, 3, 0, &[]), Checked::default());
     }
     assert!(Expected::new(&Data::new(1, 1, None, 4, 1), 0, 1).is_err());
 }
@@ -107,13 +108,13 @@ fn a_damaged_record_is_counted_and_named() {
     let data = Data::new(5, 1, None, 300, 8);
     let all = permuted(records(&data, 3, 8), 4);
     let file = joined(&all);
-    assert_eq!(check(&data, 3, 8, &file), Arrival { bytes_checked: 2400, ..Arrival::default() });
+    assert_eq!(check(&data, 3, 8, &file), Checked { bytes_checked: 2400, ..Checked::default() });
     // The fifth record begins at 400; wherever a bit is flipped, it is found, its first word too.
     for at in [400, 403, 415, 416, 450, 499] {
         let mut file = file.clone();
         file[at] ^= 1;
         let arrival = check(&data, 3, 8, &file);
-        let first = arrival.first.unwrap();
+        let first = arrival.finding.unwrap();
         let expected = (Some(at as u64), Some(file[at] ^ 1), Some(file[at]), "one bit flipped");
         assert_eq!((first.offset_bytes, first.expected, first.found, &first.looks_like[..]), expected);
         assert_eq!(arrival.bytes_wrong, 1);
@@ -122,7 +123,7 @@ fn a_damaged_record_is_counted_and_named() {
         let mut file = file.clone();
         change(&mut file);
         let arrival = check(&data, 3, 8, &file);
-        let first = arrival.first.unwrap();
+        let first = arrival.finding.unwrap();
         (arrival.bytes_wrong, first.offset_bytes.unwrap(), first.looks_like)
     };
     assert_eq!(named(&|f| f[400..600].fill(0)), (200, 400, "hole (zeros)".into()));
@@ -159,7 +160,7 @@ fn short_parts_are_counted_by_value() {
     let mut flipped = file.clone();
     flipped[30] ^= 8;
     let arrival = check(&data, 3, 6, &flipped);
-    assert_eq!((arrival.bytes_wrong, arrival.first.unwrap().offset_bytes), (1, None));
+    assert_eq!((arrival.bytes_wrong, arrival.finding.unwrap().offset_bytes), (1, None));
     assert_eq!(check(&data, 3, 6, &file[..50]).bytes_wrong, 4);
     assert_eq!(check(&data, 3, 6, &[&file[..], &[1, 1]].concat()).bytes_wrong, 2);
 }
@@ -256,7 +257,7 @@ proptest! {
         let file = joined(&all);
         let mut expected = Expected::new(&data, ranks, steps).unwrap();
         let arrival = data.records_in(&file, &mut expected);
-        prop_assert_eq!(arrival, Arrival { bytes_checked: x * steps, ..Arrival::default() });
+        prop_assert_eq!(arrival, Checked { bytes_checked: x * steps, ..Checked::default() });
         prop_assert!(expected.left.iter().all(|left| *left == 0));
 
         let victim = (pick * all.len() as f64) as usize;
