@@ -4,6 +4,14 @@
 //! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of allocations, and
 //! the few system calls that need unsafe code.
 
+/// A constant of the library or of the shim, which are symbols of C.
+macro_rules! constant {
+    ($name:path) => {
+        // SAFETY: set before the program begins, and written by nobody after.
+        unsafe { $name }
+    };
+}
+
 pub mod access;
 pub mod alloc;
 pub mod bare;
