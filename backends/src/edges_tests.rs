@@ -5,9 +5,10 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::direct::{FdPair, Route};
+use crate::direct::FdPair;
 use crate::error::Cause;
 use crate::posix::PosixFile;
+use crate::route::Route;
 use crate::statx::direct_align;
 use crate::testing::{fill, pattern, scratch, stream_byte};
 use crate::uring::UringFile;

@@ -20,8 +20,10 @@ pub mod mpiio;
 pub mod null;
 pub mod pattern;
 pub mod posix;
+mod queue;
 pub mod registry;
 mod rmw;
+mod route;
 pub mod statx;
 #[cfg(test)]
 mod testing;
@@ -35,7 +37,7 @@ pub use memory::Ring;
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use registry::{driver, drivers, DriverRow};
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use beff_ffi::Comm;
 
@@ -268,7 +270,7 @@ pub trait OpenFile {
     /// As for [`OpenFile::write`]; a driver that can leave nothing under way. `during` runs in any case.
     fn write_overlapped(&mut self, _batch: Batch, _ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
         during();
-        Err(nothing_under_way())
+        Err(BackendError::nothing_under_way())
     }
 
     /// The same for reads.
@@ -277,7 +279,7 @@ pub trait OpenFile {
     /// As for [`OpenFile::read`].
     fn read_overlapped(&mut self, _batch: Batch, _ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
         during();
-        Err(nothing_under_way())
+        Err(BackendError::nothing_under_way())
     }
 
     /// Hands the written data to the storage: MPI_File_sync, fsync. Collective over the communicator of the file.
@@ -291,18 +293,6 @@ pub trait OpenFile {
     /// # Errors
     /// What the close reports.
     fn close(self: Box<Self>) -> Result<()>;
-}
-
-/// The answer of a driver whose calls are done when they return.
-fn nothing_under_way() -> BackendError {
-    BackendError {
-        operation: "overlapped transfer",
-        path: PathBuf::new(),
-        offset_bytes: None,
-        expected_got_bytes: None,
-        cause: error::Cause::Unsupported,
-        text: "this backend leaves no transfer under way".into(),
-    }
 }
 
 /// Runs `batch` with a `during` that it may call, and calls it itself if the batch did not come to it.

@@ -5,10 +5,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::direct::{not_prepared, FdPair, Policy, Route};
+use crate::direct::{FdPair, Policy};
 use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
 use crate::latency::Mark;
 use crate::rmw::Scratch;
+use crate::route::Route;
 use crate::two_phase::TwoPhase;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
@@ -100,7 +101,7 @@ impl OpenFile for PosixFile {
             return self.two_phase.write(&self.files, batch, ring, latency);
         }
         let Self { files, prepared, .. } = self;
-        let prepared = prepared.as_mut().ok_or_else(|| not_prepared("pwrite", &files.path))?;
+        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
             Route::DirectEdges { align_bytes } => write_edges(files, prepared, align_bytes, batch, ring, &mut timer),
@@ -120,7 +121,7 @@ impl OpenFile for PosixFile {
             return self.two_phase.read(&self.files, batch, ring, latency);
         }
         let Self { files, prepared, .. } = self;
-        let prepared = prepared.as_mut().ok_or_else(|| not_prepared("pread", &files.path))?;
+        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
             Route::DirectEdges { align_bytes } => read_edges(files, prepared, align_bytes, batch, ring, &mut timer),
@@ -258,7 +259,7 @@ fn write_copies(
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
     let Prepared { pattern, route, scratch } = prepared;
-    let scratch = scratch.as_mut().ok_or_else(|| not_prepared("pwrite", &files.path))?;
+    let scratch = scratch.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
     scratch.write_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
 }
 
@@ -271,7 +272,7 @@ fn read_copies(
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
     let Prepared { pattern, route, scratch } = prepared;
-    let scratch = scratch.as_mut().ok_or_else(|| not_prepared("pread", &files.path))?;
+    let scratch = scratch.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
     scratch.read_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
 }
 

@@ -11,7 +11,7 @@ use super::domain::{Cut, Grid, Piece};
 use super::pass::{cut_of_sub, subs, Ahead, Pass, Pending};
 use super::rows::Rows;
 use crate::error::Cause;
-use crate::{direct, Batch};
+use crate::{BackendError, Batch};
 
 /// Steps under way at once: the exchange of one beside the transfer of another.
 const SETS: usize = 2;
@@ -286,6 +286,6 @@ fn keep_first(outcome: &mut Result<(), MpiError>, next: Result<(), MpiError>) {
 fn note(pass: &mut Pass<'_>, error: &MpiError) {
     let path = pass.path;
     pass.error.get_or_insert_with(|| {
-        direct::failure("two-phase exchange", path, Cause::Io, format!("messages between the ranks failed: {error}"))
+        BackendError::new("two-phase exchange", path, Cause::Io, format!("messages between the ranks failed: {error}"))
     });
 }

@@ -21,7 +21,7 @@ mod shared;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::direct::{failure, Domains, FdPair};
+use crate::direct::{Domains, FdPair};
 use crate::error::Cause;
 use crate::{
     AccessKind, BackendError, Collective, Direction, DriverOptions, Exchange, InForce, OpenRequest, Parts, Pattern,
@@ -153,7 +153,7 @@ impl TwoPhase {
         let flushed = self.flush(files);
         self.active = None;
         let Some(taken) = self.takes(pattern, files) else { return flushed.map(|()| None) };
-        let refused = |text: String| failure("prepare", &files.path, Cause::Unsupported, text);
+        let refused = |text: String| BackendError::new("prepare", &files.path, Cause::Unsupported, text);
         let (domains, layout) = taken.map_err(refused)?;
         let rows = Rows::new(pattern, layout, ring.period_bytes());
         // Every rank comes to the collective part, whatever its own part says.
@@ -210,7 +210,7 @@ impl TwoPhase {
                 peers::LinkError::Mpi(e) => mpi_failure(&files.path, &e),
                 peers::LinkError::Refused(text) => {
                     let text = format!("no shared memory for the exchange: {text}; use --exchange messages");
-                    failure("prepare", &files.path, Cause::Unsupported, text)
+                    BackendError::new("prepare", &files.path, Cause::Unsupported, text)
                 }
             })?;
             self.peers = Some(linked);
@@ -284,5 +284,5 @@ enum Linked {
 }
 
 fn mpi_failure(path: &std::path::Path, error: &MpiError) -> BackendError {
-    failure("two-phase setup", path, Cause::Io, format!("MPI between the ranks failed: {error}"))
+    BackendError::new("two-phase setup", path, Cause::Io, format!("MPI between the ranks failed: {error}"))
 }

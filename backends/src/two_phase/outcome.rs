@@ -5,7 +5,7 @@ use std::path::Path;
 use beff_ffi::{Comm, MpiError};
 
 use crate::error::Cause;
-use crate::{direct, BackendError, Result};
+use crate::{BackendError, Result};
 
 /// Causes as they travel.
 const CAUSES: [Cause; 5] = [Cause::NoSpace, Cause::Short, Cause::Path, Cause::Io, Cause::Unsupported];
@@ -20,10 +20,10 @@ pub(super) fn agree(comm: &Comm, operation: &'static str, path: &Path, mine: Opt
         (Some(error), _) => Err(error),
         (None, Ok(None)) => Ok(()),
         (None, Ok(Some((rank, cause, text)))) => {
-            Err(direct::failure(operation, path, cause, format!("aggregator on rank {rank}: {text}")))
+            Err(BackendError::new(operation, path, cause, format!("aggregator on rank {rank}: {text}")))
         }
         (None, Err(error)) => {
-            Err(direct::failure(operation, path, Cause::Io, format!("agreement on the outcome failed: {error}")))
+            Err(BackendError::new(operation, path, Cause::Io, format!("agreement on the outcome failed: {error}")))
         }
     }
 }

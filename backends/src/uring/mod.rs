@@ -1,42 +1,34 @@
 //! io_uring: all chunks of a batch flow through one queue, up to the queue depth in flight.
 //!
-//! `setup` makes the ring and registers memory, `flight` keeps in-flight operations from outliving the batch,
-//! `pump` feeds chunks in and takes completions out. Asynchronous completion never leaves this module.
+//! [`crate::queue`] is the ring of the kernel, `pump` feeds chunks in and takes completions out, `kept` restores memory
+//! beside what is read, `overlap` runs work under the transfers. Asynchronous completion never leaves this module.
 
-pub(crate) mod flight;
 mod kept;
 mod overlap;
 mod pump;
 #[cfg(test)]
 mod settings_tests;
-pub(crate) mod setup;
 #[cfg(test)]
 mod tests;
 
-use std::os::fd::AsRawFd;
-
-use crate::direct::{not_prepared, FdPair, Policy, Route};
+use crate::direct::{FdPair, Policy};
 use crate::edges::{EdgeWalk, Stretch};
 use crate::error::Cause;
+use crate::queue::{abandoned, Queue, Way, MAX_PIECE_SHIFT};
 use crate::rmw::Scratch;
+use crate::route::Route;
 use crate::two_phase::TwoPhase;
 use crate::walk::{batch_bytes, check_fits, Pieces, Walk};
 use crate::{
-    direct, dontcache, edges, in_any_case, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions, InForce,
-    Latency, OpenFile, OpenRequest, Pattern, Result, Ring, Timed, Tuned,
+    dontcache, edges, in_any_case, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency,
+    OpenFile, OpenRequest, Pattern, Result, Ring, Timed, Tuned,
 };
 use pump::{Failure, Job, Pump};
-use setup::Queue;
 
 /// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
 const DOMAINS_IN_FLIGHT: u32 = 4;
 /// Work under the transfers of a batch.
 type During<'a> = &'a mut dyn FnMut();
-
-/// Place of the buffered descriptor among the registered files.
-const BUFFERED: u32 = 0;
-/// Place of the descriptor with O_DIRECT.
-const DIRECT: u32 = 1;
 
 /// Part of the depth that is waited for in one call while there is more to begin, where nothing better was found: fewer
 /// calls, and the device still has the rest to work on.
@@ -137,14 +129,12 @@ struct Prepared {
 impl UringFile {
     /// Makes a queue for the file.
     pub(crate) fn new(files: FdPair, settings: Settings) -> Result<Self> {
-        Self::with_pieces(files, settings, setup::MAX_PIECE_SHIFT)
+        Self::with_pieces(files, settings, MAX_PIECE_SHIFT)
     }
 
     /// [`UringFile::new`] with operations and registered buffers of at most `1 << piece_shift` bytes.
     pub(crate) fn with_pieces(files: FdPair, settings: Settings, piece_shift: u32) -> Result<Self> {
-        let buffered = files.buffered.as_raw_fd();
-        let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
-        let queue = Queue::new(settings.largest_depth(), settings.sqpoll, &fds, piece_shift, &files.path)?;
+        let queue = Queue::of(&files, settings.largest_depth(), settings.sqpoll, piece_shift)?;
         let pump = Pump::new(queue.depth());
         let two_phase = TwoPhase::never(&DriverOptions::default(), None);
         Ok(Self { queue, pump, two_phase, files, settings, prepared: None })
@@ -153,7 +143,7 @@ impl UringFile {
     /// Refuses a batch that is not what was prepared.
     fn check(&self, direction: Direction, ring: &Ring) -> Result<()> {
         let (operation, path) = (operation(direction), &self.files.path);
-        let prepared = self.prepared.as_ref().ok_or_else(|| not_prepared(operation, path))?;
+        let prepared = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared(operation, path))?;
         let text = if prepared.ring_id != ring.id() {
             "the ring is not the one given to prepare()"
         } else if prepared.direction != direction {
@@ -161,7 +151,7 @@ impl UringFile {
         } else {
             return Ok(());
         };
-        Err(direct::failure(operation, path, Cause::Unsupported, text.into()))
+        Err(BackendError::new(operation, path, Cause::Unsupported, text))
     }
 
     /// Moves a batch by any route but the unsafe one.
@@ -174,7 +164,7 @@ impl UringFile {
         during: Option<During<'_>>,
     ) -> Result<u64> {
         let Some(Prepared { pattern, direction, route, .. }) = &self.prepared else {
-            return Err(not_prepared("io_uring", &self.files.path));
+            return Err(BackendError::not_prepared("io_uring", &self.files.path));
         };
         let (pattern, direction) = (*pattern, *direction);
         if let Route::DirectEdges { align_bytes } = *route {
@@ -208,16 +198,18 @@ impl UringFile {
         during: Option<During<'_>>,
     ) -> Result<()> {
         let Some(prepared) = &self.prepared else {
-            return Err(not_prepared("io_uring", &self.files.path));
+            return Err(BackendError::not_prepared("io_uring", &self.files.path));
         };
         let job = Job {
-            direction: prepared.direction,
-            file: if prepared.route.is_direct() { DIRECT } else { BUFFERED },
+            way: Way {
+                direction: prepared.direction,
+                direct: prepared.route.is_direct(),
+                flags: if self.files.drops_pages(&prepared.route) { dontcache::FLAG } else { 0 },
+            },
             base,
             depth: prepared.depth,
             wait_for: prepared.wait_for,
             span: prepared.span,
-            rw_flags: if self.files.drops_pages(&prepared.route) { dontcache::FLAG } else { 0 },
             route: &prepared.route,
         };
         // SAFETY: `base` is the start of the mapping of the ring, which the caller has borrowed for the whole batch, for
@@ -245,10 +237,7 @@ impl UringFile {
                 None => BackendError::short(operation, path, *offset, *expected, *got),
             },
             Failure::Enter(error) => BackendError::from_io("io_uring_enter", path, None, error),
-            Failure::Abandoned => {
-                let text = "the queue was given up after an earlier error: close the file and open it again".into();
-                direct::failure(operation, path, Cause::Io, text)
-            }
+            Failure::Abandoned => abandoned(operation, path),
         }
     }
 }
