@@ -19,6 +19,7 @@ use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::b_eff_io::run::verify::Data;
+use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::evidence::Site;
@@ -300,7 +301,7 @@ impl<'a> Run<'a> {
 fn shares_memory(config: &Config, ranks: u64) -> bool {
     let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
     let two_phase = |backend: &String| match config.collective {
-        _ if !["posix", "uring"].contains(&backend.as_str()) => false,
+        _ if !backends::can(backend, |row| row.has_two_phase) => false,
         CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
         CollectivePolicy::TwoPhase => true,
         CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,

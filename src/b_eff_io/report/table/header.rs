@@ -4,6 +4,7 @@
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Inject, Termination, Verify};
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
+use crate::frame::backends::any_can;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::Access;
 use crate::frame::units::{format_seconds, format_size};
@@ -115,7 +116,7 @@ fn cache_and_queue(config: &Config) -> Vec<String> {
     };
     let aggregators = config.aggregators.map(|n| format!("--aggregators {n}"));
     let domain = config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes)));
-    let has_queue = config.backends.iter().any(|b| b == "uring");
+    let has_queue = any_can(&config.backends, |row| row.has_queue);
     let depth = config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}"));
     let sqpoll = (config.sqpoll && has_queue).then(|| "--sqpoll".to_owned());
     let latency = config.latency.then(|| "--latency".to_owned());
