@@ -39,7 +39,7 @@ pub struct DriverRow {
 }
 
 /// A driver that stores data at the offsets of a pattern and can do nothing else. The rows say what theirs can.
-const BY_OFFSETS: DriverRow = DriverRow {
+pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     name: "",
     summary: "",
     can_direct: false,

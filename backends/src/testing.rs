@@ -6,7 +6,8 @@ use beff_ffi::Comm;
 use tempfile::TempDir;
 
 use crate::{
-    driver, AccessKind, CallForm, Direct, DriverOptions, OpenFile, OpenMode, OpenRequest, Parts, Pattern, Result, Ring,
+    driver, AccessKind, CallForm, Direct, DriverOptions, DriverRow, OpenFile, OpenMode, OpenRequest, Parts, Pattern,
+    Result, Ring,
 };
 
 /// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
@@ -62,7 +63,20 @@ pub(crate) fn open_alone(
     direct: Direct,
     queue_depth: u32,
 ) -> Option<Result<Box<dyn OpenFile>>> {
-    let row = driver(name).filter(|row| !row.is_collective_native)?;
+    open_row(driver(name)?, path, mode, direct, queue_depth)
+}
+
+/// As [`open_alone`], with the driver of this row.
+pub(crate) fn open_row(
+    row: &DriverRow,
+    path: &Path,
+    mode: OpenMode,
+    direct: Direct,
+    queue_depth: u32,
+) -> Option<Result<Box<dyn OpenFile>>> {
+    if row.is_collective_native {
+        return None;
+    }
     let options = DriverOptions { direct, queue_depth, ..DriverOptions::default() };
     // A rank that is alone agrees with itself without MPI.
     let request = OpenRequest { path, mode, comm: &Comm::own(), hints: &[] };

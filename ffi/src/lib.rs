@@ -3,6 +3,35 @@
 //! Every wrapper here is thin: one MPI call, its return code turned into [`MpiError`]. Nothing allocates in the calls
 //! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of allocations, and
 //! the few system calls that need unsafe code.
+//!
+//! # From the beginning to the end of MPI
+//!
+//! ```no_run
+//! use beff_ffi::{Access, Element, Info, MpiFile, Open, TransferType, Universe};
+//!
+//! # fn main() -> beff_ffi::Result<()> {
+//! let universe = Universe::init()?; // MPI_Init_thread; dropped, MPI_Finalize
+//! let world = universe.world();
+//! let mut ranks = [1];
+//! world.sum_u64(&mut ranks)?;
+//! assert_eq!(ranks, [world.size()]);
+//!
+//! // Every rank writes 64 bytes behind those of the rank before.
+//! let file = MpiFile::open(&world, "/tmp/f".as_ref(), Open::CreateNew, false, &Info::new(&[])?)?;
+//! let what = TransferType::new(Element::Byte, 64, None)?;
+//! assert_eq!(file.write(Access::OffsetAll, 64 * world.rank(), &[7; 64], &what)?, 64);
+//! file.sync()?;
+//! file.close()
+//! # }
+//! ```
+//!
+//! # In which order to read
+//!
+//! 1. [`error`]: what every call returns. [`universe`] and [`comm`]: MPI itself, ranks and what they agree on.
+//! 2. [`info`], [`datatype`] and [`file`]: hints, what is moved, how a file is seen; then [`access`], every call that moves data, and
+//!    [`transfers`], many of them at once.
+//! 3. [`exchange`], the loops of b_eff, and [`requests`], the messages of two-phase transfers.
+//! 4. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have nothing to do with MPI.
 
 /// A constant of the library or of the shim, which are symbols of C.
 macro_rules! constant {
