@@ -72,6 +72,7 @@ pub mod memory;
 pub mod mmap;
 pub mod mpiio;
 pub mod null;
+mod offsets;
 pub mod options;
 pub mod pattern;
 pub mod posix;

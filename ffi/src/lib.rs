@@ -70,6 +70,6 @@ pub use error::{Cause, MpiError, Result};
 pub use exchange::{Exchange, Flow, Link, Way, Windows};
 pub use file::{MpiFile, Open};
 pub use info::Info;
-pub use requests::Requests;
+pub use requests::{Message, Requests};
 pub use transfers::{Transfer, Transfers};
 pub use universe::{built_with, library_version, Universe};

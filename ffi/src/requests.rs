@@ -53,32 +53,41 @@ impl Drop for Requests {
     }
 }
 
+/// Which way a message goes, as this rank sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Out of the memory.
+    Send,
+    /// Into the memory.
+    Receive,
+}
+
 impl Comm {
-    /// Begins to send `bytes` bytes to `rank` (MPI_Isend).
+    /// Begins to send `bytes` bytes to `rank` (MPI_Isend), or to receive them from there (MPI_Irecv). Messages of one rank
+    /// arrive in the order they were sent.
     ///
     /// # Safety
-    /// `memory` is readable for `bytes` bytes and does not change until the message has been waited for in `requests`.
+    /// Until the message has been waited for in `requests`, `memory` is readable for `bytes` bytes and does not change; to
+    /// receive, writable and not otherwise used.
     ///
     /// # Errors
     /// What MPI reports, or more bytes than a C integer holds.
-    pub unsafe fn isend(&self, memory: *const u8, bytes: usize, rank: u64, requests: &mut Requests) -> Result<()> {
+    pub unsafe fn begin(
+        &self,
+        message: Message,
+        memory: *mut u8,
+        bytes: usize,
+        rank: u64,
+        requests: &mut Requests,
+    ) -> Result<()> {
         let (count, rank) = (c_integer(bytes as u64, "MPI_ERR_COUNT")?, c_integer(rank, "MPI_ERR_RANK")?);
         // SAFETY: the caller's promise; the request is waited for before its owner is gone.
-        requests.pending.push(unsafe { self.begin_send(memory, count, rank) }?);
-        Ok(())
-    }
-
-    /// Begins to receive `bytes` bytes from `rank` (MPI_Irecv). Messages of one rank arrive in the order they were sent.
-    ///
-    /// # Safety
-    /// `memory` is writable for `bytes` bytes and not otherwise used until the message has been waited for in `requests`.
-    ///
-    /// # Errors
-    /// As for [`Comm::isend`].
-    pub unsafe fn irecv(&self, memory: *mut u8, bytes: usize, rank: u64, requests: &mut Requests) -> Result<()> {
-        let (count, rank) = (c_integer(bytes as u64, "MPI_ERR_COUNT")?, c_integer(rank, "MPI_ERR_RANK")?);
-        // SAFETY: as for `isend`.
-        requests.pending.push(unsafe { self.begin_receive(memory, count, rank) }?);
+        requests.pending.push(unsafe {
+            match message {
+                Message::Send => self.begin_send(memory, count, rank),
+                Message::Receive => self.begin_receive(memory, count, rank),
+            }
+        }?);
         Ok(())
     }
 

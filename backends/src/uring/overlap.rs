@@ -35,7 +35,7 @@ impl UringFile {
         base: *mut u8,
         during: During<'_>,
     ) -> Result<u64> {
-        if self.two_phase.is_active() {
+        if self.file.two_phase.is_active() {
             return Err(BackendError::nothing_under_way());
         }
         self.check(direction, ring)?;
@@ -45,7 +45,7 @@ impl UringFile {
         }
         if batch.calls > MOST_PENDING {
             let text = format!("{} calls cannot be under way at once: there is room for {MOST_PENDING}", batch.calls);
-            return Err(BackendError::new(operation(direction), &self.files.path, Cause::Unsupported, text));
+            return Err(BackendError::new(operation(direction), &self.file.files.path, Cause::Unsupported, text));
         }
         self.run(batch, ring, base, &mut Latency::off(), Some(during))
     }

@@ -6,6 +6,7 @@ use io_uring::opcode;
 use proptest::prelude::*;
 
 use super::*;
+use crate::direct::FdPair;
 use crate::queue::flight::Flight;
 use crate::statx::direct_align;
 use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
@@ -16,7 +17,7 @@ fn settings(queue_depth: u32) -> Settings {
 }
 
 pub(super) fn uring(path: &Path, mode: OpenMode, direct: Direct, depth: u32) -> UringFile {
-    UringFile::new(FdPair::open_alone(path, mode, direct).unwrap(), settings(depth)).unwrap()
+    UringFile::new(Offsets::alone(FdPair::open_alone(path, mode, direct).unwrap()), settings(depth)).unwrap()
 }
 
 /// A part whose sectors another rank shares.
@@ -94,7 +95,9 @@ impl Case {
     fn open(&self, name: &str, path: &Path, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
         if name == "uring" {
             let files = FdPair::open_alone(path, mode, direct).unwrap();
-            return Box::new(UringFile::with_pieces(files, settings(self.depth), self.piece_shift).unwrap());
+            return Box::new(
+                UringFile::with_pieces(Offsets::alone(files), settings(self.depth), self.piece_shift).unwrap(),
+            );
         }
         open_alone(name, path, mode, direct, self.depth).unwrap().unwrap()
     }
