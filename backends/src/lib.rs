@@ -1,18 +1,17 @@
 //! One seam, many ways to move the same bytes.
 //!
-//! A benchmark describes one rank's part of an access pattern as arithmetic ([`Pattern`]), opens a file through a [`Driver`],
-//! lets it prepare the pattern, and then hands over *batches of calls*. One virtual call stands for thousands of operations, so
-//! the seam itself costs nothing that could be seen in a result, and everything that must be allocated, looked up or registered
-//! happens in [`OpenFile::prepare`], which has a time of its own.
+//! A benchmark describes one rank's part of an access pattern as arithmetic ([`Pattern`]), opens a file through a
+//! [`Driver`], lets it prepare the pattern, and then hands over *batches of calls*. One virtual call stands for
+//! thousands of operations, so the seam itself costs nothing that could be seen in a result, and everything that must
+//! be allocated, looked up or registered happens in [`OpenFile::prepare`], which has a time of its own.
 //!
-//! What never crosses this seam: a clock, a plan, an MPI type, a half-finished operation. Asynchronous completion stays inside
-//! the driver that uses it.
+//! What never crosses this seam: a clock, a plan, an MPI type, a half-finished operation. Asynchronous completion
+//! stays inside the driver that uses it.
 //!
 //! # A file from open to close
 //!
 //! ```
-//! use beff_backends::{driver, AccessKind, Batch, CallForm, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Parts};
-//! use beff_backends::{Pattern, Ring};
+//! use beff_backends::{driver, Batch, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring};
 //! use beff_ffi::Comm;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,21 +22,7 @@
 //! let mut file = (row.make)(&DriverOptions::default()).open(&request)?;
 //!
 //! // 100 calls of 4 KiB behind each other, out of memory whose content repeats after 64 KiB.
-//! let pattern = Pattern {
-//!     kind: AccessKind::Independent,
-//!     chunk_bytes: 4096,
-//!     chunks_per_call: 1,
-//!     base_bytes: 0,
-//!     stride_bytes: 4096,
-//!     origin_bytes: 0,
-//!     rank: 0,
-//!     ranks: 1,
-//!     rank_distance_bytes: 0,
-//!     parts: Parts::Equal,
-//!     form: CallForm::default(),
-//!     stream_bytes: 0,
-//!     max_calls: 100,
-//! };
+//! let pattern = Pattern::private(4096, 1, 100);
 //! let mut ring = Ring::new(64 << 10, pattern.call_bytes())?;
 //! assert_eq!(file.unsupported(&pattern), None);
 //! let in_force = file.prepare(&pattern, Direction::Write, &mut ring, &[])?;
@@ -56,12 +41,14 @@
 //!
 //! # In which order to read
 //!
-//! 1. Here: [`Driver`] and [`OpenFile`], the seam; [`pattern`], what crosses it; [`memory`], where the bytes lie; `walk.rs`, from a
-//!    batch to offsets and places in memory.
+//! 1. Here: [`Driver`] and [`OpenFile`], the seam; [`pattern`], what crosses it; [`memory`], where the bytes lie;
+//!    `walk.rs`, from a batch to offsets and places in memory.
 //! 2. `skeleton.rs`: the smallest complete backend, to be copied, and [`registry`]: what each one can do.
-//! 3. `direct.rs`, a file with and without the page cache, and `route.rs`, when which; then [`posix`], the plainest real driver.
-//! 4. [`uring`] on `queue.rs`, [`mmap`], [`mpiio`]: each by itself. `edges.rs` (sectors that are not wholly ours) and `two_phase/`
-//!    (ranks that exchange data before a few of them write) are what posix and uring share.
+//! 3. `direct.rs`, a file with and without the page cache, and `route.rs`, when which; then [`posix`], the plainest
+//!    real driver.
+//! 4. [`uring`] on `queue.rs`, [`mmap`], [`mpiio`]: each by itself. posix and uring share `offsets.rs` (from open to
+//!    close), `edges.rs` (sectors that are not wholly ours) and `two_phase/` (ranks that exchange data before a few of
+//!    them write).
 
 mod direct;
 mod dontcache;

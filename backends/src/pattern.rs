@@ -122,6 +122,27 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// One rank alone with its file: chunk after chunk from the beginning, by blocking calls. What other patterns are made
+    /// from.
+    #[must_use]
+    pub fn private(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) -> Self {
+        Self {
+            kind: AccessKind::Independent,
+            chunk_bytes,
+            chunks_per_call,
+            base_bytes: 0,
+            stride_bytes: chunk_bytes,
+            origin_bytes: 0,
+            rank: 0,
+            ranks: 1,
+            rank_distance_bytes: 0,
+            parts: Parts::Equal,
+            form: CallForm::default(),
+            stream_bytes: 0,
+            max_calls,
+        }
+    }
+
     /// Bytes of one call of this rank, L of the paper.
     #[must_use]
     pub fn call_bytes(&self) -> u64 {

@@ -1,5 +1,5 @@
-//! The smallest complete backend, to be copied: pread and pwrite of every chunk through the page cache. The tests compile it and run
-//! on it what they run on every driver; the program does not have it.
+//! The smallest complete backend, to be copied: pread and pwrite of every chunk through the page cache. The tests
+//! compile it and run on it what they run on every driver; the program does not have it.
 
 use std::os::unix::fs::FileExt;
 

@@ -5,10 +5,7 @@ use std::path::Path;
 use beff_ffi::Comm;
 use tempfile::TempDir;
 
-use crate::{
-    driver, AccessKind, CallForm, Direct, DriverOptions, DriverRow, OpenFile, OpenMode, OpenRequest, Parts, Pattern,
-    Result, Ring,
-};
+use crate::{driver, Direct, DriverOptions, DriverRow, OpenFile, OpenMode, OpenRequest, Pattern, Result, Ring};
 
 /// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
 /// often than in /tmp.
@@ -22,21 +19,7 @@ pub(crate) fn scratch() -> TempDir {
 
 /// A contiguous pattern from offset 0.
 pub(crate) fn pattern(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) -> Pattern {
-    Pattern {
-        kind: AccessKind::Independent,
-        chunk_bytes,
-        chunks_per_call,
-        base_bytes: 0,
-        stride_bytes: chunk_bytes,
-        origin_bytes: 0,
-        rank: 0,
-        ranks: 1,
-        rank_distance_bytes: 0,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        stream_bytes: 0,
-        max_calls,
-    }
+    Pattern::private(chunk_bytes, chunks_per_call, max_calls)
 }
 
 /// Fills a ring with the stream of `seed`: the byte at index i belongs to stream position i modulo the period.

@@ -1,8 +1,9 @@
-//! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around both.
+//! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around
+//! both.
 //!
 //! Every wrapper here is thin: one MPI call, its return code turned into [`MpiError`]. Nothing allocates in the calls
-//! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of allocations, and
-//! the few system calls that need unsafe code.
+//! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of
+//! allocations, and the few system calls that need unsafe code.
 //!
 //! # From the beginning to the end of MPI
 //!
@@ -28,10 +29,11 @@
 //! # In which order to read
 //!
 //! 1. [`error`]: what every call returns. [`universe`] and [`comm`]: MPI itself, ranks and what they agree on.
-//! 2. [`info`], [`datatype`] and [`file`]: hints, what is moved, how a file is seen; then [`access`], every call that moves data, and
-//!    [`transfers`], many of them at once.
+//! 2. [`info`], [`datatype`] and [`mod@file`]: hints, what is moved, how a file is seen; then [`access`], every call
+//!    that moves data, and [`transfers`], many of them at once.
 //! 3. [`exchange`], the loops of b_eff, and [`requests`], the messages of two-phase transfers.
-//! 4. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have nothing to do with MPI.
+//! 4. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
+//!    nothing to do with MPI.
 
 /// A constant of the library or of the shim, which are symbols of C.
 macro_rules! constant {

@@ -67,7 +67,7 @@ impl TwoPhase {
         let (begin, end) = active.rows.region(batch);
         let tail = active.tail.filter(|t| t.end == begin);
         let cut = Cut::new(active.grid, begin, end, tail.map(|t| t.holder));
-        let way = way(files, active, direction, self.dont_cache);
+        let way = way(files, active, direction, self.options.dont_cache);
         let first = self.point.wrapping_add(1);
         let together = match (self.peers.as_ref().map(|p| &p.link), &mut memory.mail, &self.comm) {
             _ if alone => Together::Alone,

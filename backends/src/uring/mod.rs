@@ -1,6 +1,6 @@
 //! io_uring: all chunks of a batch flow through one queue, up to the queue depth in flight.
 //!
-//! [`crate::queue`] is the ring of the kernel, `pump` feeds chunks in and takes completions out, `kept` restores memory
+//! `queue.rs` is the ring of the kernel, `pump` feeds chunks in and takes completions out, `kept` restores memory
 //! beside what is read, `overlap` runs work under the transfers. Asynchronous completion never leaves this module.
 
 mod kept;
