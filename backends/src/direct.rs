@@ -1,5 +1,5 @@
 //! One file under a direct-I/O policy: a buffered descriptor, a second one with O_DIRECT where that is possible, and
-//! the choice of the way of a pattern ([`Route`]).
+//! the choice between them ([`Route`]). Whoever works on descriptors opens, syncs and closes them here.
 //!
 //! Both descriptors of a file may be used one after the other: a direct transfer first writes back and then drops the
 //! cached pages of its range, and every write pattern ends with a sync of all ranks before any of them starts the
@@ -11,12 +11,13 @@ use std::os::fd::IntoRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::edges::{EdgeError, Edges, Stretch, MAX_SECTOR_BYTES};
+use crate::edges::{edge_failure, Edges, Stretch};
 use crate::error::Cause;
+use crate::route::{direct_route, Route};
 use crate::statx::{direct_align, DirectAlign};
 use crate::{
-    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Parts,
-    Pattern, Result, Ring, Timed,
+    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Pattern,
+    Result, Ring,
 };
 
 /// What [`crate::Ring`] guarantees for windows at aligned stream positions.
@@ -61,6 +62,15 @@ enum DirectFd {
     Impossible(String),
 }
 
+impl DirectFd {
+    fn file(&self) -> Option<&File> {
+        match self {
+            Self::Ready { file, .. } => Some(file),
+            Self::NotWanted | Self::Impossible(_) => None,
+        }
+    }
+}
+
 /// How whole aligned domains of a file are moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Domains {
@@ -70,39 +80,6 @@ pub(crate) struct Domains {
     pub(crate) reason: Option<String>,
 }
 
-/// How the transfers of one pattern go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
-    /// Through the page cache; the reason where direct I/O would have been preferred.
-    Buffered { reason: Option<String> },
-    /// O_DIRECT; every offset, length and address is a multiple of `align_bytes`.
-    Direct { align_bytes: u64 },
-    /// O_DIRECT in whole sectors straight from or into the ring; sectors that are not wholly the pattern's are read,
-    /// modified and written.
-    DirectEdges { align_bytes: u64 },
-    /// O_DIRECT, every chunk read, modified and written although other ranks do so in the same sectors. Loses data.
-    UnsafeReadModifyWrite { align_bytes: u64 },
-}
-
-impl Route {
-    /// True if a transfer that stopped after `moved_bytes` can go on from there: a direct one can only from an
-    /// aligned place, and stops elsewhere only at the end of the file.
-    #[inline]
-    pub(crate) fn can_continue(&self, moved_bytes: u64) -> bool {
-        match self {
-            Self::Buffered { .. } => true,
-            Self::Direct { align_bytes }
-            | Self::DirectEdges { align_bytes }
-            | Self::UnsafeReadModifyWrite { align_bytes } => moved_bytes % align_bytes == 0,
-        }
-    }
-
-    /// True if the transfers bypass the page cache.
-    pub(crate) fn is_direct(&self) -> bool {
-        !matches!(self, Self::Buffered { .. })
-    }
-}
-
 impl FdPair {
     /// Opens the file of a request; collective over its communicator. A new file is made by rank 0 alone, and the
     /// others open it once rank 0 has told them that it exists.
@@ -110,7 +87,7 @@ impl FdPair {
         let agree = |made: bool| {
             request.comm.bcast_flag(made).map_err(|e| {
                 let text = format!("agreement on the new file failed: {e}");
-                failure("open", request.path, Cause::Io, text)
+                BackendError::new("open", request.path, Cause::Io, text)
             })
         };
         Self::open_as(request.path, request.mode, policy, request.comm.rank() == 0, agree)
@@ -177,6 +154,11 @@ impl FdPair {
             }
             DirectFd::Impossible(reason) => reason.clone(),
         };
+        self.buffered_for(reason)
+    }
+
+    /// The route of a pattern that cannot be direct for this reason, which is an error where it has to be.
+    fn buffered_for(&self, reason: String) -> std::result::Result<Route, String> {
         match self.policy.direct {
             Direct::Required => Err(reason),
             Direct::Auto | Direct::Off => Ok(Route::Buffered { reason: Some(reason) }),
@@ -192,7 +174,7 @@ impl FdPair {
     pub(crate) fn route_or_error(&self, pattern: &Pattern, direction: Direction, ring: &Ring) -> Result<Route> {
         self.route(pattern, direction).and_then(|route| self.in_memory(route, pattern, ring)).map_err(|reason| {
             let text = format!("direct I/O is required, but {reason}; use --direct auto");
-            failure("prepare", &self.path, Cause::Unsupported, text)
+            BackendError::new("prepare", &self.path, Cause::Unsupported, text)
         })
     }
 
@@ -205,16 +187,12 @@ impl FdPair {
         if pattern.call_bytes() == 0 || pattern.stays_aligned(ring.period_bytes(), align_bytes) {
             return Ok(route);
         }
-        let reason = format!("the data repeats after {} bytes, no multiple of {align_bytes}", ring.period_bytes());
-        match self.policy.direct {
-            Direct::Required => Err(reason),
-            Direct::Auto | Direct::Off => Ok(Route::Buffered { reason: Some(reason) }),
-        }
+        self.buffered_for(format!("the data repeats after {} bytes, no multiple of {align_bytes}", ring.period_bytes()))
     }
 
     /// Refuses a pattern for this reason.
     pub(crate) fn check_form(&self, reason: Option<String>) -> Result<()> {
-        reason.map_or(Ok(()), |text| Err(failure("prepare", &self.path, Cause::Unsupported, text)))
+        reason.map_or(Ok(()), |text| Err(BackendError::new("prepare", &self.path, Cause::Unsupported, text)))
     }
 
     /// How whole domains of the file are moved, whatever the pattern; None if only direct transfers are wanted and there
@@ -244,7 +222,7 @@ impl FdPair {
 
     /// The report of a prepared pattern: `call` and how it stands for the kind of access, then the route.
     pub(crate) fn in_force(&self, call: &str, kind: AccessKind, direction: Direction, route: &Route) -> InForce {
-        let told = in_force(call, kind, direction, route);
+        let told = route.in_force(call, kind, direction);
         if !self.drops_pages(route) {
             return told;
         }
@@ -253,10 +231,7 @@ impl FdPair {
 
     /// The descriptor with O_DIRECT, if there is one.
     pub(crate) fn direct_file(&self) -> Option<&File> {
-        match &self.direct {
-            DirectFd::Ready { file, .. } => Some(file),
-            DirectFd::NotWanted | DirectFd::Impossible(_) => None,
-        }
+        self.direct.file()
     }
 
     /// The descriptor of a route.
@@ -269,12 +244,8 @@ impl FdPair {
 
     /// Before a write of `stretch`: [`Edges::head`].
     pub(crate) fn write_head(&mut self, stretch: &Stretch, ring: &Ring) -> Result<bool> {
-        match &self.direct {
-            DirectFd::Ready { file, .. } => {
-                self.edges.head(file, stretch, ring).map_err(|error| edge_failure(&self.path, &error))
-            }
-            DirectFd::NotWanted | DirectFd::Impossible(_) => Ok(false),
-        }
+        let Some(file) = self.direct.file() else { return Ok(false) };
+        self.edges.head(file, stretch, ring).map_err(|error| edge_failure(&self.path, &error))
     }
 
     /// After a write of `stretch`: [`Edges::carry`].
@@ -285,10 +256,8 @@ impl FdPair {
     /// Writes what [`FdPair::carry_tail`] has kept. Part of each sync; before another pattern and a close there is
     /// normally nothing left.
     pub(crate) fn flush_edges(&mut self) -> Result<()> {
-        match &self.direct {
-            DirectFd::Ready { file, .. } => self.edges.flush(file).map_err(|error| edge_failure(&self.path, &error)),
-            DirectFd::NotWanted | DirectFd::Impossible(_) => Ok(()),
-        }
+        let Some(file) = self.direct.file() else { return Ok(()) };
+        self.edges.flush(file).map_err(|error| edge_failure(&self.path, &error))
     }
 
     /// fsync(2): writes back what either descriptor has written, and its metadata; before that the last sector.
@@ -310,108 +279,6 @@ impl FdPair {
     }
 }
 
-/// [`FdPair::in_force`] for a route without further flags.
-pub(crate) fn in_force(call: &str, kind: AccessKind, direction: Direction, route: &Route) -> InForce {
-    let kind = match kind {
-        AccessKind::Independent => "",
-        AccessKind::Collective => " at the same offsets (no collective call)",
-        AccessKind::SharedArrival => " (a shared pointer, which this backend has not)",
-        AccessKind::SharedOrdered => " at the offsets of the rank order (no shared pointer, no collective call)",
-    };
-    let how = match (route, direction) {
-        (Route::Direct { align_bytes }, _) => format!("O_DIRECT, aligned to {align_bytes}"),
-        (Route::DirectEdges { align_bytes }, Direction::Write) => {
-            format!("O_DIRECT, whole sectors of {align_bytes} straight from memory, edges read-modify-written")
-        }
-        (Route::DirectEdges { align_bytes }, Direction::Read) => {
-            format!("O_DIRECT, whole sectors of {align_bytes} straight into memory, what they hold beside is restored")
-        }
-        (Route::UnsafeReadModifyWrite { align_bytes }, _) => format!(
-            "UNSAFE: O_DIRECT, every chunk read-modify-written in sectors of {align_bytes} that other ranks write too, \
-             one blocking call after the other; loses data on purpose"
-        ),
-        (Route::Buffered { reason: None }, _) => "buffered".to_owned(),
-        (Route::Buffered { reason: Some(reason) }, _) => format!("buffered, not direct: {reason}"),
-    };
-    InForce { strategy: format!("{call}{kind}, {how}"), direct: Some(route.is_direct()), timed: Timed::Call }
-}
-
-/// The error of a sector at the edge.
-pub(crate) fn edge_failure(path: &Path, (operation, offset, error): &EdgeError) -> BackendError {
-    BackendError::from_io(operation, path, Some(*offset), error)
-}
-
-/// A batch before its pattern.
-pub(crate) fn not_prepared(operation: &'static str, path: &Path) -> BackendError {
-    failure(operation, path, Cause::Unsupported, "no pattern is prepared: call prepare() first".into())
-}
-
-/// An error without an offset.
-pub(crate) fn failure(operation: &'static str, path: &Path, cause: Cause, text: String) -> BackendError {
-    BackendError { operation, path: path.into(), offset_bytes: None, expected_got_bytes: None, cause, text }
-}
-
-/// The direct way of a pattern on a file with this alignment, or why there is none.
-fn direct_route(pattern: &Pattern, align_bytes: u64, collective: Collective) -> std::result::Result<Route, String> {
-    if pattern.parts == Parts::Unequal && pattern.ranks > 1 {
-        // Also where this rank's part is aligned: all ranks decide alike, see the module.
-        return Err(format!(
-            "the parts of the ranks have different lengths and may share sectors of {align_bytes} bytes"
-        ));
-    }
-    if pattern.call_bytes() == 0 {
-        // Nothing is moved, wherever it lies.
-        return Ok(Route::Direct { align_bytes });
-    }
-    let Some(reason) = misaligned(pattern, align_bytes) else {
-        return Ok(Route::Direct { align_bytes });
-    };
-    let Some(obstacle) = no_edges(pattern, align_bytes) else {
-        return Ok(Route::DirectEdges { align_bytes });
-    };
-    // A sector that ranks share can only be written directly if they agree on who writes it.
-    match collective {
-        Collective::UnsafeReadModifyWrite if align_bytes <= MAX_SECTOR_BYTES => {
-            Ok(Route::UnsafeReadModifyWrite { align_bytes })
-        }
-        _ => Err(format!("{reason}, and {obstacle}")),
-    }
-}
-
-/// Why the sectors at the edges of a pattern cannot be read, modified and written by its rank alone, straight from
-/// memory. None: they can.
-fn no_edges(pattern: &Pattern, align_bytes: u64) -> Option<String> {
-    if !pattern.is_private(align_bytes) {
-        return Some(format!("ranks share sectors of {align_bytes} bytes"));
-    }
-    if !pattern.is_contiguous() {
-        return Some("the chunks do not follow each other".into());
-    }
-    if align_bytes > MAX_SECTOR_BYTES {
-        return Some(format!("sectors of more than {MAX_SECTOR_BYTES} bytes are only written whole"));
-    }
-    if pattern.base_bytes % align_bytes != pattern.stream_bytes % align_bytes {
-        return Some(format!("file offset and position in memory differ modulo {align_bytes}"));
-    }
-    None
-}
-
-/// Why a pattern cannot be issued directly with this alignment.
-fn misaligned(pattern: &Pattern, align_bytes: u64) -> Option<String> {
-    if pattern.is_aligned(align_bytes) {
-        return None;
-    }
-    let parts = [
-        ("chunk", pattern.chunk_bytes),
-        ("stride", pattern.stride_bytes),
-        ("first offset", pattern.base_bytes),
-        ("position in memory", pattern.stream_bytes),
-    ];
-    let wrong = parts.iter().filter(|(_, value)| value % align_bytes != 0);
-    let wrong: Vec<_> = wrong.map(|(name, value)| format!("{name} {value}")).collect();
-    Some(format!("{} is no multiple of {align_bytes}", wrong.join(" and ")))
-}
-
 /// Exclusive creation on one rank, then the agreement, then the open of the others. Every rank reaches the
 /// agreement, so that none waits for ever.
 fn create_agreed(path: &Path, creates: bool, agree: impl FnOnce(bool) -> Result<bool>) -> Result<File> {
@@ -422,8 +289,8 @@ fn create_agreed(path: &Path, creates: bool, agree: impl FnOnce(bool) -> Result<
         return made;
     }
     if !agree(true)? {
-        let text = "rank 0 could not create the file; its own message says why".into();
-        return Err(failure("open", path, Cause::Path, text));
+        let text = "rank 0 could not create the file; its own message says why";
+        return Err(BackendError::new("open", path, Cause::Path, text));
     }
     open(&options(OpenMode::Update))
 }

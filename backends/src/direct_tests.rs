@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{pattern, scratch};
-use proptest::prelude::*;
+use crate::Parts;
 
 #[test]
 fn creation_is_exclusive_and_agreed() {
@@ -32,7 +32,7 @@ fn other_ranks_follow_rank_0() {
     let error = other(Ok(false)).unwrap_err();
     assert!(error.to_string().contains("rank 0 could not create"), "{error}");
     assert!(!path.exists(), "only rank 0 creates");
-    let lost = failure("open", &path, Cause::Io, "MPI lost".into());
+    let lost = BackendError::new("open", &path, Cause::Io, "MPI lost");
     assert_eq!(other(Err(lost.clone())).unwrap_err(), lost);
     let first = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Auto).unwrap();
     other(Ok(true)).unwrap().close().unwrap();
@@ -135,27 +135,7 @@ fn no_alignment_means_no_direct() {
     assert!(refused.route(&pattern(4096, 1, 1), Direction::Write).unwrap_err().contains("gives no alignment"));
     let auto = FdPair::open_alone(null, OpenMode::Update, Direct::Auto).unwrap();
     let route = auto.route(&pattern(4096, 1, 1), Direction::Write).unwrap();
-    let told = in_force("pwrite", AccessKind::Collective, Direction::Write, &route);
+    let told = route.in_force("pwrite", AccessKind::Collective, Direction::Write);
     assert_eq!(told.direct, Some(false));
     assert!(told.strategy.starts_with("pwrite at the same offsets (no collective call), buffered, not direct: the"));
-}
-
-#[test]
-fn continuing_depends_on_the_alignment() {
-    assert!(Route::Buffered { reason: None }.can_continue(7));
-    assert!(Route::Direct { align_bytes: 512 }.can_continue(1024));
-    assert!(!Route::Direct { align_bytes: 512 }.can_continue(1000));
-}
-
-proptest! {
-    #[test]
-    fn a_reason_exactly_when_misaligned(
-        chunk in 0_u64..4, stride in 0_u64..4, base in 0_u64..4, stream in 0_u64..4,
-    ) {
-        let p = Pattern {
-            chunk_bytes: 256 * chunk, stride_bytes: 256 * stride, base_bytes: 256 * base, stream_bytes: 256 * stream,
-            ..pattern(8, 1, 1)
-        };
-        prop_assert_eq!(misaligned(&p, 512).is_none(), p.is_aligned(512));
-    }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::BackendError;
+use crate::{BackendError, Direction};
 
 /// RWF_DONTCACHE, as the kernel takes it in calls and in entries of io_uring.
 pub(crate) const FLAG: i32 = libc::RWF_DONTCACHE;
@@ -12,18 +12,39 @@ pub(crate) const FLAG: i32 = libc::RWF_DONTCACHE;
 /// pwrite(2) with the flag.
 #[inline]
 pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
-    let part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: the descriptor is open while `file` is borrowed, and `part` names memory that is borrowed and only read.
-    let moved = unsafe { libc::pwritev2(file.as_raw_fd(), &part, 1, offset as libc::off_t, FLAG) };
-    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+    // SAFETY: borrowed memory, which is only read.
+    unsafe { transfer(Direction::Write, file, bytes.as_ptr().cast_mut(), bytes.len(), offset, FLAG) }
 }
 
 /// pread(2) with the flag.
 #[inline]
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-    let part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    // SAFETY: the descriptor is open while `file` is borrowed, and `part` names memory that is borrowed mutably.
-    let moved = unsafe { libc::preadv2(file.as_raw_fd(), &part, 1, offset as libc::off_t, FLAG) };
+    // SAFETY: memory that is borrowed mutably.
+    unsafe { transfer(Direction::Read, file, bytes.as_mut_ptr(), bytes.len(), offset, FLAG) }
+}
+
+/// pwritev2(2) or preadv2(2) with these flags.
+///
+/// # Safety
+/// `len` bytes of `memory` are readable for a write, and writable and not otherwise used for a read.
+#[inline]
+pub(crate) unsafe fn transfer(
+    direction: Direction,
+    file: &File,
+    memory: *mut u8,
+    len: usize,
+    offset: u64,
+    flags: i32,
+) -> io::Result<usize> {
+    let part = libc::iovec { iov_base: memory.cast(), iov_len: len };
+    let (fd, at) = (file.as_raw_fd(), offset as libc::off_t);
+    // SAFETY: the descriptor is open while `file` is borrowed; one vector, of the caller's memory.
+    let moved = unsafe {
+        match direction {
+            Direction::Write => libc::pwritev2(fd, &raw const part, 1, at, flags),
+            Direction::Read => libc::preadv2(fd, &raw const part, 1, at, flags),
+        }
+    };
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::direct::FdPair;
 use crate::error::Cause;
+use crate::offsets::Offsets;
 use crate::posix::PosixFile;
 use crate::testing::{fill, pattern, scratch};
 use crate::uring::UringFile;
@@ -13,8 +14,8 @@ fn open(name: &str, path: &Path, mode: OpenMode, direct: Direct) -> Box<dyn Open
     let options = DriverOptions { dont_cache: true, direct, ..DriverOptions::default() };
     let files = FdPair::open_alone(path, mode, &options).unwrap();
     match name {
-        "posix" => Box::new(PosixFile::new(files)),
-        _ => Box::new(UringFile::new(files, (&options).into()).unwrap()),
+        "posix" => Box::new(PosixFile::new(Offsets::alone(files))),
+        _ => Box::new(UringFile::new(Offsets::alone(files), (&options).into()).unwrap()),
     }
 }
 

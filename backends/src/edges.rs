@@ -188,6 +188,11 @@ pub(crate) struct Edges {
 /// Why an edge failed: at this offset.
 pub(crate) type EdgeError = (&'static str, u64, io::Error);
 
+/// The error of a sector at the edge, of this file.
+pub(crate) fn edge_failure(path: &Path, (operation, offset, error): &EdgeError) -> BackendError {
+    BackendError::from_io(operation, path, Some(*offset), error)
+}
+
 impl Edges {
     pub(crate) fn new() -> io::Result<Self> {
         let mut memory = MmapMut::map_anon(2 * MAX_SECTOR_BYTES as usize)?;
@@ -274,7 +279,8 @@ pub(crate) fn write_sector(direct: &File, sector: &[u8], offset: u64) -> std::re
     Err(("pwrite (edge sector)", offset, io::ErrorKind::WriteZero.into()))
 }
 
-fn uninterrupted(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+/// The result of a system call, repeated after signals.
+pub(crate) fn uninterrupted(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -5,9 +5,11 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::direct::{FdPair, Route};
+use crate::direct::FdPair;
 use crate::error::Cause;
+use crate::offsets::Offsets;
 use crate::posix::PosixFile;
+use crate::route::Route;
 use crate::statx::direct_align;
 use crate::testing::{fill, pattern, scratch, stream_byte};
 use crate::uring::UringFile;
@@ -129,8 +131,8 @@ impl Case {
 fn open(name: &str, files: FdPair, queue_depth: u32, piece_shift: u32) -> Box<dyn OpenFile> {
     let options = DriverOptions { queue_depth, ..DriverOptions::default() };
     match name {
-        "posix" => Box::new(PosixFile::new(files)),
-        _ => Box::new(UringFile::with_pieces(files, (&options).into(), piece_shift).unwrap()),
+        "posix" => Box::new(PosixFile::new(Offsets::alone(files))),
+        _ => Box::new(UringFile::with_pieces(Offsets::alone(files), (&options).into(), piece_shift).unwrap()),
     }
 }
 

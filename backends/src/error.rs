@@ -52,6 +52,13 @@ impl fmt::Display for BackendError {
 }
 
 impl BackendError {
+    /// An error without an offset.
+    #[must_use]
+    pub fn new(operation: &'static str, path: impl Into<PathBuf>, cause: Cause, text: impl Into<String>) -> Self {
+        let (path, text) = (path.into(), text.into());
+        Self { operation, path, offset_bytes: None, expected_got_bytes: None, cause, text }
+    }
+
     /// An error from an `errno` of the kernel.
     #[must_use]
     pub fn from_io(
@@ -66,7 +73,7 @@ impl BackendError {
             Some(libc::EOPNOTSUPP) => Cause::Unsupported,
             _ => Cause::Io,
         };
-        Self { operation, path: path.into(), offset_bytes, expected_got_bytes: None, cause, text: error.to_string() }
+        Self { offset_bytes, ..Self::new(operation, path, cause, error.to_string()) }
     }
 
     /// A transfer that moved less than asked.
@@ -78,13 +85,19 @@ impl BackendError {
         expected_bytes: u64,
         got_bytes: u64,
     ) -> Self {
-        Self {
-            operation,
-            path: path.into(),
-            offset_bytes: Some(offset_bytes),
-            expected_got_bytes: Some((expected_bytes, got_bytes)),
-            cause: Cause::Short,
-            text: "short transfer".into(),
-        }
+        let told = Self::new(operation, path, Cause::Short, "short transfer");
+        Self { offset_bytes: Some(offset_bytes), expected_got_bytes: Some((expected_bytes, got_bytes)), ..told }
+    }
+
+    /// A batch before its pattern.
+    #[must_use]
+    pub fn not_prepared(operation: &'static str, path: impl Into<PathBuf>) -> Self {
+        Self::new(operation, path, Cause::Unsupported, "no pattern is prepared: call prepare() first")
+    }
+
+    /// An overlapped batch of a driver whose calls are done when they return.
+    #[must_use]
+    pub fn nothing_under_way() -> Self {
+        Self::new("overlapped transfer", "", Cause::Unsupported, "this backend leaves no transfer under way")
     }
 }

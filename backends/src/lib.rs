@@ -1,13 +1,54 @@
 //! One seam, many ways to move the same bytes.
 //!
-//! A planner describes one rank's part of an access pattern as arithmetic ([`Pattern`]); the engine opens
-//! a file through a [`Driver`], lets it prepare the pattern, and then hands over *batches of calls*. One
-//! virtual call stands for thousands of operations, so the seam itself costs nothing that could be seen in
-//! a result, and everything that must be allocated, looked up or registered happens in
-//! [`OpenFile::prepare`], which has a time of its own.
+//! A benchmark describes one rank's part of an access pattern as arithmetic ([`Pattern`]), opens a file through a
+//! [`Driver`], lets it prepare the pattern, and then hands over *batches of calls*. One virtual call stands for
+//! thousands of operations, so the seam itself costs nothing that could be seen in a result, and everything that must
+//! be allocated, looked up or registered happens in [`OpenFile::prepare`], which has a time of its own.
 //!
-//! What never crosses this seam: a clock, a plan, an MPI type, a half-finished operation. Asynchronous
-//! completion stays inside the driver that uses it.
+//! What never crosses this seam: a clock, a plan, an MPI type, a half-finished operation. Asynchronous completion
+//! stays inside the driver that uses it.
+//!
+//! # A file from open to close
+//!
+//! ```
+//! use beff_backends::{driver, Batch, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring};
+//! use beff_ffi::Comm;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let path = std::env::temp_dir().join(format!("beff-example-{}", std::process::id()));
+//! // One rank alone: it needs no MPI, except for the driver `mpiio`.
+//! let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::own(), hints: &[] };
+//! let row = driver("posix").ok_or("no such driver")?;
+//! let mut file = (row.make)(&DriverOptions::default()).open(&request)?;
+//!
+//! // 100 calls of 4 KiB behind each other, out of memory whose content repeats after 64 KiB.
+//! let pattern = Pattern::private(4096, 1, 100);
+//! let mut ring = Ring::new(64 << 10, pattern.call_bytes())?;
+//! assert_eq!(file.unsupported(&pattern), None);
+//! let in_force = file.prepare(&pattern, Direction::Write, &mut ring, &[])?;
+//! assert_eq!(in_force.strategy, "pwrite, buffered");
+//!
+//! // Inside the clock of the benchmark: batches, and the sync.
+//! let batch = Batch { first_call: 0, calls: 100 };
+//! file.make_room(batch)?;
+//! assert_eq!(file.write(batch, &ring, &mut Latency::off())?, 409_600);
+//! file.sync()?;
+//! file.close()?;
+//! # std::fs::remove_file(&path)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # In which order to read
+//!
+//! 1. Here: [`Driver`] and [`OpenFile`], the seam; [`pattern`], what crosses it; [`memory`], where the bytes lie;
+//!    `walk.rs`, from a batch to offsets and places in memory.
+//! 2. `skeleton.rs`: the smallest complete backend, to be copied, and [`registry`]: what each one can do.
+//! 3. `direct.rs`, a file with and without the page cache, and `route.rs`, when which; then [`posix`], the plainest
+//!    real driver.
+//! 4. [`uring`] on `queue.rs`, [`mmap`], [`mpiio`]: each by itself. posix and uring share `offsets.rs` (from open to
+//!    close), `edges.rs` (sectors that are not wholly ours) and `two_phase/` (ranks that exchange data before a few of
+//!    them write).
 
 mod direct;
 mod dontcache;
@@ -18,10 +59,16 @@ pub mod memory;
 pub mod mmap;
 pub mod mpiio;
 pub mod null;
+mod offsets;
+pub mod options;
 pub mod pattern;
 pub mod posix;
+mod queue;
 pub mod registry;
 mod rmw;
+mod route;
+#[cfg(test)]
+mod skeleton;
 pub mod statx;
 #[cfg(test)]
 mod testing;
@@ -32,107 +79,13 @@ mod walk;
 pub use error::{BackendError, Result};
 pub use latency::Latency;
 pub use memory::Ring;
+pub use options::{Collective, Direct, DriverOptions, Exchange, Tuned, DEFAULT_DOMAIN_BYTES};
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use registry::{driver, drivers, DriverRow};
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use beff_ffi::Comm;
-
-/// Whether transfers must bypass the page cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direct {
-    /// O_DIRECT for every pattern; a pattern that cannot be issued directly is not run.
-    Required,
-    /// O_DIRECT where the alignment allows it, buffered elsewhere; what was used is reported per pattern.
-    Auto,
-    /// Always through the page cache.
-    Off,
-}
-
-/// How collective patterns are done by the drivers without collective calls of their own (posix, uring).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Collective {
-    /// Independent where no sector is shared between ranks or the transfers are buffered, else two-phase.
-    #[default]
-    Auto,
-    /// Every rank at its own offsets. What would need sectors that ranks share is then not direct.
-    Independent,
-    /// Ranks exchange their data; aggregators move whole aligned domains of the file.
-    TwoPhase,
-    /// Direct, every rank reads, modifies and writes the sectors it shares with others. Loses data: for tests alone.
-    UnsafeReadModifyWrite,
-}
-
-/// How the ranks of a two-phase transfer exchange data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Exchange {
-    /// Shared memory where all ranks of the file are on one host and can map each other's ring, else messages.
-    #[default]
-    Auto,
-    /// Aggregators copy straight out of (into) their neighbours' rings; an error where that is not possible.
-    SharedMemory,
-    /// MPI messages.
-    Messages,
-}
-
-/// Depth of the queue found best for one direction and chunk size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tuned {
-    /// Write or read.
-    pub direction: Direction,
-    /// For chunks of this many bytes and more, up to the next row.
-    pub chunk_bytes: u64,
-    /// Operations in flight at most.
-    pub depth: u32,
-    /// Completions to wait for in one system call while there is more to begin.
-    pub wait_for: u32,
-}
-
-/// Settings of the drivers, fixed for a run.
-#[derive(Clone, Debug)]
-pub struct DriverOptions {
-    /// Direct I/O policy of the drivers that can choose (posix, uring).
-    pub direct: Direct,
-    /// Operations in flight at most (uring), where `tuned` does not say otherwise.
-    pub queue_depth: u32,
-    /// Depths by direction and chunk size, in ascending order of chunk size; empty: `queue_depth` for all.
-    pub tuned: Vec<Tuned>,
-    /// Submissions by a kernel thread, IORING_SETUP_SQPOLL (uring).
-    pub sqpoll: bool,
-    /// Buffered transfers drop their pages when done, RWF_DONTCACHE (posix, uring).
-    pub dont_cache: bool,
-    /// Collective patterns of the drivers without collective calls.
-    pub collective: Collective,
-    /// Ranks that move data in a two-phase transfer; None: all ranks of the file.
-    pub aggregators: Option<u64>,
-    /// Bytes one aggregator moves in one step of a two-phase transfer.
-    pub domain_bytes: u64,
-    /// Exchange of two-phase transfers.
-    pub exchange: Exchange,
-    /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The paper forbids it: it may delay every sync to the close.
-    pub unique_open: bool,
-}
-
-/// Bytes one aggregator moves in one step when nothing else is said.
-pub const DEFAULT_DOMAIN_BYTES: u64 = 4 << 20;
-
-impl Default for DriverOptions {
-    fn default() -> Self {
-        Self {
-            direct: Direct::Off,
-            queue_depth: 32,
-            tuned: Vec::new(),
-            sqpoll: false,
-            dont_cache: false,
-            collective: Collective::Auto,
-            aggregators: None,
-            domain_bytes: DEFAULT_DOMAIN_BYTES,
-            exchange: Exchange::Auto,
-            unique_open: false,
-        }
-    }
-}
 
 /// How a file is opened. Creation is exclusive: nothing that exists is ever overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +221,7 @@ pub trait OpenFile {
     /// As for [`OpenFile::write`]; a driver that can leave nothing under way. `during` runs in any case.
     fn write_overlapped(&mut self, _batch: Batch, _ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
         during();
-        Err(nothing_under_way())
+        Err(BackendError::nothing_under_way())
     }
 
     /// The same for reads.
@@ -277,7 +230,7 @@ pub trait OpenFile {
     /// As for [`OpenFile::read`].
     fn read_overlapped(&mut self, _batch: Batch, _ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
         during();
-        Err(nothing_under_way())
+        Err(BackendError::nothing_under_way())
     }
 
     /// Hands the written data to the storage: MPI_File_sync, fsync. Collective over the communicator of the file.
@@ -291,18 +244,6 @@ pub trait OpenFile {
     /// # Errors
     /// What the close reports.
     fn close(self: Box<Self>) -> Result<()>;
-}
-
-/// The answer of a driver whose calls are done when they return.
-fn nothing_under_way() -> BackendError {
-    BackendError {
-        operation: "overlapped transfer",
-        path: PathBuf::new(),
-        offset_bytes: None,
-        expected_got_bytes: None,
-        cause: error::Cause::Unsupported,
-        text: "this backend leaves no transfer under way".into(),
-    }
 }
 
 /// Runs `batch` with a `during` that it may call, and calls it itself if the batch did not come to it.

@@ -16,7 +16,7 @@ mod window;
 use std::fs::File;
 use std::path::Path;
 
-use crate::direct::{not_prepared, FdPair};
+use crate::direct::FdPair;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
     AccessKind, BackendError, Batch, Direct, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Parts,
@@ -73,7 +73,7 @@ impl MmapFile {
     fn prepared(&mut self, direction: Direction) -> Result<(&Pattern, &mut Window, &File, &Watch, &Path)> {
         let path = &self.files.path;
         let p = self.prepared.as_mut().filter(|p| p.window.direction() == direction);
-        let p = p.ok_or_else(|| not_prepared(window::operation(direction), path))?;
+        let p = p.ok_or_else(|| BackendError::not_prepared(window::operation(direction), path))?;
         Ok((&p.pattern, &mut p.window, &self.files.buffered, &self.watch, path))
     }
 
@@ -112,7 +112,7 @@ impl OpenFile for MmapFile {
 
     fn make_room(&mut self, batch: Batch) -> Result<()> {
         let path = &self.files.path;
-        let p = self.prepared.as_ref().ok_or_else(|| not_prepared("make_room", path))?;
+        let p = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared("make_room", path))?;
         if batch.calls == 0 {
             return Ok(());
         }
@@ -189,12 +189,7 @@ fn refuses(pattern: &Pattern) -> Option<String> {
 
 /// The report of a prepared pattern.
 fn in_force(kind: AccessKind, direction: Direction, room: Room) -> InForce {
-    let kind = match kind {
-        AccessKind::Independent => "",
-        AccessKind::Collective => " at the same offsets (no collective call)",
-        AccessKind::SharedArrival => " (a shared pointer, which this backend has not)",
-        AccessKind::SharedOrdered => " at the offsets of the rank order (no shared pointer, no collective call)",
-    };
+    let kind = kind.by_offsets();
     let strategy = match direction {
         Direction::Write => format!("memcpy into a shared mapping{kind}, {}", room.as_told()),
         Direction::Read => format!("memcpy out of a shared mapping{kind}, read-ahead as the kernel chooses"),

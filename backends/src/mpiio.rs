@@ -16,12 +16,11 @@ use std::path::PathBuf;
 
 use beff_ffi::{FileType, Info, MpiError, MpiFile, Open, Transfer, TransferType, Transfers};
 
-use crate::direct::failure;
-use crate::error::{Cause, Result};
+use crate::error::{BackendError, Cause, Result};
 use crate::walk::check_fits;
 use crate::{
-    in_any_case, nothing_under_way, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency, OpenFile,
-    OpenMode, OpenRequest, Pattern, Ring, Timed, Unit, MOST_PENDING,
+    in_any_case, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenMode, OpenRequest,
+    Pattern, Ring, Timed, Unit, MOST_PENDING,
 };
 use calls::{element, whole_calls, Call, View};
 use outcome::{mpi_error, or_full, Outcome};
@@ -106,7 +105,7 @@ impl MpiIoFile {
     /// What a batch needs.
     fn ready(&mut self, direction: Direction) -> Result<Ready<'_>> {
         let Self { file, path, prepared, transfers, .. } = self;
-        let refuse = |text: &str| failure("transfer", path, Cause::Unsupported, text.into());
+        let refuse = |text: &str| BackendError::new("transfer", &*path, Cause::Unsupported, text);
         let prepared = prepared.as_ref().ok_or_else(|| refuse("no pattern was prepared on this file"))?;
         // The end of the file is known for the direction that was asked for.
         if prepared.direction != direction {
@@ -179,7 +178,7 @@ impl Ready<'_> {
         let calls = batch.first_call..batch.first_call + batch.calls;
         let window = |n| ring.window(pattern.stream_position(n), what.bytes() as usize);
         match call.style {
-            CallStyle::Blocking => return Err(nothing_under_way()),
+            CallStyle::Blocking => return Err(BackendError::nothing_under_way()),
             CallStyle::Request => {
                 outcome.check_number(batch.calls, transfers.capacity())?;
                 let all = calls.map(|n| Transfer { what, offset_bytes: prepared.offset(n), memory: window(n) });
@@ -202,7 +201,7 @@ impl Ready<'_> {
         let Prepared { pattern, call, whole_calls, file_bytes, .. } = prepared;
         let (first, end) = (batch.first_call, batch.first_call + batch.calls);
         match call.style {
-            CallStyle::Blocking => return Err(nothing_under_way()),
+            CallStyle::Blocking => return Err(BackendError::nothing_under_way()),
             CallStyle::Request => {
                 outcome.check_number(batch.calls, transfers.capacity())?;
                 // Beyond the end of the file nothing is begun, unless other ranks take part.
@@ -254,7 +253,7 @@ impl OpenFile for MpiIoFile {
         hints: &[(String, String)],
     ) -> Result<InForce> {
         let Self { file, path, prepared, untouched, transfers } = self;
-        let call = Call::of(pattern).map_err(|text| failure("prepare", path, Cause::Unsupported, text))?;
+        let call = Call::of(pattern).map_err(|text| BackendError::new("prepare", &*path, Cause::Unsupported, text))?;
         let fail = |e: &MpiError| mpi_error("MPI_File_set_view", path, None, e);
         let info = Info::new(hints).map_err(|e| fail(&e))?;
         let view = View::of(pattern, call).map_err(|e| fail(&e))?;

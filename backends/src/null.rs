@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    Batch, CallStyle, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring, Timed,
+    BackendError, Batch, CallStyle, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring,
+    Timed,
 };
 
 /// Driver that touches neither file nor memory; no file is created.
@@ -37,7 +38,7 @@ impl NullFile {
     }
 
     fn walk(&self, operation: &'static str, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let pattern = self.pattern.as_ref().ok_or_else(|| crate::direct::not_prepared(operation, &self.path))?;
+        let pattern = self.pattern.as_ref().ok_or_else(|| BackendError::not_prepared(operation, &self.path))?;
         let base = ring.bytes().as_ptr();
         if latency.is_on() {
             for call in batch.first_call..batch.first_call + batch.calls {

@@ -15,6 +15,18 @@ pub enum AccessKind {
     SharedArrival,
 }
 
+impl AccessKind {
+    /// How a driver without collective calls and shared pointers stands for it, behind the name of its call.
+    pub(crate) fn by_offsets(self) -> &'static str {
+        match self {
+            Self::Independent => "",
+            Self::Collective => " at the same offsets (no collective call)",
+            Self::SharedArrival => " (a shared pointer, which this backend has not)",
+            Self::SharedOrdered => " at the offsets of the rank order (no shared pointer, no collective call)",
+        }
+    }
+}
+
 /// What says where a call goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallPlace {

@@ -2,15 +2,17 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::direct::{not_prepared, FdPair, Policy, Route};
+use crate::direct::FdPair;
 use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
 use crate::latency::Mark;
+use crate::offsets::{self, Offsets};
 use crate::rmw::Scratch;
-use crate::two_phase::TwoPhase;
-use crate::walk::{batch_bytes, check_fits, Walk};
+use crate::route::Route;
+use crate::walk::{batch_bytes, Walk};
 use crate::{
     dontcache, BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
     Result, Ring,
@@ -33,17 +35,13 @@ impl PosixDriver {
 
 impl Driver for PosixDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        // What is collective comes first: no rank may leave before.
-        let two_phase = TwoPhase::new(request, &self.options, None);
-        let file = PosixFile::new(FdPair::open(request, Policy::from(&self.options))?);
-        Ok(Box::new(PosixFile { two_phase: two_phase?, ..file }))
+        Ok(Box::new(PosixFile::new(Offsets::open(request, &self.options, None)?)))
     }
 }
 
 /// An open file and its prepared pattern.
 pub(crate) struct PosixFile {
-    two_phase: TwoPhase,
-    files: FdPair,
+    file: Offsets,
     prepared: Option<Prepared>,
 }
 
@@ -57,18 +55,14 @@ struct Prepared {
 }
 
 impl PosixFile {
-    pub(crate) fn new(files: FdPair) -> Self {
-        Self { two_phase: TwoPhase::never(&DriverOptions::default(), None), files, prepared: None }
+    pub(crate) fn new(file: Offsets) -> Self {
+        Self { file, prepared: None }
     }
 }
 
 impl OpenFile for PosixFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        if let Some(reason) = pattern.needs_more_than_offsets() {
-            return Some(reason);
-        }
-        let two_phase = self.two_phase.unsupported(pattern, &self.files);
-        two_phase.unwrap_or_else(|| self.files.unsupported(pattern))
+        self.file.unsupported(pattern, pattern.needs_more_than_offsets())
     }
 
     fn prepare(
@@ -78,114 +72,94 @@ impl OpenFile for PosixFile {
         ring: &mut Ring,
         _hints: &[(String, String)],
     ) -> Result<InForce> {
-        check_fits(pattern, ring, &self.files.path)?;
-        self.files.check_form(pattern.needs_more_than_offsets())?;
-        self.files.flush_edges()?;
-        if let Some(told) = self.two_phase.prepare(&self.files, pattern, direction, ring)? {
-            return Ok(told);
-        }
-        let route = self.files.route_or_error(pattern, direction, ring)?;
+        let route = match self.file.prepare(pattern, direction, ring, pattern.needs_more_than_offsets())? {
+            offsets::Prepared::TwoPhase(told) => return Ok(told),
+            offsets::Prepared::Alone(route) => route,
+        };
+        let files = &self.file.files;
         let call = match direction {
             Direction::Write => "pwrite",
             Direction::Read => "pread",
         };
-        let told = self.files.in_force(call, pattern.kind, direction, &route);
-        let scratch = Scratch::for_route(&route, pattern, &self.files.path)?;
+        let told = files.in_force(call, pattern.kind, direction, &route);
+        let scratch = Scratch::for_route(&route, pattern, &files.path)?;
         self.prepared = Some(Prepared { pattern: *pattern, route, scratch });
         Ok(told)
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        if self.two_phase.is_active() {
-            return self.two_phase.write(&self.files, batch, ring, latency);
+        let Self { file: Offsets { two_phase, files }, prepared } = self;
+        if two_phase.is_active() {
+            return two_phase.write(files, batch, ring, latency);
         }
-        let Self { files, prepared, .. } = self;
-        let prepared = prepared.as_mut().ok_or_else(|| not_prepared("pwrite", &files.path))?;
+        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
             Route::DirectEdges { align_bytes } => write_edges(files, prepared, align_bytes, batch, ring, &mut timer),
             Route::UnsafeReadModifyWrite { .. } => write_copies(files, prepared, batch, ring, &mut timer),
             Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                write_chunks(files, prepared, batch, ring, &mut timer, dontcache::write_at)
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| dontcache::write_at(file, &ring.bytes()[at], offset);
+                chunks("pwrite", files, prepared, walk, &mut timer, call)
             }
             Route::Direct { .. } | Route::Buffered { .. } => {
-                write_chunks(files, prepared, batch, ring, &mut timer, FileExt::write_at)
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| file.write_at(&ring.bytes()[at], offset);
+                chunks("pwrite", files, prepared, walk, &mut timer, call)
             }
         }?;
         Ok(batch_bytes(&prepared.pattern, batch))
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        if self.two_phase.is_active() {
-            return self.two_phase.read(&self.files, batch, ring, latency);
+        let Self { file: Offsets { two_phase, files }, prepared } = self;
+        if two_phase.is_active() {
+            return two_phase.read(files, batch, ring, latency);
         }
-        let Self { files, prepared, .. } = self;
-        let prepared = prepared.as_mut().ok_or_else(|| not_prepared("pread", &files.path))?;
+        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
             Route::DirectEdges { align_bytes } => read_edges(files, prepared, align_bytes, batch, ring, &mut timer),
             Route::UnsafeReadModifyWrite { .. } => read_copies(files, prepared, batch, ring, &mut timer),
             Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                read_chunks(files, prepared, batch, ring, &mut timer, dontcache::read_at)
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| dontcache::read_at(file, &mut ring.bytes_mut()[at], offset);
+                chunks("pread", files, prepared, walk, &mut timer, call)
             }
             Route::Direct { .. } | Route::Buffered { .. } => {
-                read_chunks(files, prepared, batch, ring, &mut timer, FileExt::read_at)
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| file.read_at(&mut ring.bytes_mut()[at], offset);
+                chunks("pread", files, prepared, walk, &mut timer, call)
             }
         }?;
         Ok(batch_bytes(&prepared.pattern, batch))
     }
 
     fn sync(&mut self) -> Result<()> {
-        let flushed = self.two_phase.flush(&self.files);
-        flushed.and(self.files.sync())
+        self.file.sync()
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { two_phase, files, .. } = *self;
-        let flushed = two_phase.close(&files);
-        flushed.and(files.close())
+        self.file.close()
     }
 }
 
-/// Writes every chunk as it is.
+/// Moves every chunk as it is; `call` moves these bytes of the ring.
 #[inline]
-fn write_chunks(
+fn chunks(
+    operation: &'static str,
     files: &FdPair,
     prepared: &Prepared,
-    batch: Batch,
-    ring: &Ring,
+    walk: Walk,
     timer: &mut CallTimer<'_>,
-    call: impl Fn(&File, &[u8], u64) -> io::Result<usize>,
+    mut call: impl FnMut(&File, Range<usize>, u64) -> io::Result<usize>,
 ) -> Result<()> {
     let Prepared { pattern, route, .. } = prepared;
     let file = files.file(route);
     let len = pattern.chunk_bytes as usize;
-    for (offset, index) in Walk::new(pattern, batch, ring, &files.path)? {
-        let chunk = &ring.bytes()[index..index + len];
-        transfer(len, route, |got| call(file, &chunk[got..], offset + got as u64))
-            .map_err(|stopped| chunk_error("pwrite", files, prepared, offset, stopped))?;
-        timer.chunk_done();
-    }
-    Ok(())
-}
-
-/// Reads every chunk as it is.
-#[inline]
-fn read_chunks(
-    files: &FdPair,
-    prepared: &Prepared,
-    batch: Batch,
-    ring: &mut Ring,
-    timer: &mut CallTimer<'_>,
-    call: impl Fn(&File, &mut [u8], u64) -> io::Result<usize>,
-) -> Result<()> {
-    let Prepared { pattern, route, .. } = prepared;
-    let file = files.file(route);
-    let len = pattern.chunk_bytes as usize;
-    for (offset, index) in Walk::new(pattern, batch, ring, &files.path)? {
-        let chunk = &mut ring.bytes_mut()[index..index + len];
-        transfer(len, route, |got| call(file, &mut chunk[got..], offset + got as u64))
-            .map_err(|stopped| chunk_error("pread", files, prepared, offset, stopped))?;
+    for (offset, index) in walk {
+        transfer(len, route, |got| call(file, index + got..index + len, offset + got as u64))
+            .map_err(|stopped| chunk_error(operation, files, prepared, offset, stopped))?;
         timer.chunk_done();
     }
     Ok(())
@@ -258,7 +232,7 @@ fn write_copies(
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
     let Prepared { pattern, route, scratch } = prepared;
-    let scratch = scratch.as_mut().ok_or_else(|| not_prepared("pwrite", &files.path))?;
+    let scratch = scratch.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
     scratch.write_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
 }
 
@@ -271,7 +245,7 @@ fn read_copies(
     timer: &mut CallTimer<'_>,
 ) -> Result<()> {
     let Prepared { pattern, route, scratch } = prepared;
-    let scratch = scratch.as_mut().ok_or_else(|| not_prepared("pread", &files.path))?;
+    let scratch = scratch.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
     scratch.read_batch(files.file(route), pattern, batch, ring, &files.path, || timer.chunk_done())
 }
 

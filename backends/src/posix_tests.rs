@@ -1,4 +1,5 @@
 use super::*;
+use crate::direct::FdPair;
 use crate::error::Cause;
 use crate::testing::pattern;
 use crate::{Direct, OpenMode};
@@ -44,7 +45,7 @@ fn end_and_error_tell_how_far_it_came() {
 #[test]
 fn full_device_is_no_space() {
     let files = FdPair::open_alone(Path::new("/dev/full"), OpenMode::Update, Direct::Off).unwrap();
-    let mut file = PosixFile::new(files);
+    let mut file = PosixFile::new(Offsets::alone(files));
     let mut ring = Ring::new(4096, 4096).unwrap();
     let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 4) };
     let batch = Batch { first_call: 0, calls: 4 };

@@ -7,8 +7,8 @@ use crate::posix::PosixDriver;
 use crate::uring::UringDriver;
 use crate::{Driver, DriverOptions};
 
-/// One driver and its capabilities.
-#[derive(Debug)]
+/// One driver and its capabilities: what options, reports and benchmarks ask before they name it.
+#[derive(Clone, Copy, Debug)]
 pub struct DriverRow {
     /// The name as it is typed and reported.
     pub name: &'static str,
@@ -16,68 +16,88 @@ pub struct DriverRow {
     pub summary: &'static str,
     /// Follows [`crate::Direct`]: can bypass the page cache, and knows whether it does.
     pub can_direct: bool,
+    /// Does so where nothing else is said and the alignment allows it.
+    pub is_direct_by_default: bool,
+    /// Buffered transfers can drop their pages when they are done (RWF_DONTCACHE).
+    pub can_drop_pages: bool,
     /// Takes hints, and reports which are granted.
     pub has_hints: bool,
     /// Has a shared file pointer; without one, shared-ordered patterns use their offsets directly.
     pub has_shared_pointer: bool,
-    /// Really stores data: files take space, and what was written can be read and verified.
-    pub uses_space: bool,
+    /// Keeps several operations in flight: has a depth to choose, and can leave transfers under way.
+    pub has_queue: bool,
     /// Collective patterns are collective calls, not independent ones at the same offsets.
     pub is_collective_native: bool,
+    /// Collective patterns can be moved in two phases: follows [`crate::Collective`] and [`crate::Exchange`].
+    pub has_two_phase: bool,
+    /// Really stores data: files take space, and what was written can be read and verified.
+    pub uses_space: bool,
+    /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::make_room`] comes first.
+    pub grows_files: bool,
     /// Makes the driver.
     pub make: fn(&DriverOptions) -> Box<dyn Driver>,
 }
+
+/// A driver that stores data at the offsets of a pattern and can do nothing else. The rows say what theirs can.
+pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
+    name: "",
+    summary: "",
+    can_direct: false,
+    is_direct_by_default: false,
+    can_drop_pages: false,
+    has_hints: false,
+    has_shared_pointer: false,
+    has_queue: false,
+    is_collective_native: false,
+    has_two_phase: false,
+    uses_space: true,
+    grows_files: true,
+    make: |_| Box::new(NullDriver),
+};
 
 static DRIVERS: [DriverRow; 5] = [
     DriverRow {
         name: "mpiio",
         summary: "MPI-IO: file views, collective calls, shared pointers, hints",
-        can_direct: false,
         has_hints: true,
         has_shared_pointer: true,
-        uses_space: true,
         is_collective_native: true,
         make: |options| Box::new(MpiIoDriver::new(options)),
+        ..BY_OFFSETS
     },
     DriverRow {
         name: "posix",
         summary: "pread and pwrite at the same offsets, one system call per chunk; direct or buffered",
         can_direct: true,
-        has_hints: false,
-        has_shared_pointer: false,
-        uses_space: true,
-        is_collective_native: false,
+        can_drop_pages: true,
+        has_two_phase: true,
         make: |options| Box::new(PosixDriver::new(options)),
+        ..BY_OFFSETS
     },
     DriverRow {
         name: "uring",
         summary: "io_uring at the same offsets, many chunks in flight; direct or buffered",
         can_direct: true,
-        has_hints: false,
-        has_shared_pointer: false,
-        uses_space: true,
-        is_collective_native: false,
+        is_direct_by_default: true,
+        can_drop_pages: true,
+        has_queue: true,
+        has_two_phase: true,
         make: |options| Box::new(UringDriver::new(options)),
+        ..BY_OFFSETS
     },
     DriverRow {
         name: "mmap",
         summary: "memcpy into and out of a shared mapping at the same offsets; always the page cache",
-        can_direct: false,
-        has_hints: false,
-        has_shared_pointer: false,
-        uses_space: true,
-        is_collective_native: false,
+        grows_files: false,
         make: |_| Box::new(MmapDriver),
+        ..BY_OFFSETS
     },
     DriverRow {
         name: "null",
         summary: "computes every address and offset, moves nothing: the cost of the program itself",
-        can_direct: false,
-        has_hints: false,
-        has_shared_pointer: false,
         uses_space: false,
-        is_collective_native: false,
         make: |_| Box::new(NullDriver),
+        ..BY_OFFSETS
     },
 ];
 

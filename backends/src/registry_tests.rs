@@ -1,5 +1,6 @@
 use super::*;
-use crate::testing::{fill, open_alone, pattern, scratch};
+use crate::skeleton;
+use crate::testing::{fill, open_row, pattern, scratch};
 use crate::{Batch, Direct, Direction, Latency, OpenMode, Ring};
 use std::collections::BTreeSet;
 
@@ -38,11 +39,11 @@ fn every_driver_is_made() {
 #[test]
 fn every_driver_without_mpi_writes_and_reads_through_the_seam() {
     let mut without_mpi = Vec::new();
-    for row in drivers() {
+    for row in drivers().iter().chain([&skeleton::ROW]) {
         for direct in [Direct::Off, Direct::Auto] {
             let dir = scratch();
             let path = dir.path().join("f");
-            let Some(file) = open_alone(row.name, &path, OpenMode::CreateNew, direct, 4) else {
+            let Some(file) = open_row(row, &path, OpenMode::CreateNew, direct, 4) else {
                 continue;
             };
             without_mpi.push(row.name);
@@ -70,16 +71,16 @@ fn every_driver_without_mpi_writes_and_reads_through_the_seam() {
         }
     }
     without_mpi.dedup();
-    assert_eq!(without_mpi, ["posix", "uring", "mmap", "null"]);
+    assert_eq!(without_mpi, ["posix", "uring", "mmap", "null", "skeleton"]);
 }
 
 #[test]
 fn nothing_that_exists_is_overwritten() {
-    for row in drivers().iter().filter(|row| row.uses_space) {
+    for row in drivers().iter().chain([&skeleton::ROW]).filter(|row| row.uses_space) {
         let dir = scratch();
         let path = dir.path().join("f");
         std::fs::write(&path, b"precious").unwrap();
-        let Some(opened) = open_alone(row.name, &path, OpenMode::CreateNew, Direct::Auto, 4) else {
+        let Some(opened) = open_row(row, &path, OpenMode::CreateNew, Direct::Auto, 4) else {
             continue;
         };
         assert!(opened.is_err(), "{}", row.name);

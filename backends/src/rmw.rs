@@ -9,8 +9,8 @@ use std::path::Path;
 
 use memmap2::MmapMut;
 
-use crate::direct::{edge_failure, Route};
-use crate::edges::{ceil, floor, read_sector, write_sector, EdgeError};
+use crate::edges::{ceil, edge_failure, floor, read_sector, write_sector, EdgeError};
+use crate::route::Route;
 use crate::walk::Walk;
 use crate::{BackendError, Batch, Pattern, Result, Ring};
 

@@ -1,14 +1,11 @@
 //! What the tests of the drivers share: scratch files on a real file system, patterns, data that can be told apart.
 
+use std::path::Path;
+
+use beff_ffi::Comm;
 use tempfile::TempDir;
 
-use crate::direct::FdPair;
-use crate::mmap::MmapFile;
-use crate::null::NullFile;
-use crate::posix::PosixFile;
-use crate::uring::UringFile;
-use crate::{Direct, DriverOptions, OpenFile, OpenMode, Pattern, Result, Ring};
-use std::path::Path;
+use crate::{driver, Direct, DriverOptions, DriverRow, OpenFile, OpenMode, OpenRequest, Pattern, Result, Ring};
 
 /// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
 /// often than in /tmp.
@@ -49,17 +46,22 @@ pub(crate) fn open_alone(
     direct: Direct,
     queue_depth: u32,
 ) -> Option<Result<Box<dyn OpenFile>>> {
-    let files = || FdPair::open_alone(path, mode, direct);
-    let open: Result<Box<dyn OpenFile>> = match name {
-        "posix" => files().map(|f| Box::new(PosixFile::new(f)) as _),
-        "uring" => files()
-            .and_then(|f| UringFile::new(f, (&DriverOptions { queue_depth, ..DriverOptions::default() }).into()))
-            .map(|f| Box::new(f) as _),
-        "mmap" => FdPair::open_alone(path, mode, Direct::Off)
-            .and_then(|f| MmapFile::new(f, false, 0, 1))
-            .map(|f| Box::new(f) as _),
-        "null" => Ok(Box::new(NullFile::new(path))),
-        _ => return None,
-    };
-    Some(open)
+    open_row(driver(name)?, path, mode, direct, queue_depth)
+}
+
+/// As [`open_alone`], with the driver of this row.
+pub(crate) fn open_row(
+    row: &DriverRow,
+    path: &Path,
+    mode: OpenMode,
+    direct: Direct,
+    queue_depth: u32,
+) -> Option<Result<Box<dyn OpenFile>>> {
+    if row.is_collective_native {
+        return None;
+    }
+    let options = DriverOptions { direct, queue_depth, ..DriverOptions::default() };
+    // A rank that is alone agrees with itself without MPI.
+    let request = OpenRequest { path, mode, comm: &Comm::own(), hints: &[] };
+    Some((row.make)(&options).open(&request))
 }

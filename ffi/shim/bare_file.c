@@ -3,9 +3,12 @@
  * transfer was not whole: a loop of failures must not pass for a fast one. MPI_SUCCESS is 0. */
 #include "shim.h"
 
+/* The loop of one call, and of its transfer i the place in the file, and the memory with what is behind it in every call. */
 #define LOOP(call)                                                                                                          \
-    for (long i = 0; i < n; i++)                                                                                           \
+    for (long i = 0; i < loop.n; i++)                                                                                      \
         failed |= call
+#define PLACE (loop.offset + i * loop.stride)
+#define WINDOW (buffer + (i % loop.windows) * loop.bytes), loop.bytes, MPI_BYTE, &status
 
 /* Looks at what the last transfer moved, behind the clock. */
 static double result(int failed, long n, int bytes, const MPI_Status *last, double seconds)
@@ -16,38 +19,36 @@ static double result(int failed, long n, int bytes, const MPI_Status *last, doub
     return failed || moved != bytes ? -1.0 : seconds;
 }
 
-double beff_bare_file_write(MPI_File file, const char *buffer, int bytes, long windows, MPI_Offset offset, MPI_Offset stride,
-                            long n, int explicit_offsets, int collective)
+double beff_bare_file_write(MPI_File file, const char *buffer, struct beff_bare_loop loop)
 {
     int failed = 0;
     MPI_Status status;
     double begin = MPI_Wtime();
-    if (explicit_offsets && collective)
-        LOOP(MPI_File_write_at_all(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
-    else if (explicit_offsets)
-        LOOP(MPI_File_write_at(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
-    else if (collective)
-        LOOP(MPI_File_write_all(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    if (loop.explicit_offsets && loop.collective)
+        LOOP(MPI_File_write_at_all(file, PLACE, WINDOW));
+    else if (loop.explicit_offsets)
+        LOOP(MPI_File_write_at(file, PLACE, WINDOW));
+    else if (loop.collective)
+        LOOP(MPI_File_write_all(file, WINDOW));
     else
-        LOOP(MPI_File_write(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
-    return result(failed, n, bytes, &status, MPI_Wtime() - begin);
+        LOOP(MPI_File_write(file, WINDOW));
+    return result(failed, loop.n, loop.bytes, &status, MPI_Wtime() - begin);
 }
 
-double beff_bare_file_read(MPI_File file, char *buffer, int bytes, long windows, MPI_Offset offset, MPI_Offset stride, long n,
-                           int explicit_offsets, int collective)
+double beff_bare_file_read(MPI_File file, char *buffer, struct beff_bare_loop loop)
 {
     int failed = 0;
     MPI_Status status;
     double begin = MPI_Wtime();
-    if (explicit_offsets && collective)
-        LOOP(MPI_File_read_at_all(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
-    else if (explicit_offsets)
-        LOOP(MPI_File_read_at(file, offset + i * stride, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
-    else if (collective)
-        LOOP(MPI_File_read_all(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
+    if (loop.explicit_offsets && loop.collective)
+        LOOP(MPI_File_read_at_all(file, PLACE, WINDOW));
+    else if (loop.explicit_offsets)
+        LOOP(MPI_File_read_at(file, PLACE, WINDOW));
+    else if (loop.collective)
+        LOOP(MPI_File_read_all(file, WINDOW));
     else
-        LOOP(MPI_File_read(file, buffer + (i % windows) * bytes, bytes, MPI_BYTE, &status));
-    return result(failed, n, bytes, &status, MPI_Wtime() - begin);
+        LOOP(MPI_File_read(file, WINDOW));
+    return result(failed, loop.n, loop.bytes, &status, MPI_Wtime() - begin);
 }
 
 int beff_bare_file_view(MPI_File file, MPI_Offset displacement, int part, MPI_Aint extent)

@@ -36,12 +36,19 @@ int beff_allreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op o
 /* Loops of b_eff as a C programmer writes them (bare.c); seconds of this rank, -1 if a call failed. */
 double beff_bare_ping_pong(const char *out, char *in, int bytes, long iterations, int begins, int peer, MPI_Comm comm);
 double beff_bare_sendrecv(const char *out, char *in, int bytes, long iterations, int left, int right, MPI_Comm comm);
+/* n transfers of `bytes` each from so many windows of one buffer in turn, to offsets that grow by `stride` or wherever the file
+ * pointer is. */
+struct beff_bare_loop {
+    int bytes;
+    long windows;
+    MPI_Offset offset, stride;
+    long n;
+    int explicit_offsets, collective;
+};
 /* Loops of MPI-IO as a C programmer writes them (bare_file.c); seconds of this rank, -1 if a call failed or the last transfer
  * was not whole. */
-double beff_bare_file_write(MPI_File file, const char *buffer, int bytes, long windows, MPI_Offset offset, MPI_Offset stride,
-                            long n, int explicit_offsets, int collective);
-double beff_bare_file_read(MPI_File file, char *buffer, int bytes, long windows, MPI_Offset offset, MPI_Offset stride, long n,
-                           int explicit_offsets, int collective);
+double beff_bare_file_write(MPI_File file, const char *buffer, struct beff_bare_loop loop);
+double beff_bare_file_read(MPI_File file, char *buffer, struct beff_bare_loop loop);
 /* `part` bytes every `extent`, or plain bytes where they are equal or the part is empty; both file pointers go to 0. */
 int beff_bare_file_view(MPI_File file, MPI_Offset displacement, int part, MPI_Aint extent);
 #endif

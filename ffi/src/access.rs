@@ -1,11 +1,12 @@
-//! The calls that move data, MPI-3.1 section 13.4: blocking ones, and the two halves of split collective ones.
+//! The calls that move data, MPI-3.1 section 13.4: blocking ones, nonblocking ones, and the two halves of split collective
+//! ones.
 
 use std::ffi::{c_int, c_void};
 
-use mpi_sys::{MPI_Offset, MPI_Status};
+use mpi_sys::{MPI_Datatype, MPI_File, MPI_Offset, MPI_Request, MPI_Status};
 
 use crate::datatype::{Element, TransferType};
-use crate::error::{check, Cause, MpiError, Result};
+use crate::error::{check, refused, MpiError, Result};
 use crate::file::MpiFile;
 
 /// What says where a call goes, and who takes part in it.
@@ -28,20 +29,9 @@ pub enum Access {
 impl Access {
     /// The error of a combination the standard has no call for.
     #[cold]
-    pub(crate) fn has_no(self, what: &str) -> MpiError {
-        let text = format!("MPI has no {what} call for access by {self:?}");
-        MpiError { class: "MPI_ERR_UNSUPPORTED_OPERATION".into(), text, cause: Cause::Unsupported }
+    fn has_no(self, what: &str) -> MpiError {
+        refused("MPI_ERR_UNSUPPORTED_OPERATION", format!("MPI has no {what} call for access by {self:?}"))
     }
-}
-
-/// An offset in the elements that the view counts in.
-#[inline]
-pub(crate) fn in_elements(offset_bytes: u64, element: Element) -> MPI_Offset {
-    let offset = match element {
-        Element::Double => offset_bytes / 8,
-        Element::Byte => offset_bytes,
-    };
-    MPI_Offset::try_from(offset).unwrap_or(MPI_Offset::MAX)
 }
 
 /// A status without content, for a call to fill in.
@@ -70,62 +60,161 @@ pub(crate) fn moved(status: &MPI_Status, element: Element) -> Result<u64> {
     Ok(u64::try_from(elements).unwrap_or(0) * element.bytes())
 }
 
+/// Direction of a transfer, where it chooses between two calls of MPI.
+pub(crate) const WRITE: bool = true;
+/// The other one.
+pub(crate) const READ: bool = false;
+
+/// The arguments of a transfer as C takes them, in whatever call.
+#[derive(Clone, Copy)]
+pub(crate) struct Args {
+    file: MPI_File,
+    memory: *mut c_void,
+    count: c_int,
+    kind: MPI_Datatype,
+    /// For calls with an offset, in the elements that the view counts in.
+    at: MPI_Offset,
+    element: Element,
+}
+
+impl Args {
+    /// `memory` and its length in bytes; `offset_bytes` counts from the displacement of the view.
+    ///
+    /// # Panics
+    /// If the memory is shorter than the transfer: every call below relies on it.
+    #[inline]
+    pub(crate) fn new(file: &MpiFile, offset_bytes: u64, memory: (*const u8, usize), what: &TransferType) -> Self {
+        assert!(memory.1 as u64 >= what.bytes(), "buffer shorter than the transfer");
+        let element = what.element();
+        let at = match element {
+            Element::Double => offset_bytes / 8,
+            Element::Byte => offset_bytes,
+        };
+        Self {
+            file: file.handle,
+            memory: memory.0.cast_mut().cast(),
+            count: what.count(),
+            kind: what.handle(),
+            at: MPI_Offset::try_from(at).unwrap_or(MPI_Offset::MAX),
+            element,
+        }
+    }
+
+    /// The blocking call; returns the bytes moved.
+    ///
+    /// # Safety
+    /// The memory is readable for a write, and writable and not otherwise used for a read, until this returns.
+    #[inline]
+    unsafe fn blocking<const WRITES: bool>(self, access: Access) -> Result<u64> {
+        let Self { file, memory, count, kind, at, element } = self;
+        let mut status = no_status();
+        let told = &raw mut status;
+        // SAFETY: open file; the memory holds at least the bytes of count x type (`new`), by the caller's promise.
+        check(unsafe {
+            match (access, WRITES) {
+                (Access::Pointer, WRITE) => mpi_sys::MPI_File_write(file, memory, count, kind, told),
+                (Access::PointerAll, WRITE) => mpi_sys::MPI_File_write_all(file, memory, count, kind, told),
+                (Access::Offset, WRITE) => mpi_sys::MPI_File_write_at(file, at, memory, count, kind, told),
+                (Access::OffsetAll, WRITE) => mpi_sys::MPI_File_write_at_all(file, at, memory, count, kind, told),
+                (Access::Shared, WRITE) => mpi_sys::MPI_File_write_shared(file, memory, count, kind, told),
+                (Access::Ordered, WRITE) => mpi_sys::MPI_File_write_ordered(file, memory, count, kind, told),
+                (Access::Pointer, READ) => mpi_sys::MPI_File_read(file, memory, count, kind, told),
+                (Access::PointerAll, READ) => mpi_sys::MPI_File_read_all(file, memory, count, kind, told),
+                (Access::Offset, READ) => mpi_sys::MPI_File_read_at(file, at, memory, count, kind, told),
+                (Access::OffsetAll, READ) => mpi_sys::MPI_File_read_at_all(file, at, memory, count, kind, told),
+                (Access::Shared, READ) => mpi_sys::MPI_File_read_shared(file, memory, count, kind, told),
+                (Access::Ordered, READ) => mpi_sys::MPI_File_read_ordered(file, memory, count, kind, told),
+            }
+        })?;
+        moved(&status, element)
+    }
+
+    /// The call that begins a transfer and fills in its request.
+    ///
+    /// # Safety
+    /// As for [`Args::blocking`], until the request has been waited for.
+    #[inline]
+    pub(crate) unsafe fn begin<const WRITES: bool>(self, access: Access, request: *mut MPI_Request) -> Result<()> {
+        let Self { file, memory, count, kind, at, .. } = self;
+        // SAFETY: as in `blocking`; a request to be written.
+        check(unsafe {
+            match (access, WRITES) {
+                (Access::Pointer, WRITE) => mpi_sys::MPI_File_iwrite(file, memory, count, kind, request),
+                (Access::PointerAll, WRITE) => mpi_sys::MPI_File_iwrite_all(file, memory, count, kind, request),
+                (Access::Offset, WRITE) => mpi_sys::MPI_File_iwrite_at(file, at, memory, count, kind, request),
+                (Access::OffsetAll, WRITE) => mpi_sys::MPI_File_iwrite_at_all(file, at, memory, count, kind, request),
+                (Access::Shared, WRITE) => mpi_sys::MPI_File_iwrite_shared(file, memory, count, kind, request),
+                (Access::Pointer, READ) => mpi_sys::MPI_File_iread(file, memory, count, kind, request),
+                (Access::PointerAll, READ) => mpi_sys::MPI_File_iread_all(file, memory, count, kind, request),
+                (Access::Offset, READ) => mpi_sys::MPI_File_iread_at(file, at, memory, count, kind, request),
+                (Access::OffsetAll, READ) => mpi_sys::MPI_File_iread_at_all(file, at, memory, count, kind, request),
+                (Access::Shared, READ) => mpi_sys::MPI_File_iread_shared(file, memory, count, kind, request),
+                (Access::Ordered, _) => return Err(access.has_no("nonblocking")),
+            }
+        })
+    }
+
+    /// The two halves of a split collective call, with `during` between them; returns the bytes moved.
+    ///
+    /// # Safety
+    /// As for [`Args::blocking`]: the second half is made before this returns, also if `during` panics.
+    unsafe fn split<const WRITES: bool>(self, access: Access, during: &mut dyn FnMut()) -> Result<u64> {
+        let Self { file, memory, count, kind, at, element } = self;
+        // SAFETY: as in `blocking`, until the second half has been called, which `Half` makes sure of.
+        check(unsafe {
+            match (access, WRITES) {
+                (Access::PointerAll, WRITE) => mpi_sys::MPI_File_write_all_begin(file, memory, count, kind),
+                (Access::OffsetAll, WRITE) => mpi_sys::MPI_File_write_at_all_begin(file, at, memory, count, kind),
+                (Access::Ordered, WRITE) => mpi_sys::MPI_File_write_ordered_begin(file, memory, count, kind),
+                (Access::PointerAll, READ) => mpi_sys::MPI_File_read_all_begin(file, memory, count, kind),
+                (Access::OffsetAll, READ) => mpi_sys::MPI_File_read_at_all_begin(file, at, memory, count, kind),
+                (Access::Ordered, READ) => mpi_sys::MPI_File_read_ordered_begin(file, memory, count, kind),
+                (Access::Pointer | Access::Offset | Access::Shared, _) => {
+                    return Err(access.has_no("split collective"));
+                }
+            }
+        })?;
+        let end = |status: *mut MPI_Status| {
+            // SAFETY: the first half has been called with this file and memory, and this one is called once.
+            unsafe {
+                match (access, WRITES) {
+                    (Access::OffsetAll, WRITE) => mpi_sys::MPI_File_write_at_all_end(file, memory, status),
+                    (Access::Ordered, WRITE) => mpi_sys::MPI_File_write_ordered_end(file, memory, status),
+                    (_, WRITE) => mpi_sys::MPI_File_write_all_end(file, memory, status),
+                    (Access::OffsetAll, READ) => mpi_sys::MPI_File_read_at_all_end(file, memory, status),
+                    (Access::Ordered, READ) => mpi_sys::MPI_File_read_ordered_end(file, memory, status),
+                    (_, READ) => mpi_sys::MPI_File_read_all_end(file, memory, status),
+                }
+            }
+        };
+        let half = Half { end };
+        during();
+        half.end(element)
+    }
+}
+
 impl MpiFile {
     /// Writes `data` with the blocking call of `access`; `offset_bytes` counts from the displacement of the view and matters
     /// for calls with an offset only. Returns the bytes moved.
-    ///
-    /// # Errors
-    /// What MPI reports.
     ///
     /// # Panics
     /// If `data` is shorter than the transfer.
     #[inline]
     pub fn write(&self, access: Access, offset_bytes: u64, data: &[u8], what: &TransferType) -> Result<u64> {
-        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
-        let (file, memory) = (self.handle, data.as_ptr().cast::<c_void>());
-        let (count, kind, at) = (what.count(), what.handle(), in_elements(offset_bytes, what.element()));
-        let mut status = no_status();
-        let told = &raw mut status;
-        // SAFETY: open file; the buffer holds at least the bytes of count x type (asserted); blocking calls.
-        check(unsafe {
-            match access {
-                Access::Pointer => mpi_sys::MPI_File_write(file, memory, count, kind, told),
-                Access::PointerAll => mpi_sys::MPI_File_write_all(file, memory, count, kind, told),
-                Access::Offset => mpi_sys::MPI_File_write_at(file, at, memory, count, kind, told),
-                Access::OffsetAll => mpi_sys::MPI_File_write_at_all(file, at, memory, count, kind, told),
-                Access::Shared => mpi_sys::MPI_File_write_shared(file, memory, count, kind, told),
-                Access::Ordered => mpi_sys::MPI_File_write_ordered(file, memory, count, kind, told),
-            }
-        })?;
-        moved(&status, what.element())
+        let args = Args::new(self, offset_bytes, (data.as_ptr(), data.len()), what);
+        // SAFETY: `data` is borrowed for the call, which only reads it.
+        unsafe { args.blocking::<WRITE>(access) }
     }
 
     /// Reads into `data`, as [`MpiFile::write`] writes; fewer bytes at the end of the file.
-    ///
-    /// # Errors
-    /// What MPI reports.
     ///
     /// # Panics
     /// As [`MpiFile::write`].
     #[inline]
     pub fn read(&self, access: Access, offset_bytes: u64, data: &mut [u8], what: &TransferType) -> Result<u64> {
-        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
-        let (file, memory) = (self.handle, data.as_mut_ptr().cast::<c_void>());
-        let (count, kind, at) = (what.count(), what.handle(), in_elements(offset_bytes, what.element()));
-        let mut status = no_status();
-        let told = &raw mut status;
-        // SAFETY: as in `write`; the buffer is exclusively borrowed for the blocking call.
-        check(unsafe {
-            match access {
-                Access::Pointer => mpi_sys::MPI_File_read(file, memory, count, kind, told),
-                Access::PointerAll => mpi_sys::MPI_File_read_all(file, memory, count, kind, told),
-                Access::Offset => mpi_sys::MPI_File_read_at(file, at, memory, count, kind, told),
-                Access::OffsetAll => mpi_sys::MPI_File_read_at_all(file, at, memory, count, kind, told),
-                Access::Shared => mpi_sys::MPI_File_read_shared(file, memory, count, kind, told),
-                Access::Ordered => mpi_sys::MPI_File_read_ordered(file, memory, count, kind, told),
-            }
-        })?;
-        moved(&status, what.element())
+        let args = Args::new(self, offset_bytes, (data.as_mut_ptr(), data.len()), what);
+        // SAFETY: `data` is exclusively borrowed for the call.
+        unsafe { args.blocking::<READ>(access) }
     }
 
     /// Writes with the two halves of a split collective call, and runs `during` between them. Also if `during` panics the
@@ -144,40 +233,12 @@ impl MpiFile {
         what: &TransferType,
         during: &mut dyn FnMut(),
     ) -> Result<u64> {
-        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
-        let (file, memory) = (self.handle, data.as_ptr().cast::<c_void>());
-        let (count, kind, at) = (what.count(), what.handle(), in_elements(offset_bytes, what.element()));
-        // SAFETY: open file; the buffer holds at least the bytes of count x type (asserted) and is borrowed until this
-        // function returns, which it does after the second half only: `Half` makes that sure.
-        let begun = unsafe {
-            match access {
-                Access::PointerAll => mpi_sys::MPI_File_write_all_begin(file, memory, count, kind),
-                Access::OffsetAll => mpi_sys::MPI_File_write_at_all_begin(file, at, memory, count, kind),
-                Access::Ordered => mpi_sys::MPI_File_write_ordered_begin(file, memory, count, kind),
-                Access::Pointer | Access::Offset | Access::Shared => return Err(access.has_no("split collective")),
-            }
-        };
-        check(begun)?;
-        let half = Half {
-            end: |status| {
-                // SAFETY: the first half has been called with this file and buffer, and this one is called once.
-                unsafe {
-                    match access {
-                        Access::OffsetAll => mpi_sys::MPI_File_write_at_all_end(file, memory, status),
-                        Access::Ordered => mpi_sys::MPI_File_write_ordered_end(file, memory, status),
-                        _ => mpi_sys::MPI_File_write_all_end(file, memory, status),
-                    }
-                }
-            },
-        };
-        during();
-        half.end(what.element())
+        let args = Args::new(self, offset_bytes, (data.as_ptr(), data.len()), what);
+        // SAFETY: as in `write`.
+        unsafe { args.split::<WRITE>(access, during) }
     }
 
     /// Reads as [`MpiFile::write_split`] writes.
-    ///
-    /// # Errors
-    /// As [`MpiFile::write_split`].
     ///
     /// # Panics
     /// As [`MpiFile::write`].
@@ -189,33 +250,9 @@ impl MpiFile {
         what: &TransferType,
         during: &mut dyn FnMut(),
     ) -> Result<u64> {
-        assert!(data.len() as u64 >= what.bytes(), "buffer shorter than the transfer");
-        let (file, memory) = (self.handle, data.as_mut_ptr().cast::<c_void>());
-        let (count, kind, at) = (what.count(), what.handle(), in_elements(offset_bytes, what.element()));
-        // SAFETY: as in `write_split`; the buffer is exclusively borrowed.
-        let begun = unsafe {
-            match access {
-                Access::PointerAll => mpi_sys::MPI_File_read_all_begin(file, memory, count, kind),
-                Access::OffsetAll => mpi_sys::MPI_File_read_at_all_begin(file, at, memory, count, kind),
-                Access::Ordered => mpi_sys::MPI_File_read_ordered_begin(file, memory, count, kind),
-                Access::Pointer | Access::Offset | Access::Shared => return Err(access.has_no("split collective")),
-            }
-        };
-        check(begun)?;
-        let half = Half {
-            end: |status| {
-                // SAFETY: as in `write_split`.
-                unsafe {
-                    match access {
-                        Access::OffsetAll => mpi_sys::MPI_File_read_at_all_end(file, memory, status),
-                        Access::Ordered => mpi_sys::MPI_File_read_ordered_end(file, memory, status),
-                        _ => mpi_sys::MPI_File_read_all_end(file, memory, status),
-                    }
-                }
-            },
-        };
-        during();
-        half.end(what.element())
+        let args = Args::new(self, offset_bytes, (data.as_mut_ptr(), data.len()), what);
+        // SAFETY: as in `read`.
+        unsafe { args.split::<READ>(access, during) }
     }
 }
 

@@ -36,7 +36,6 @@ pub fn run(
     iterations: u64,
 ) -> Option<f64> {
     assert!(message_bytes <= send.len() && message_bytes <= receive.len());
-    let int = |value: u64| c_int::try_from(value).unwrap_or_else(|_| panic!("{value} is no C integer"));
     let (out, into) = (send.as_ptr().cast::<c_char>(), receive.as_mut_ptr().cast::<c_char>());
     let (bytes, iterations) = (int(message_bytes as u64), iterations.min(1 << 31) as c_long);
     let seconds = match bare {
@@ -51,4 +50,8 @@ pub fn run(
         }
     };
     (seconds >= 0.0).then_some(seconds)
+}
+
+pub(crate) fn int(value: u64) -> c_int {
+    c_int::try_from(value).unwrap_or_else(|_| panic!("{value} is no C integer"))
 }

@@ -31,15 +31,13 @@ impl Comm {
     }
 
     pub(crate) fn world() -> Self {
-        // SAFETY: a constant of the library.
-        Self::from_handle(unsafe { mpi_sys::RSMPI_COMM_WORLD }, false)
+        Self::from_handle(constant!(mpi_sys::RSMPI_COMM_WORLD), false)
     }
 
     /// MPI_COMM_SELF: this rank alone. Its rank and size are known, so this works before MPI is started too.
     #[must_use]
     pub fn own() -> Self {
-        // SAFETY: a constant of the library.
-        let handle = unsafe { mpi_sys::RSMPI_COMM_SELF };
+        let handle = constant!(mpi_sys::RSMPI_COMM_SELF);
         Self { handle, owned: false, rank: 0, size: 1 }
     }
 
@@ -71,39 +69,27 @@ impl Comm {
     }
 
     /// The ranks 0 .. `ranks`-1 as a communicator of their own, None on the others. Collective.
-    ///
-    /// # Errors
-    /// What MPI_Comm_split reports.
     pub fn prefix(&self, ranks: u64) -> Result<Option<Self>> {
         self.blocks(ranks, 1)
     }
 
     /// `blocks` communicators of `ranks` neighbouring ranks each, from rank 0 on: the one this rank is in, None on the ranks
     /// behind the last block. Collective.
-    ///
-    /// # Errors
-    /// What MPI_Comm_split reports.
     pub fn blocks(&self, ranks: u64, blocks: u64) -> Result<Option<Self>> {
         let block = self.rank / ranks.max(1);
-        // SAFETY: constant of the shim.
-        let none = unsafe { shim::beff_undefined };
+        let none = constant!(shim::beff_undefined);
         // Ranks are C integers by definition, so numbers of blocks and the key fit.
         let color = if block < blocks { c_int::try_from(block).unwrap_or(c_int::MAX) } else { none };
         let key = c_int::try_from(self.rank).unwrap_or(c_int::MAX);
-        // SAFETY: a predefined constant.
-        let mut handle = unsafe { shim::beff_comm_null };
+        let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: collective call on a valid communicator; the new handle is written.
         check(unsafe { mpi_sys::MPI_Comm_split(self.handle, color, key, &raw mut handle) })?;
         Self::adopt(handle)
     }
 
     /// The ranks that share this rank's node. Collective.
-    ///
-    /// # Errors
-    /// What MPI_Comm_split_type reports.
     pub fn node(&self) -> Result<Option<Self>> {
-        // SAFETY: a predefined constant.
-        let mut handle = unsafe { shim::beff_comm_null };
+        let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: predefined constants; collective call on a valid communicator.
         check(unsafe {
             mpi_sys::MPI_Comm_split_type(
@@ -118,33 +104,29 @@ impl Comm {
     }
 
     /// The same ranks with messages and collective calls of their own (MPI_Comm_dup). Collective.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn duplicate(&self) -> Result<Self> {
-        // SAFETY: a predefined constant.
-        let mut handle = unsafe { shim::beff_comm_null };
+        let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: collective call on a valid communicator; the new handle is written.
         check(unsafe { mpi_sys::MPI_Comm_dup(self.handle, &raw mut handle) })?;
+        Self::made(handle)
+    }
+
+    /// A communicator that was just made.
+    fn made(handle: MPI_Comm) -> Result<Self> {
         let comm = Self::from_handle(handle, true);
         comm.return_errors()?;
         Ok(comm)
     }
 
+    /// The same, for ranks that may be in none.
     fn adopt(handle: MPI_Comm) -> Result<Option<Self>> {
-        // SAFETY: comparison with a constant.
-        if handle == unsafe { shim::beff_comm_null } {
+        if handle == constant!(shim::beff_comm_null) {
             return Ok(None);
         }
-        let comm = Self::from_handle(handle, true);
-        comm.return_errors()?;
-        Ok(Some(comm))
+        Self::made(handle).map(Some)
     }
 
     /// MPI_Barrier.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn barrier(&self) -> Result<()> {
         if self.size == 1 {
             return Ok(());
@@ -154,12 +136,8 @@ impl Comm {
     }
 
     /// A barrier that does not burn a core while it waits: for ranks outside the partition that is measured.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn idle_barrier(&self) -> Result<()> {
-        // SAFETY: a predefined constant.
-        let mut request = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
+        let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
         // SAFETY: collective call on a valid communicator; the request is completed below.
         check(unsafe { mpi_sys::MPI_Ibarrier(self.handle, &raw mut request) })?;
         loop {
@@ -177,11 +155,9 @@ impl Comm {
         if self.size == 1 {
             return Ok(());
         }
-        let count = c_int::try_from(values.len()).unwrap_or(c_int::MAX);
+        let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
         // SAFETY: the buffer holds `count` elements of the type the callers below pair with it; in place.
-        check(unsafe {
-            shim::beff_allreduce_in_place(values.as_mut_ptr().cast::<c_void>(), count, datatype, op, self.handle)
-        })
+        check(unsafe { shim::beff_allreduce_in_place(memory, count, datatype, op, self.handle) })
     }
 
     /// Minimum or maximum. MPICH 4.0.2 compares MPI_UINT64_T as if it were signed (2^64 - 1 < 0): with the top bit turned
@@ -189,100 +165,63 @@ impl Comm {
     fn extreme_u64(&self, values: &mut [u64], op: mpi_sys::MPI_Op) -> Result<()> {
         let turn_over = |values: &mut [u64]| values.iter_mut().for_each(|value| *value ^= 1 << 63);
         turn_over(values);
-        // SAFETY: a constant of the library.
-        let result = self.allreduce(values, unsafe { mpi_sys::RSMPI_INT64_T }, op);
+        let result = self.allreduce(values, constant!(mpi_sys::RSMPI_INT64_T), op);
         turn_over(values);
         result
     }
 
     /// Element-wise maximum over all ranks, in place. Does not allocate.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn max_f64(&self, values: &mut [f64]) -> Result<()> {
-        // SAFETY: constants of the library.
-        self.allreduce(values, unsafe { mpi_sys::RSMPI_DOUBLE }, unsafe { mpi_sys::RSMPI_MAX })
+        self.allreduce(values, constant!(mpi_sys::RSMPI_DOUBLE), constant!(mpi_sys::RSMPI_MAX))
     }
 
     /// Element-wise minimum over all ranks, in place. Does not allocate.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn min_f64(&self, values: &mut [f64]) -> Result<()> {
-        // SAFETY: constants of the library.
-        self.allreduce(values, unsafe { mpi_sys::RSMPI_DOUBLE }, unsafe { mpi_sys::RSMPI_MIN })
+        self.allreduce(values, constant!(mpi_sys::RSMPI_DOUBLE), constant!(mpi_sys::RSMPI_MIN))
     }
 
     /// Element-wise minimum over all ranks, in place.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn min_u64(&self, values: &mut [u64]) -> Result<()> {
-        // SAFETY: a constant of the library.
-        self.extreme_u64(values, unsafe { mpi_sys::RSMPI_MIN })
+        self.extreme_u64(values, constant!(mpi_sys::RSMPI_MIN))
     }
 
     /// Element-wise maximum over all ranks, in place.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn max_u64(&self, values: &mut [u64]) -> Result<()> {
-        // SAFETY: a constant of the library.
-        self.extreme_u64(values, unsafe { mpi_sys::RSMPI_MAX })
+        self.extreme_u64(values, constant!(mpi_sys::RSMPI_MAX))
     }
 
     /// Element-wise sum over all ranks, in place.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn sum_u64(&self, values: &mut [u64]) -> Result<()> {
-        // SAFETY: constants of the library.
-        self.allreduce(values, unsafe { mpi_sys::RSMPI_UINT64_T }, unsafe { mpi_sys::RSMPI_SUM })
+        self.allreduce(values, constant!(mpi_sys::RSMPI_UINT64_T), constant!(mpi_sys::RSMPI_SUM))
     }
 
-    /// Broadcast of numbers from `root`, in place. Does not allocate.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    pub fn bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
+    fn bcast<T>(&self, values: &mut [T], datatype: mpi_sys::MPI_Datatype, root: u64) -> Result<()> {
         if self.size == 1 {
             return Ok(());
         }
-        let count = c_int::try_from(values.len()).unwrap_or(c_int::MAX);
+        let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
         let root = c_int::try_from(root).unwrap_or(0);
-        // SAFETY: the buffer holds `count` doubles on every rank.
-        check(unsafe {
-            mpi_sys::MPI_Bcast(values.as_mut_ptr().cast::<c_void>(), count, mpi_sys::RSMPI_DOUBLE, root, self.handle)
-        })
+        // SAFETY: the buffer holds `count` elements of the type the callers below pair with it, equally many on all ranks.
+        check(unsafe { mpi_sys::MPI_Bcast(memory, count, datatype, root, self.handle) })
+    }
+
+    /// Broadcast of numbers from `root`, in place. Does not allocate.
+    pub fn bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
+        self.bcast(values, constant!(mpi_sys::RSMPI_DOUBLE), root)
     }
 
     /// The numbers of every rank, in rank order, on every rank; each gives equally many.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn allgather_u64(&self, mine: &[u64]) -> Result<Vec<u64>> {
         let ranks = usize::try_from(self.size).unwrap_or(1);
         let mut all = vec![0_u64; mine.len() * ranks];
-        let count = c_int::try_from(mine.len()).unwrap_or(c_int::MAX);
+        let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
+        let (count, kind) = (count(mine), constant!(mpi_sys::RSMPI_UINT64_T));
         // SAFETY: equal counts on all ranks; the receive buffer holds one slot per rank.
-        check(unsafe {
-            mpi_sys::MPI_Allgather(
-                mine.as_ptr().cast::<c_void>(),
-                count,
-                mpi_sys::RSMPI_UINT64_T,
-                all.as_mut_ptr().cast::<c_void>(),
-                count,
-                mpi_sys::RSMPI_UINT64_T,
-                self.handle,
-            )
-        })?;
+        check(unsafe { mpi_sys::MPI_Allgather(from, count, kind, into, count, kind, self.handle) })?;
         Ok(all)
     }
 
     /// The value of rank 0, on every rank.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn bcast_flag(&self, root_value: bool) -> Result<bool> {
         let mut value = [f64::from(u8::from(root_value))];
         self.bcast_f64(&mut value, 0)?;
@@ -290,9 +229,6 @@ impl Comm {
     }
 
     /// The bytes of `root`, on every rank; of any length.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn bcast_bytes(&self, bytes: Vec<u8>, root: u64) -> Result<Vec<u8>> {
         if self.size == 1 {
             return Ok(bytes);
@@ -302,21 +238,13 @@ impl Comm {
         self.bcast_f64(&mut len, root)?;
         let mut bytes = bytes;
         bytes.resize(len[0] as usize, 0);
-        let root = c_int::try_from(root).unwrap_or(0);
         for part in bytes.chunks_mut(1 << 30) {
-            let count = c_int::try_from(part.len()).unwrap_or(c_int::MAX);
-            // SAFETY: every rank passes parts of the same lengths; the part holds `count` bytes.
-            check(unsafe {
-                mpi_sys::MPI_Bcast(part.as_mut_ptr().cast::<c_void>(), count, mpi_sys::RSMPI_UINT8_T, root, self.handle)
-            })?;
+            self.bcast(part, constant!(mpi_sys::RSMPI_UINT8_T), root)?;
         }
         Ok(bytes)
     }
 
     /// The bytes of every rank, in rank order, on rank 0; empty on the others.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         if self.size == 1 {
             return Ok(vec![bytes.to_vec()]);
@@ -329,20 +257,10 @@ impl Comm {
         mine[8..8 + bytes.len()].copy_from_slice(bytes);
         let ranks = usize::try_from(self.size).unwrap_or(1);
         let mut all = vec![0_u8; if self.is_root() { slot * ranks } else { 0 }];
-        let count = c_int::try_from(slot).unwrap_or(c_int::MAX);
+        let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
+        let (count, kind) = (count(&mine), constant!(mpi_sys::RSMPI_UINT8_T));
         // SAFETY: equal counts on all ranks; the receive buffer of the root holds one slot per rank.
-        check(unsafe {
-            mpi_sys::MPI_Gather(
-                mine.as_ptr().cast::<c_void>(),
-                count,
-                mpi_sys::RSMPI_UINT8_T,
-                all.as_mut_ptr().cast::<c_void>(),
-                count,
-                mpi_sys::RSMPI_UINT8_T,
-                0,
-                self.handle,
-            )
-        })?;
+        check(unsafe { mpi_sys::MPI_Gather(from, count, kind, into, count, kind, 0, self.handle) })?;
         Ok(all
             .chunks(slot)
             .map(|s| {
@@ -351,6 +269,11 @@ impl Comm {
             })
             .collect())
     }
+}
+
+/// Elements as MPI counts them.
+fn count<T>(values: &[T]) -> c_int {
+    c_int::try_from(values.len()).unwrap_or(c_int::MAX)
 }
 
 impl Drop for Comm {

@@ -102,9 +102,6 @@ impl TransferType {
     /// A transfer of `bytes` in elements of this type, a whole number of them. Above `max_count` elements (None: what a C
     /// integer holds) a derived datatype takes the place of the count, so that nothing ever wraps.
     ///
-    /// # Errors
-    /// What MPI reports.
-    ///
     /// # Panics
     /// If `bytes` is no whole number of elements.
     pub fn new(element: Element, bytes: u64, max_count: Option<u64>) -> Result<Self> {
@@ -165,9 +162,6 @@ impl FileType {
     }
 
     /// One chunk of `chunk_bytes` every `stride_bytes`; without a gap the element itself is the tile.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn strided(element: Element, chunk_bytes: u64, stride_bytes: u64) -> Result<Self> {
         if chunk_bytes == stride_bytes {
             return Ok(Self::plain(element));

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, CStr, CString};
 
 use crate::shim;
 
-/// Result of an MPI call.
+/// Result of an MPI call. Where nothing else is said, the error is what MPI reports.
 pub type Result<T> = std::result::Result<T, MpiError>;
 
 /// Broad cause of an MPI error.
@@ -33,18 +33,16 @@ pub struct MpiError {
 }
 
 impl MpiError {
-    fn from_code(code: c_int) -> Self {
+    pub(crate) fn from_code(code: c_int) -> Self {
         let mut class: c_int = 0;
         // SAFETY: both arguments are plain integers; MPI_Error_class accepts any code an MPI call returned.
         unsafe { mpi_sys::MPI_Error_class(code, &raw mut class) };
-        // SAFETY: constant of the shim, written by nobody.
-        let capacity = usize::try_from(unsafe { shim::beff_max_error_string }).unwrap_or(512);
-        let mut buffer = vec![0_u8; capacity + 1];
-        let mut len: c_int = 0;
-        // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING, the longest text the call writes.
-        unsafe { mpi_sys::MPI_Error_string(code, buffer.as_mut_ptr().cast::<c_char>(), &raw mut len) };
-        buffer.truncate(usize::try_from(len).unwrap_or(0));
-        let text = one_line(&String::from_utf8_lossy(&buffer));
+        // SAFETY: the memory is longer than MPI_MAX_ERROR_STRING, the longest text the call writes.
+        let told = text_of(constant!(shim::beff_max_error_string), |text, len| unsafe {
+            mpi_sys::MPI_Error_string(code, text, len)
+        });
+        // A code without a text has its class all the same.
+        let text = told.unwrap_or_default();
         // SAFETY: returns a pointer to a string literal for every argument.
         let class_name = unsafe { CStr::from_ptr(shim::beff_class_name(class)) };
         // SAFETY: pure function of an integer.
@@ -63,6 +61,38 @@ impl MpiError {
         };
         Self { class: class_name.to_string_lossy().into_owned(), text, cause }
     }
+}
+
+/// The text that a call writes, on one line: into memory for `most` characters and a NUL byte, its length behind it.
+///
+/// # Errors
+/// The code of the call.
+pub(crate) fn text_of(
+    most: c_int,
+    call: impl FnOnce(*mut c_char, *mut c_int) -> c_int,
+) -> std::result::Result<String, c_int> {
+    let mut buffer = vec![0_u8; usize::try_from(most).unwrap_or(8192) + 1];
+    let mut len: c_int = 0;
+    let code = call(buffer.as_mut_ptr().cast(), &raw mut len);
+    buffer.truncate(usize::try_from(len).unwrap_or(0));
+    if code == 0 {
+        Ok(one_line(&String::from_utf8_lossy(&buffer)))
+    } else {
+        Err(code)
+    }
+}
+
+/// A number that a call of MPI takes as a C integer.
+///
+/// # Errors
+/// `class`, if it is too large for one.
+pub(crate) fn c_integer(value: u64, class: &str) -> Result<c_int> {
+    c_int::try_from(value).map_err(|_| refused(class, format!("{value} does not fit a C integer")))
+}
+
+/// The error of what MPI is not even asked for.
+pub(crate) fn refused(class: &str, text: String) -> MpiError {
+    MpiError { class: class.into(), text, cause: Cause::Unsupported }
 }
 
 /// A text for C; one with a NUL byte inside is refused as MPI would refuse it.

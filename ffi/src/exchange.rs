@@ -8,7 +8,8 @@ use std::ffi::{c_int, c_void};
 use mpi_sys::MPI_Request;
 
 use crate::comm::Comm;
-use crate::error::{check, Cause, MpiError, Result};
+use crate::error::{c_integer, check, refused, Result};
+use crate::requests::TAG;
 use crate::shim;
 
 /// How the messages of an iteration are exchanged.
@@ -102,9 +103,8 @@ impl<'a> Exchange<'a> {
     pub fn new(comm: &'a Comm, links: &[Link]) -> Result<Self> {
         let rank = |peer: Option<u64>| -> Result<c_int> {
             match peer {
-                // SAFETY: a constant of the library.
-                None => Ok(unsafe { shim::beff_proc_null }),
-                Some(peer) if peer < comm.size() => int(peer as usize, "MPI_ERR_RANK"),
+                None => Ok(constant!(shim::beff_proc_null)),
+                Some(peer) if peer < comm.size() => c_integer(peer, "MPI_ERR_RANK"),
                 Some(peer) => Err(refused("MPI_ERR_RANK", format!("no rank {peer} in {}", comm.size()))),
             }
         };
@@ -136,7 +136,7 @@ impl<'a> Exchange<'a> {
     /// If a window lies outside of its memory or receives overlap, or there are not as many places as steps.
     pub fn run(&mut self, way: Way, flow: &Flow<'_>, send: &[u8], receive: &mut [u8], iterations: u64) -> Result<()> {
         assert!(flow.fits(self.sends.len(), send.len(), receive.len()), "messages outside of their memory: {flow:?}");
-        let count = int(flow.message_bytes, "MPI_ERR_COUNT")?;
+        let count = c_integer(flow.message_bytes as u64, "MPI_ERR_COUNT")?;
         if way == Way::Alltoallv {
             self.arrange(flow, count)?;
         }
@@ -165,11 +165,11 @@ impl<'a> Exchange<'a> {
         for (step, (to, from)) in self.sends.iter().zip(&self.receives).enumerate() {
             if let Ok(to) = usize::try_from(*to) {
                 self.send_counts[to] = count;
-                self.send_places[to] = int(flow.send_at[step], "MPI_ERR_COUNT")?;
+                self.send_places[to] = c_integer(flow.send_at[step] as u64, "MPI_ERR_COUNT")?;
             }
             if let Ok(from) = usize::try_from(*from) {
                 self.receive_counts[from] = count;
-                self.receive_places[from] = int(flow.receive_at[step], "MPI_ERR_COUNT")?;
+                self.receive_places[from] = c_integer(flow.receive_at[step] as u64, "MPI_ERR_COUNT")?;
             }
         }
         Ok(())
@@ -255,29 +255,14 @@ impl<'a> Exchange<'a> {
     /// As [`Exchange::sendrecv`], until all requests are complete.
     #[inline]
     unsafe fn begin(&mut self, flow: &Flow<'_>, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
-        // SAFETY: a constant of the library.
-        let null = unsafe { shim::beff_proc_null };
+        let null = constant!(shim::beff_proc_null);
         for (step, from) in self.receives.iter().enumerate().filter(|(_, from)| **from != null) {
-            // SAFETY: a constant of the library.
-            let mut request = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
             // SAFETY: the caller's promise; the request is kept and waited for.
-            check(unsafe {
-                let place = into.add(flow.receive_at[step]).cast::<c_void>();
-                let (kind, comm) = (mpi_sys::RSMPI_UINT8_T, self.comm.handle());
-                mpi_sys::MPI_Irecv(place, count, kind, *from, TAG, comm, &raw mut request)
-            })?;
-            self.requests.push(request);
+            self.requests.push(unsafe { self.comm.begin_receive(into.add(flow.receive_at[step]), count, *from) }?);
         }
         for (step, to) in self.sends.iter().enumerate().filter(|(_, to)| **to != null) {
-            // SAFETY: a constant of the library.
-            let mut request = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
             // SAFETY: the caller's promise; the request is kept and waited for.
-            check(unsafe {
-                let place = out.add(flow.send_at[step]).cast::<c_void>();
-                let (kind, comm) = (mpi_sys::RSMPI_UINT8_T, self.comm.handle());
-                mpi_sys::MPI_Isend(place, count, kind, *to, TAG, comm, &raw mut request)
-            })?;
-            self.requests.push(request);
+            self.requests.push(unsafe { self.comm.begin_send(out.add(flow.send_at[step]), count, *to) }?);
         }
         Ok(())
     }
@@ -324,15 +309,4 @@ impl Turn {
             *self = Self::default();
         }
     }
-}
-
-/// All messages have this tag.
-const TAG: c_int = 0;
-
-fn int(value: usize, class: &str) -> Result<c_int> {
-    c_int::try_from(value).map_err(|_| refused(class, format!("{value} does not fit a C integer")))
-}
-
-fn refused(class: &str, text: String) -> MpiError {
-    MpiError { class: class.into(), text, cause: Cause::Unsupported }
 }

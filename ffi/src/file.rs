@@ -1,6 +1,6 @@
 //! MPI files: what a file is opened, seen and closed with. The transfers are in [`crate::access`] and [`crate::transfers`].
 
-use std::ffi::c_char;
+use std::ffi::c_int;
 use std::path::Path;
 
 use mpi_sys::MPI_File;
@@ -31,9 +31,6 @@ pub struct MpiFile {
 
 impl MpiFile {
     /// MPI_File_open; collective over `comm`. Errors are returned, not fatal: the default of files (MPI-3.1 13.7).
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn open(comm: &Comm, path: &Path, how: Open, unique: bool, info: &Info) -> Result<Self> {
         // SAFETY: constants of the shim.
         let mut mode = unsafe {
@@ -44,30 +41,24 @@ impl MpiFile {
             }
         };
         if unique {
-            // SAFETY: constant of the shim.
-            mode |= unsafe { shim::beff_mode_unique_open };
+            mode |= constant!(shim::beff_mode_unique_open);
         }
+        Self::open_as(comm, path, mode, info)
+    }
+
+    /// MPI_File_open with these flags of the library.
+    pub(crate) fn open_as(comm: &Comm, path: &Path, mode: c_int, info: &Info) -> Result<Self> {
         let name = c_string(path.as_os_str().as_encoded_bytes(), "MPI_ERR_BAD_FILE")?;
-        // SAFETY: a predefined constant.
-        let mut file = Self { handle: unsafe { mpi_sys::RSMPI_FILE_NULL } };
+        let mut file = Self { handle: constant!(mpi_sys::RSMPI_FILE_NULL) };
         // SAFETY: collective call; the name is a C string that outlives it; the handle is owned by `file`.
         check(unsafe {
-            mpi_sys::MPI_File_open(
-                comm.handle(),
-                name.as_ptr().cast::<c_char>(),
-                mode,
-                info.handle(),
-                &raw mut file.handle,
-            )
+            mpi_sys::MPI_File_open(comm.handle(), name.as_ptr(), mode, info.handle(), &raw mut file.handle)
         })?;
         Ok(file)
     }
 
     /// MPI_File_set_view with the element of `filetype` as etype and the native representation; collective. Resets both
     /// file pointers.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn set_view(&self, displacement_bytes: u64, filetype: &FileType, info: &Info) -> Result<()> {
         let displacement = mpi_sys::MPI_Offset::try_from(displacement_bytes).unwrap_or(mpi_sys::MPI_Offset::MAX);
         // SAFETY: open file, committed types, C string literal.
@@ -84,21 +75,14 @@ impl MpiFile {
     }
 
     /// Hints in force as the library tells (MPI_File_get_info).
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn hints(&self) -> Result<Vec<(String, String)>> {
-        // SAFETY: a predefined constant.
-        let mut handle = unsafe { shim::beff_info_null };
+        let mut handle = constant!(shim::beff_info_null);
         // SAFETY: open file; the call returns a new object that Info frees.
         check(unsafe { mpi_sys::MPI_File_get_info(self.handle, &raw mut handle) })?;
         Info::from_handle(handle).pairs()
     }
 
     /// Size of the file now.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn size_bytes(&self) -> Result<u64> {
         let mut size: mpi_sys::MPI_Offset = 0;
         // SAFETY: open file, one integer written.
@@ -107,18 +91,12 @@ impl MpiFile {
     }
 
     /// MPI_File_sync; collective. Late write errors show up here.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn sync(&self) -> Result<()> {
         // SAFETY: open file.
         check(unsafe { mpi_sys::MPI_File_sync(self.handle) })
     }
 
     /// MPI_File_close; collective.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn close(mut self) -> Result<()> {
         // SAFETY: open file, closed once: the value is consumed.
         check(unsafe { mpi_sys::MPI_File_close(&raw mut self.handle) })

@@ -19,12 +19,10 @@ impl Info {
     /// # Errors
     /// MPI_ERR_INFO_KEY or MPI_ERR_INFO_VALUE for what the library refuses.
     pub fn new(pairs: &[(String, String)]) -> Result<Self> {
+        let mut info = Self { handle: constant!(shim::beff_info_null) };
         if pairs.is_empty() {
-            // SAFETY: a predefined constant.
-            return Ok(Self { handle: unsafe { shim::beff_info_null } });
+            return Ok(info);
         }
-        // SAFETY: a predefined constant.
-        let mut info = Self { handle: unsafe { shim::beff_info_null } };
         // SAFETY: the new handle is written and owned by `info`.
         check(unsafe { mpi_sys::MPI_Info_create(&raw mut info.handle) })?;
         for (key, value) in pairs {
@@ -45,15 +43,11 @@ impl Info {
     }
 
     /// All pairs in the order of the library.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn pairs(&self) -> Result<Vec<(String, String)>> {
         let mut keys: c_int = 0;
         // SAFETY: constants of the shim.
         let (key_max, value_max) = unsafe { (shim::beff_max_info_key, shim::beff_max_info_val) };
-        // SAFETY: comparison with a constant.
-        if self.handle == unsafe { shim::beff_info_null } {
+        if self.handle == constant!(shim::beff_info_null) {
             return Ok(Vec::new());
         }
         // SAFETY: valid info object, one integer written.

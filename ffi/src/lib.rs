@@ -1,8 +1,47 @@
-//! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around both.
+//! The only door to MPI: raw functions from mpi-sys, constants from a C shim of our own, and owned handles around
+//! both.
 //!
 //! Every wrapper here is thin: one MPI call, its return code turned into [`MpiError`]. Nothing allocates in the calls
-//! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of allocations, and
-//! the few system calls that need unsafe code.
+//! that move data or agree on something, so that they can stand inside the clock. Beside MPI: the count of
+//! allocations, and the few system calls that need unsafe code.
+//!
+//! # From the beginning to the end of MPI
+//!
+//! ```no_run
+//! use beff_ffi::{Access, Element, Info, MpiFile, Open, TransferType, Universe};
+//!
+//! # fn main() -> beff_ffi::Result<()> {
+//! let universe = Universe::init()?; // MPI_Init_thread; dropped, MPI_Finalize
+//! let world = universe.world();
+//! let mut ranks = [1];
+//! world.sum_u64(&mut ranks)?;
+//! assert_eq!(ranks, [world.size()]);
+//!
+//! // Every rank writes 64 bytes behind those of the rank before.
+//! let file = MpiFile::open(&world, "/tmp/f".as_ref(), Open::CreateNew, false, &Info::new(&[])?)?;
+//! let what = TransferType::new(Element::Byte, 64, None)?;
+//! assert_eq!(file.write(Access::OffsetAll, 64 * world.rank(), &[7; 64], &what)?, 64);
+//! file.sync()?;
+//! file.close()
+//! # }
+//! ```
+//!
+//! # In which order to read
+//!
+//! 1. [`error`]: what every call returns. [`universe`] and [`comm`]: MPI itself, ranks and what they agree on.
+//! 2. [`info`], [`datatype`] and [`mod@file`]: hints, what is moved, how a file is seen; then [`access`], every call
+//!    that moves data, and [`transfers`], many of them at once.
+//! 3. [`exchange`], the loops of b_eff, and [`requests`], the messages of two-phase transfers.
+//! 4. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
+//!    nothing to do with MPI.
+
+/// A constant of the library or of the shim, which are symbols of C.
+macro_rules! constant {
+    ($name:path) => {
+        // SAFETY: set before the program begins, and written by nobody after.
+        unsafe { $name }
+    };
+}
 
 pub mod access;
 pub mod alloc;
@@ -33,6 +72,6 @@ pub use error::{Cause, MpiError, Result};
 pub use exchange::{Exchange, Flow, Link, Way, Windows};
 pub use file::{MpiFile, Open};
 pub use info::Info;
-pub use requests::Requests;
+pub use requests::{Message, Requests};
 pub use transfers::{Transfer, Transfers};
 pub use universe::{built_with, library_version, Universe};

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use mpi_sys::MPI_Request;
 
 use crate::comm::Comm;
-use crate::error::{check, Cause, MpiError, Result};
+use crate::error::{c_integer, check, Result};
 
 /// Messages under way. Made once with room for as many as will ever be pending, so that beginning one does not allocate.
 /// Dropping it waits for all of them: no message outlives its owner.
@@ -53,70 +53,71 @@ impl Drop for Requests {
     }
 }
 
+/// Which way a message goes, as this rank sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Out of the memory.
+    Send,
+    /// Into the memory.
+    Receive,
+}
+
 impl Comm {
-    /// Begins to send `bytes` bytes to `rank` (MPI_Isend).
+    /// Begins to send `bytes` bytes to `rank` (MPI_Isend), or to receive them from there (MPI_Irecv). Messages of one rank
+    /// arrive in the order they were sent.
     ///
     /// # Safety
-    /// `memory` is readable for `bytes` bytes and does not change until the message has been waited for in `requests`.
+    /// Until the message has been waited for in `requests`, `memory` is readable for `bytes` bytes and does not change; to
+    /// receive, writable and not otherwise used.
     ///
     /// # Errors
     /// What MPI reports, or more bytes than a C integer holds.
-    pub unsafe fn isend(&self, memory: *const u8, bytes: usize, rank: u64, requests: &mut Requests) -> Result<()> {
-        // SAFETY: a predefined constant.
-        let mut request = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
-        let (count, rank) = (int(bytes as u64, "MPI_ERR_COUNT")?, int(rank, "MPI_ERR_RANK")?);
-        // SAFETY: the caller's promise about the memory; a valid communicator; the request is waited for before its
-        // owner is gone.
-        check(unsafe {
-            mpi_sys::MPI_Isend(
-                memory.cast::<c_void>(),
-                count,
-                mpi_sys::RSMPI_UINT8_T,
-                rank,
-                TAG,
-                self.handle(),
-                &raw mut request,
-            )
-        })?;
-        requests.pending.push(request);
+    pub unsafe fn begin(
+        &self,
+        message: Message,
+        memory: *mut u8,
+        bytes: usize,
+        rank: u64,
+        requests: &mut Requests,
+    ) -> Result<()> {
+        let (count, rank) = (c_integer(bytes as u64, "MPI_ERR_COUNT")?, c_integer(rank, "MPI_ERR_RANK")?);
+        // SAFETY: the caller's promise; the request is waited for before its owner is gone.
+        requests.pending.push(unsafe {
+            match message {
+                Message::Send => self.begin_send(memory, count, rank),
+                Message::Receive => self.begin_receive(memory, count, rank),
+            }
+        }?);
         Ok(())
     }
 
-    /// Begins to receive `bytes` bytes from `rank` (MPI_Irecv). Messages of one rank arrive in the order they were sent.
+    /// MPI_Isend of `count` bytes.
     ///
     /// # Safety
-    /// `memory` is writable for `bytes` bytes and not otherwise used until the message has been waited for in `requests`.
+    /// `memory` is readable for that many bytes and does not change until the request is complete.
+    #[inline]
+    pub(crate) unsafe fn begin_send(&self, memory: *const u8, count: c_int, rank: c_int) -> Result<MPI_Request> {
+        let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
+        let (memory, kind) = (memory.cast::<c_void>(), constant!(mpi_sys::RSMPI_UINT8_T));
+        // SAFETY: the caller's promise about the memory; a valid communicator.
+        check(unsafe { mpi_sys::MPI_Isend(memory, count, kind, rank, TAG, self.handle(), &raw mut request) })?;
+        Ok(request)
+    }
+
+    /// MPI_Irecv of `count` bytes.
     ///
-    /// # Errors
-    /// What MPI reports, or more bytes than a C integer holds.
-    pub unsafe fn irecv(&self, memory: *mut u8, bytes: usize, rank: u64, requests: &mut Requests) -> Result<()> {
-        // SAFETY: a predefined constant.
-        let mut request = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
-        let (count, rank) = (int(bytes as u64, "MPI_ERR_COUNT")?, int(rank, "MPI_ERR_RANK")?);
-        // SAFETY: as for `isend`, with memory that is written.
-        check(unsafe {
-            mpi_sys::MPI_Irecv(
-                memory.cast::<c_void>(),
-                count,
-                mpi_sys::RSMPI_UINT8_T,
-                rank,
-                TAG,
-                self.handle(),
-                &raw mut request,
-            )
-        })?;
-        requests.pending.push(request);
-        Ok(())
+    /// # Safety
+    /// `memory` is writable for that many bytes and not otherwise used until the request is complete.
+    #[inline]
+    pub(crate) unsafe fn begin_receive(&self, memory: *mut u8, count: c_int, rank: c_int) -> Result<MPI_Request> {
+        let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
+        let (memory, kind) = (memory.cast::<c_void>(), constant!(mpi_sys::RSMPI_UINT8_T));
+        // SAFETY: as in `begin_send`.
+        check(unsafe { mpi_sys::MPI_Irecv(memory, count, kind, rank, TAG, self.handle(), &raw mut request) })?;
+        Ok(request)
     }
 }
 
-/// All messages have this tag: communicators that exchange messages are duplicates of their own.
-const TAG: c_int = 0;
-
-fn int(value: u64, class: &str) -> Result<c_int> {
-    c_int::try_from(value).map_err(|_| MpiError {
-        class: class.into(),
-        text: format!("{value} does not fit a C integer"),
-        cause: Cause::Unsupported,
-    })
-}
+/// All messages have this tag: communicators that exchange messages are duplicates of their own, or carry nothing else
+/// meanwhile.
+pub(crate) const TAG: c_int = 0;

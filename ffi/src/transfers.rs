@@ -1,10 +1,10 @@
 //! Transfers between memory and file that do not block: begun one after the other, waited for together.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use mpi_sys::{MPI_Request, MPI_Status};
 
-use crate::access::{in_elements, moved, no_status, Access};
+use crate::access::{moved, no_status, Access, Args, READ, WRITE};
 use crate::datatype::TransferType;
 use crate::error::{check, Result};
 use crate::file::MpiFile;
@@ -63,21 +63,10 @@ impl Transfers {
         took: impl Took,
     ) {
         self.run(transfers, during, took, |t, request| {
-            assert!(t.memory.len() as u64 >= t.what.bytes(), "buffer shorter than the transfer");
-            let (file, memory) = (file.handle, t.memory.as_ptr().cast::<c_void>());
-            let (count, kind, at) = (t.what.count(), t.what.handle(), in_elements(t.offset_bytes, t.what.element()));
-            // SAFETY: open file; the buffer holds at least the bytes of count x type (asserted) and is borrowed for longer
-            // than `run`, which waits for the request before it returns.
-            check(unsafe {
-                match access {
-                    Access::Pointer => mpi_sys::MPI_File_iwrite(file, memory, count, kind, request),
-                    Access::PointerAll => mpi_sys::MPI_File_iwrite_all(file, memory, count, kind, request),
-                    Access::Offset => mpi_sys::MPI_File_iwrite_at(file, at, memory, count, kind, request),
-                    Access::OffsetAll => mpi_sys::MPI_File_iwrite_at_all(file, at, memory, count, kind, request),
-                    Access::Shared => mpi_sys::MPI_File_iwrite_shared(file, memory, count, kind, request),
-                    Access::Ordered => return Err(access.has_no("nonblocking")),
-                }
-            })
+            let args = Args::new(file, t.offset_bytes, (t.memory.as_ptr(), t.memory.len()), t.what);
+            // SAFETY: the memory is borrowed for longer than `run`, which waits for the request before it returns, and only
+            // read.
+            unsafe { args.begin::<WRITE>(access, request) }
         });
     }
 
@@ -94,27 +83,13 @@ impl Transfers {
         took: impl Took,
     ) {
         self.run(transfers, during, took, |t, request| {
-            assert!(t.memory.len() as u64 >= t.what.bytes(), "buffer shorter than the transfer");
-            let (file, memory) = (file.handle, t.memory.as_mut_ptr().cast::<c_void>());
-            let (count, kind, at) = (t.what.count(), t.what.handle(), in_elements(t.offset_bytes, t.what.element()));
-            // SAFETY: as in `write`; the buffer is exclusively borrowed.
-            check(unsafe {
-                match access {
-                    Access::Pointer => mpi_sys::MPI_File_iread(file, memory, count, kind, request),
-                    Access::PointerAll => mpi_sys::MPI_File_iread_all(file, memory, count, kind, request),
-                    Access::Offset => mpi_sys::MPI_File_iread_at(file, at, memory, count, kind, request),
-                    Access::OffsetAll => mpi_sys::MPI_File_iread_at_all(file, at, memory, count, kind, request),
-                    Access::Shared => mpi_sys::MPI_File_iread_shared(file, memory, count, kind, request),
-                    Access::Ordered => return Err(access.has_no("nonblocking")),
-                }
-            })
+            let args = Args::new(file, t.offset_bytes, (t.memory.as_mut_ptr(), t.memory.len()), t.what);
+            // SAFETY: as in `write`; the memory is exclusively borrowed.
+            unsafe { args.begin::<READ>(access, request) }
         });
     }
 
     /// One transfer, begun and waited for. Returns the bytes it moved.
-    ///
-    /// # Errors
-    /// What MPI reports.
     ///
     /// # Panics
     /// As [`Transfers::write`].
@@ -128,9 +103,6 @@ impl Transfers {
     }
 
     /// As [`Transfers::write_one`], for a read.
-    ///
-    /// # Errors
-    /// What MPI reports.
     ///
     /// # Panics
     /// As [`Transfers::write`].
@@ -160,8 +132,7 @@ impl Transfers {
             assert!(number < flight.all.statuses.len(), "more transfers than there is room for");
             let counted = transfer.what.element();
             assert!(*element.get_or_insert(counted) == counted, "one view, one element");
-            // SAFETY: a predefined constant.
-            let mut request = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
+            let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
             let begun = begin(transfer, &raw mut request);
             // A call that failed has left none: its place stays empty, so that places are numbers of calls.
             flight.all.requests.push(request);
@@ -207,8 +178,7 @@ impl Flight<'_> {
         }
         // After an error some may still be pending (MPI_ERR_PENDING).
         for (request, status) in requests.iter_mut().zip(statuses.iter_mut()) {
-            // SAFETY: comparison of handles; a predefined constant.
-            if *request != unsafe { mpi_sys::RSMPI_REQUEST_NULL } {
+            if *request != constant!(mpi_sys::RSMPI_REQUEST_NULL) {
                 // SAFETY: a request made by MPI and its status.
                 let code = unsafe { mpi_sys::MPI_Wait(request, status) };
                 status.MPI_ERROR = code;
@@ -220,8 +190,7 @@ impl Flight<'_> {
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        // SAFETY: comparison of handles; a predefined constant.
-        let null = unsafe { mpi_sys::RSMPI_REQUEST_NULL };
+        let null = constant!(mpi_sys::RSMPI_REQUEST_NULL);
         if self.all.requests.iter().any(|request| *request != null) {
             let _ = self.wait();
         }

@@ -1,10 +1,10 @@
 //! Begin and end of MPI.
 
-use std::ffi::{c_char, c_int, CStr};
+use std::ffi::{c_int, CStr};
 use std::marker::PhantomData;
 
 use crate::comm::Comm;
-use crate::error::{check, Result};
+use crate::error::{check, text_of, MpiError, Result};
 use crate::shim;
 
 /// MPI between MPI_Init_thread and MPI_Finalize. Dropping it finalizes; every communicator, datatype and file must
@@ -23,20 +23,12 @@ pub fn built_with() -> &'static str {
 }
 
 /// MPI_Get_library_version on one line, at most `max_chars` characters. May be called before MPI is started.
-///
-/// # Errors
-/// What MPI reports.
 pub fn library_version(max_chars: usize) -> Result<String> {
-    // SAFETY: constant of the shim.
-    let capacity = usize::try_from(unsafe { shim::beff_max_library_version_string }).unwrap_or(8192);
-    let mut buffer = vec![0_u8; capacity + 1];
-    let mut len: c_int = 0;
-    // SAFETY: the buffer is longer than MPI_MAX_LIBRARY_VERSION_STRING.
-    check(unsafe { mpi_sys::MPI_Get_library_version(buffer.as_mut_ptr().cast::<c_char>(), &raw mut len) })?;
-    buffer.truncate(usize::try_from(len).unwrap_or(0));
-    let text = String::from_utf8_lossy(&buffer);
-    let line = text.trim_end_matches('\0').split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(line.chars().take(max_chars).collect())
+    // SAFETY: the memory is longer than MPI_MAX_LIBRARY_VERSION_STRING.
+    let line = text_of(constant!(shim::beff_max_library_version_string), |text, len| unsafe {
+        mpi_sys::MPI_Get_library_version(text, len)
+    });
+    Ok(line.map_err(MpiError::from_code)?.chars().take(max_chars).collect())
 }
 
 impl Universe {
@@ -69,9 +61,6 @@ impl Universe {
     }
 
     /// The MPI standard the library implements, e.g. `4.0`.
-    ///
-    /// # Errors
-    /// What MPI reports.
     pub fn standard(&self) -> Result<String> {
         let (mut major, mut minor): (c_int, c_int) = (0, 0);
         // SAFETY: two integers to be written.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::config::{CollectivePolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
 
@@ -28,9 +29,10 @@ pub struct IoArgs {
 /// Options that decide what is planned; common to `io` and `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct MeasureArgs {
-    /// How to reach the storage: mpiio, posix, uring, mmap or null (moves nothing: cost of the program itself). Several,
-    /// separated by commas, take turns pattern by pattern and are reported side by side
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED)]
+    /// How to reach the storage.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED,
+        help = format!("How to reach the storage: {}. Several, separated by commas, take turns pattern by pattern and are \
+            reported side by side", backends::listed(|_| true)))]
     pub backend: Vec<String>,
     /// Scheduled time T of each backend: of one partition (releases 0.5 and 1) or of all partitions together (2.1). A
     /// comparable value needs 10m (0.5), 15m (1), or 30m for each partition (2.1)

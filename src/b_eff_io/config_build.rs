@@ -25,9 +25,6 @@ pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
 /// Rounds of each pattern when several backends take turns and nothing else is said.
 pub const DEFAULT_ROUNDS: u32 = 8;
 
-/// Backends whose transfers can drop their pages themselves (RWF_DONTCACHE).
-const WITH_DONTCACHE: [&str; 2] = ["posix", "uring"];
-
 impl IoArgs {
     /// The configuration of this command line. Reads the hints file, touches nothing else.
     ///
@@ -67,7 +64,7 @@ pub fn check_ranks(config: &Config, ranks: u64) -> Result<(), UsageError> {
 fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
     let chosen = backends(&measure.backend, known)?;
     check_options_have_effect(run, &chosen, known)?;
-    check_cache(run, &chosen)?;
+    check_cache(run, &chosen, known)?;
     check_time(measure.time)?;
     check_types(&measure.types)?;
     check_sizes(measure)?;
@@ -122,21 +119,22 @@ fn check_options_have_effect(
 }
 
 /// `--cache dontcache` is done by the transfers themselves: all backends must be able to, and use the page cache at all.
-fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>]) -> Result<(), UsageError> {
+fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownBackend<'_>]) -> Result<(), UsageError> {
     if run.cache != CachePolicy::Dontcache {
         return Ok(());
     }
-    let able = |backend: &KnownBackend<'_>| WITH_DONTCACHE.contains(&backend.name);
+    let able = |backend: &KnownBackend<'_>| backend.drops_pages;
+    let all_able = names(known, able);
     // The null backend has no pages: it does not stand in the way of the others.
     let unable = names(chosen, |backend| !able(backend) && backend.name != NULL_BACKEND);
     if !unable.is_empty() {
         return Err(UsageError::new(
             format!("--cache dontcache: the transfers of {unable} cannot drop their pages"),
-            format!("Take only backends that can ({}), or --cache drop.", WITH_DONTCACHE.join(", ")),
+            format!("Take only backends that can ({}), or --cache drop.", all_able),
         ));
     }
     if !chosen.iter().any(able) {
-        return Err(no_effect("--cache dontcache", chosen, &WITH_DONTCACHE.join(", ")));
+        return Err(no_effect("--cache dontcache", chosen, &all_able));
     }
     if run.direct == DirectPolicy::Required {
         return Err(UsageError::new(

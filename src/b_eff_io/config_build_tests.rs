@@ -1,16 +1,12 @@
 use std::io::Write;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::b_eff_io::config::SpaceLimit;
 use crate::frame::benchmark::of_words;
+use crate::frame::command::known_backends;
 
-const KNOWN: [KnownBackend<'static>; 5] = [
-    KnownBackend { name: "mpiio", direct: false, mpi: true, queue: false },
-    KnownBackend { name: "posix", direct: true, mpi: false, queue: false },
-    KnownBackend { name: "uring", direct: true, mpi: false, queue: true },
-    KnownBackend { name: "mmap", direct: false, mpi: false, queue: false },
-    KnownBackend { name: "null", direct: false, mpi: false, queue: false },
-];
+static KNOWN: LazyLock<Vec<KnownBackend<'static>>> = LazyLock::new(known_backends);
 
 fn config(options: &str) -> Result<Config, UsageError> {
     match options.strip_prefix("plan ") {

@@ -18,6 +18,10 @@ pub struct KnownBackend<'a> {
     pub mpi: bool,
     /// Keeps several operations in flight.
     pub queue: bool,
+    /// Buffered transfers can drop their pages themselves (RWF_DONTCACHE).
+    pub drops_pages: bool,
+    /// Files become longer by writing behind their end.
+    pub grows_files: bool,
 }
 
 pub(crate) fn join<T: Display>(items: impl IntoIterator<Item = T>) -> String {

@@ -1,5 +1,6 @@
 //! What several benchmarks can be told about files: how they are accessed, and what is done about the page cache.
 
+use crate::frame::backends;
 use beff_backends::Direct;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ impl DirectPolicy {
     #[must_use]
     pub fn of(self, backend: &str) -> Self {
         match (self, backend) {
-            (Self::ByBackend, "uring") => Self::Auto,
+            (Self::ByBackend, name) if backends::can(name, |row| row.is_direct_by_default) => Self::Auto,
             (Self::ByBackend, _) => Self::Off,
             (policy, _) => policy,
         }

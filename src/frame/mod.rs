@@ -1,6 +1,7 @@
 //! What every benchmark needs and none of them owns. No benchmark is named here, and none is imported: the rooms know the
 //! frame, never the other way round.
 
+pub(crate) mod backends;
 pub mod benchmark;
 pub mod checks;
 pub mod command;

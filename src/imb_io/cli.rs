@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::Args;
 
+use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
 use crate::imb_io::config::Multi;
@@ -31,9 +32,10 @@ pub struct ImbArgs {
 /// Options that decide the rows.
 #[derive(Clone, Debug, Args)]
 pub struct ImbMeasureArgs {
-    /// How to reach the storage: mpiio, posix, uring or null (moves nothing: cost of the program itself). Several, separated
-    /// by commas, run each row one after the other; what a backend cannot do is marked as not run. --list tells who can
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED)]
+    /// How to reach the storage.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED,
+        help = format!("How to reach the storage: {}. Several, separated by commas, run each row one after the other; what \
+            a backend cannot do is marked as not run. --list tells who can", backends::listed(|row| row.grows_files)))]
     pub backend: Vec<String>,
     /// Ranks of the first row of P and C; then twice as many, and so on, and all. More than there are: all ranks only
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..),

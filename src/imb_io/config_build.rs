@@ -14,15 +14,12 @@ use crate::imb_io::plan::{Benchmark, Policy, Repetitions, Sizes};
 /// Operations in flight at most when nothing else is said.
 pub const DEFAULT_DEPTH: u32 = 32;
 
-/// The backend that needs room in the file before it can write there.
-const NEEDS_ROOM: &str = "mmap";
-
 impl KnownBackend<'_> {
     /// Whether this backend can do what the benchmark measures: MPI-IO can do everything; the others know offsets and
     /// lengths, and need a queue to leave a transfer under way.
     #[must_use]
     pub fn runs(&self, benchmark: &Benchmark) -> bool {
-        let transfers = self.name != NEEDS_ROOM && !benchmark.needs_mpi_file();
+        let transfers = self.grows_files && !benchmark.needs_mpi_file();
         self.mpi || (transfers && (self.queue || !benchmark.has_overlap()))
     }
 }
@@ -66,11 +63,13 @@ impl ImbArgs {
     }
 
     fn backends<'a>(&self, known: &[KnownBackend<'a>]) -> Result<Vec<KnownBackend<'a>>, UsageError> {
-        let usable: Vec<_> = known.iter().copied().filter(|backend| backend.name != NEEDS_ROOM).collect();
+        let usable: Vec<_> = known.iter().copied().filter(|backend| backend.grows_files).collect();
         let asked = &self.measure.backend;
-        if asked.iter().any(|name| name == NEEDS_ROOM) {
+        if let Some(backend) =
+            known.iter().find(|backend| !backend.grows_files && asked.iter().any(|n| n == backend.name))
+        {
             return Err(UsageError::new(
-                format!("--backend {NEEDS_ROOM}: a mapping cannot write behind the end of a file, and the files of these benchmarks grow"),
+                format!("--backend {}: a mapping cannot write behind the end of a file, and the files of these benchmarks grow", backend.name),
                 format!("Choose from: {}.", names(&usable, |_| true)),
             ));
         }

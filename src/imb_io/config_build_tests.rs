@@ -1,21 +1,17 @@
 use std::ffi::OsString;
 use std::io::Write;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::frame::benchmark::of_words;
+use crate::frame::command::known_backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::imb_io::config::Multi;
 use crate::imb_io::legacy;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::ModeChoice;
 
-const KNOWN: [KnownBackend<'static>; 5] = [
-    KnownBackend { name: "mpiio", direct: false, mpi: true, queue: false },
-    KnownBackend { name: "posix", direct: true, mpi: false, queue: false },
-    KnownBackend { name: "uring", direct: true, mpi: false, queue: true },
-    KnownBackend { name: "mmap", direct: false, mpi: false, queue: false },
-    KnownBackend { name: "null", direct: false, mpi: false, queue: false },
-];
+static KNOWN: LazyLock<Vec<KnownBackend<'static>>> = LazyLock::new(known_backends);
 
 fn config(options: &str) -> Result<ImbConfig, UsageError> {
     let words = ["beff-raw", "imb"].into_iter().chain(options.split_whitespace()).map(OsString::from);

@@ -6,9 +6,8 @@ use std::io;
 
 use nix::sys::statfs::fstatfs;
 
-use crate::direct::failure;
 use crate::error::Cause;
-use crate::{OpenRequest, Pattern, Result};
+use crate::{BackendError, OpenRequest, Pattern, Result};
 
 /// Lustre, IBM Storage Scale (GPFS), GFS2, OCFS2: locks on ranges or pages, taken by page faults too. NFS, SMB, FUSE,
 /// CephFS and BeeGFS do not promise it.
@@ -49,7 +48,7 @@ pub(super) fn on_several_hosts(request: &OpenRequest<'_>) -> Result<bool> {
     }
     let node = request.comm.node().map_err(|e| {
         let text = format!("the ranks of this host cannot be found: {e}");
-        failure("MPI_Comm_split_type", request.path, Cause::Io, text)
+        BackendError::new("MPI_Comm_split_type", request.path, Cause::Io, text)
     })?;
     Ok(node.is_none_or(|node| node.size() < request.comm.size()))
 }

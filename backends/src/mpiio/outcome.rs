@@ -4,7 +4,6 @@ use std::path::Path;
 
 use beff_ffi::MpiError;
 
-use crate::direct::failure;
 use crate::error::{BackendError, Cause, Result};
 use crate::{AccessKind, Direction, Pattern};
 
@@ -124,14 +123,14 @@ impl<'a> Outcome<'a> {
             return Ok(());
         }
         let text = format!("{calls} calls cannot be under way at once: there is room for {room}");
-        Err(failure(self.operation, self.path, Cause::Unsupported, text))
+        Err(BackendError::new(self.operation, self.path, Cause::Unsupported, text))
     }
 
     /// The error of reads under way at once that would share memory, which MPI forbids.
     #[cold]
     pub(super) fn shared_memory(&self, calls: u64) -> BackendError {
         let text = format!("{calls} reads at once do not fit one period of the ring, and would share memory");
-        failure(self.operation, self.path, Cause::Unsupported, text)
+        BackendError::new(self.operation, self.path, Cause::Unsupported, text)
     }
 
     fn offset(&self, call: u64) -> u64 {

@@ -11,11 +11,8 @@ use super::peers::Link;
 use super::rows::Layout;
 use super::shared::Control;
 use super::{outcome, Active, TwoPhase};
-use crate::direct::{not_prepared, FdPair};
-use crate::{Batch, Direction, Latency, Result, Ring};
-
-/// Pages go when they are written or read (Linux 6.14, preadv2(2)).
-const RWF_DONTCACHE: i32 = 0x80;
+use crate::direct::FdPair;
+use crate::{dontcache, queue, BackendError, Batch, Direction, Latency, Result, Ring};
 
 /// How the ranks keep together in a batch.
 enum Together<'a> {
@@ -58,7 +55,7 @@ impl TwoPhase {
         let flushed = self.move_on(files, batch);
         let ready = self.active.as_mut().filter(|a| (a.direction, a.ring_id) == (direction, ring_id));
         let (Some(active), Some(memory)) = (ready, &mut self.memory) else {
-            return Err(not_prepared(operation, &files.path));
+            return Err(BackendError::not_prepared(operation, &files.path));
         };
         if batch.calls == 0 {
             return flushed.map(|()| 0);
@@ -70,7 +67,7 @@ impl TwoPhase {
         let (begin, end) = active.rows.region(batch);
         let tail = active.tail.filter(|t| t.end == begin);
         let cut = Cut::new(active.grid, begin, end, tail.map(|t| t.holder));
-        let way = way(files, active, direction, self.dont_cache);
+        let way = way(files, active, direction, self.options.dont_cache);
         let first = self.point.wrapping_add(1);
         let together = match (self.peers.as_ref().map(|p| &p.link), &mut memory.mail, &self.comm) {
             _ if alone => Together::Alone,
@@ -79,7 +76,7 @@ impl TwoPhase {
                 let (owners, first_rank) = (&active.owners[..], active.first_rank);
                 Together::Messages(mail, Directory { comm, owners, my_part, first_rank })
             }
-            _ => return Err(not_prepared(operation, &files.path)),
+            _ => return Err(BackendError::not_prepared(operation, &files.path)),
         };
         let by_points = matches!(together, Together::Points(..));
         let blocks = super::setup::blocks(&mut memory.blocks, memory.block_bytes, memory.queue.as_ref());
@@ -134,13 +131,13 @@ impl TwoPhase {
 }
 
 fn way<'a>(files: &'a FdPair, active: &Active, direction: Direction, dont_cache: bool) -> Way<'a> {
+    let direct = active.direct;
+    let flags = if dont_cache && !direct { dontcache::FLAG } else { 0 };
     Way {
-        file: files.of_domains(active.direct),
-        registered: u32::from(active.direct),
+        file: files.of_domains(direct),
+        queued: queue::Way { direction, direct, flags },
         path: &files.path,
-        direction,
-        align: if active.direct { active.grid.align } else { 1 },
-        flags: if dont_cache && !active.direct { RWF_DONTCACHE } else { 0 },
+        align: if direct { active.grid.align } else { 1 },
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 
 use memmap2::MmapMut;
 
 use super::domain::Grid;
+use crate::edges::uninterrupted;
 
 /// Where the last region ended, inside of a sector. Known to all ranks alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +51,7 @@ impl Edge {
     pub(crate) fn look(&mut self, file: &File, offset: u64) -> io::Result<&[u8]> {
         let align = self.sector();
         let sector = &mut self.memory[align..];
-        let got = again(|| {
-            // SAFETY: memory of `align` bytes; an open descriptor.
-            unsafe { libc::pread(file.as_raw_fd(), sector.as_mut_ptr().cast(), align, offset as libc::off_t) }
-        })?;
+        let got = uninterrupted(|| file.read_at(sector, offset))?;
         // One sector comes whole, except at the end of the file.
         sector[got..].fill(0);
         Ok(sector)
@@ -67,10 +65,7 @@ impl Edge {
         self.look(file, offset)?;
         self.memory.copy_within(..(end - offset) as usize, align);
         let sector = &self.memory[align..];
-        let put = again(|| {
-            // SAFETY: memory of `align` bytes; an open descriptor.
-            unsafe { libc::pwrite(file.as_raw_fd(), sector.as_ptr().cast(), align, offset as libc::off_t) }
-        })?;
+        let put = uninterrupted(|| file.write_at(sector, offset))?;
         if put < align {
             return Err(io::Error::other(format!("wrote {put} of the {align} bytes of the last sector")));
         }
@@ -81,24 +76,9 @@ impl Edge {
     }
 }
 
-/// The result of a system call, repeated after signals.
-fn again(mut call: impl FnMut() -> isize) -> io::Result<usize> {
-    loop {
-        let result = call();
-        if let Ok(bytes) = usize::try_from(result) {
-            return Ok(bytes);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::FileExt;
 
     fn flushed(before: &[u8], kept: &[u8], end: u64) -> Vec<u8> {
         let file = tempfile::tempfile().unwrap();

@@ -3,15 +3,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use io_uring::{opcode, squeue, types::Fixed};
-
 use crate::latency::Mark;
-use crate::uring::flight::Flight;
-use crate::uring::setup::Queue;
-use crate::{BackendError, Direction, Latency};
+use crate::queue::flight::Flight;
+use crate::queue::{self, abandoned, Queue};
+use crate::{dontcache, BackendError, Direction, Latency};
 
 /// Memory and place of one transfer.
 #[derive(Clone, Copy, Debug)]
@@ -38,14 +35,11 @@ pub(crate) struct Slot {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way<'a> {
     pub(crate) file: &'a File,
-    /// Place of the file among those registered with the queue.
-    pub(crate) registered: u32,
     pub(crate) path: &'a Path,
-    pub(crate) direction: Direction,
+    /// The same file as a queue takes it.
+    pub(crate) queued: queue::Way,
     /// Multiple at which an incomplete transfer can go on.
     pub(crate) align: u64,
-    /// RWF_DONTCACHE or 0.
-    pub(crate) flags: i32,
 }
 
 /// Transfers of one batch. Dropping it waits for all of them.
@@ -85,9 +79,7 @@ impl<'a> Lane<'a> {
         debug_assert!(self.slots[slot].op.is_none(), "slot is busy");
         self.slots[slot] = Slot { op: Some(op), mark: self.latency.begin(), ..Slot::default() };
         if self.broken {
-            let text = "the queue was given up after an earlier error: close the file and open it again".into();
-            let cause = crate::error::Cause::Io;
-            self.slots[slot].error = Some(crate::direct::failure("io_uring_enter", self.way.path, cause, text));
+            self.slots[slot].error = Some(abandoned("io_uring_enter", self.way.path));
             return;
         }
         if self.flight.is_none() {
@@ -122,21 +114,12 @@ impl<'a> Lane<'a> {
     unsafe fn block(&mut self, slot: usize) {
         while let Some(op) = self.slots[slot].op {
             let moved = self.slots[slot].moved;
-            // SAFETY: the rest of the memory of the operation.
-            let part = libc::iovec { iov_base: unsafe { op.memory.add(moved) }.cast(), iov_len: op.len - moved };
-            let (fd, at) = (self.way.file.as_raw_fd(), (op.offset + moved as u64) as libc::off_t);
-            // SAFETY: an open descriptor and one valid vector, see above.
-            let result = unsafe {
-                match self.way.direction {
-                    Direction::Write => libc::pwritev2(fd, &raw const part, 1, at, self.way.flags),
-                    Direction::Read => libc::preadv2(fd, &raw const part, 1, at, self.way.flags),
-                }
-            };
-            let result = if result < 0 {
-                -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
-            } else {
-                result as i64
-            };
+            let (way, at) = (self.way.queued, op.offset + moved as u64);
+            let (memory, len) = (op.memory.wrapping_add(moved), op.len - moved);
+            // SAFETY: the rest of the memory of the operation, by the caller's promise.
+            let result = unsafe { dontcache::transfer(way.direction, self.way.file, memory, len, at, way.flags) };
+            let failed = |e: io::Error| -i64::from(e.raw_os_error().unwrap_or(libc::EIO));
+            let result = result.map_or_else(failed, |moved| moved as i64);
             self.advance(slot, result);
         }
     }
@@ -151,7 +134,7 @@ impl<'a> Lane<'a> {
         let (offset, memory) = (op.offset + moved as u64, op.memory.wrapping_add(moved));
         // At most 1 GiB and two sectors.
         let len = (op.len - moved) as u32;
-        let entry = entry(&self.way, offset, memory, len, op.buffer).user_data(slot as u64);
+        let entry = self.way.queued.entry(offset, memory, len, op.buffer).user_data(slot as u64);
         // SAFETY: the caller's promise.
         unsafe { flight.push(&entry) };
     }
@@ -189,7 +172,7 @@ impl<'a> Lane<'a> {
     fn advance(&mut self, slot: usize, result: i64) -> bool {
         let state = &mut self.slots[slot];
         let Some(op) = state.op else { return false };
-        let operation = match (self.way.direction, self.flight.is_some()) {
+        let operation = match (self.way.queued.direction, self.flight.is_some()) {
             (Direction::Write, false) => "two-phase pwrite",
             (Direction::Read, false) => "two-phase pread",
             (Direction::Write, true) => "two-phase io_uring write",
@@ -219,21 +202,5 @@ impl<'a> Lane<'a> {
         state.error = Some(BackendError::short(operation, self.way.path, op.offset, need, moved));
         state.op = None;
         false
-    }
-}
-
-/// The operation for `len` bytes.
-fn entry(way: &Way<'_>, offset: u64, memory: *mut u8, len: u32, buffer: Option<u16>) -> squeue::Entry {
-    let file = Fixed(way.registered);
-    let flags = way.flags;
-    match (way.direction, buffer) {
-        (Direction::Write, Some(b)) => {
-            opcode::WriteFixed::new(file, memory, len, b).offset(offset).rw_flags(flags).build()
-        }
-        (Direction::Write, None) => opcode::Write::new(file, memory, len).offset(offset).rw_flags(flags).build(),
-        (Direction::Read, Some(b)) => {
-            opcode::ReadFixed::new(file, memory, len, b).offset(offset).rw_flags(flags).build()
-        }
-        (Direction::Read, None) => opcode::Read::new(file, memory, len).offset(offset).rw_flags(flags).build(),
     }
 }

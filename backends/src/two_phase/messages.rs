@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 use std::io;
 
-use beff_ffi::{Comm, MpiError, Requests};
+use beff_ffi::{Comm, Message, MpiError, Requests};
 use memmap2::MmapMut;
 
 use super::domain::{Cut, Grid, Piece};
 use super::pass::{cut_of_sub, subs, Ahead, Pass, Pending};
 use super::rows::Rows;
 use crate::error::Cause;
-use crate::{direct, Batch};
+use crate::{BackendError, Batch};
 
 /// Steps under way at once: the exchange of one beside the transfer of another.
 const SETS: usize = 2;
@@ -63,9 +63,7 @@ impl Mail {
     }
 
     fn wait(&mut self, pass: &mut Pass<'_>, set: usize) {
-        if let Err(error) = self.sets[set].wait_all() {
-            note(pass, &error);
-        }
+        note(pass, self.sets[set].wait_all());
     }
 
     /// First byte of a set's staging memory.
@@ -89,39 +87,64 @@ impl Mail {
     /// # Safety
     /// The ring of this rank holds its windows and does not change until the set has been waited for.
     unsafe fn post_write(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut, step: u64) {
-        let (set, rows) = ((step % SETS as u64) as usize, pass.rows);
-        let mine = pass.bases[who.my_part as usize];
+        let set = (step % SETS as u64) as usize;
+        for piece in cut.step(step).map(|number| cut.piece(number)) {
+            // SAFETY: the caller's promise; staging memory is not used until the set has been waited for.
+            unsafe {
+                if Some(piece.owner) == pass.me {
+                    self.post_staged(pass, who, piece, set, Message::Receive);
+                } else {
+                    self.post_own(pass, who, piece, set, Message::Send);
+                }
+            }
+        }
+    }
+
+    /// Begins the message of this rank's part of a piece that another rank moves: straight out of its ring or into it.
+    ///
+    /// # Safety
+    /// The ring of this rank is valid for the message in the windows of the piece until the set has been waited for.
+    unsafe fn post_own(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, piece: Piece, set: usize, message: Message) {
+        let (rows, mine) = (pass.rows, pass.bases[who.my_part as usize]);
+        let owner = who.owners[piece.owner as usize];
+        let (begin, end) = (rows.before(who.my_part, piece.begin), rows.before(who.my_part, piece.end));
         let mut outcome = Ok(());
-        for number in cut.step(step) {
-            let piece = cut.piece(number);
-            if Some(piece.owner) != pass.me {
-                let to = who.owners[piece.owner as usize];
-                let (begin, end) = (rows.before(who.my_part, piece.begin), rows.before(who.my_part, piece.end));
-                rows.stretches(begin, end, |index, len| {
-                    // SAFETY: a window of the ring, by the caller's promise.
-                    let sent = unsafe { who.comm.isend(mine.wrapping_add(index), len, to, &mut self.sets[set]) };
-                    keep_first(&mut outcome, sent);
-                });
-                continue;
-            }
-            self.lay_out(&rows, piece, who.my_part);
-            let staged = self.staged(set);
-            for part in (0..rows.parts).filter(|&p| p != who.my_part) {
-                let mut at = self.cursors[part as usize];
-                let (begin, end) = (rows.before(part, piece.begin), rows.before(part, piece.end));
-                rows.stretches(begin, end, |_, len| {
-                    let (memory, from) = (staged.wrapping_add(at), who.rank_of_part(part));
-                    // SAFETY: the parts of a piece fit the staging memory of a set, which is not used until the set has
-                    // been waited for.
-                    let received = unsafe { who.comm.irecv(memory, len, from, &mut self.sets[set]) };
-                    keep_first(&mut outcome, received);
-                    at += len;
-                });
-            }
+        rows.stretches(begin, end, |index, len| {
+            // SAFETY: a window of the ring, by the caller's promise.
+            let begun = unsafe { who.comm.begin(message, mine.wrapping_add(index), len, owner, &mut self.sets[set]) };
+            keep_first(&mut outcome, begun);
+        });
+        note(pass, outcome);
+    }
+
+    /// Begins the messages of the other ranks' parts of a piece that this rank moves, in the staging memory of a set.
+    ///
+    /// # Safety
+    /// The staging memory of the set is not used until the set has been waited for.
+    unsafe fn post_staged(
+        &mut self,
+        pass: &mut Pass<'_>,
+        who: Directory<'_>,
+        piece: Piece,
+        set: usize,
+        message: Message,
+    ) {
+        let rows = pass.rows;
+        self.lay_out(&rows, piece, who.my_part);
+        let staged = self.staged(set);
+        let mut outcome = Ok(());
+        for part in (0..rows.parts).filter(|&p| p != who.my_part) {
+            let mut at = self.cursors[part as usize];
+            let (begin, end) = (rows.before(part, piece.begin), rows.before(part, piece.end));
+            rows.stretches(begin, end, |_, len| {
+                let (memory, rank) = (staged.wrapping_add(at), who.rank_of_part(part));
+                // SAFETY: the parts of a piece fit the staging memory of a set; the rest is the caller's promise.
+                let begun = unsafe { who.comm.begin(message, memory, len, rank, &mut self.sets[set]) };
+                keep_first(&mut outcome, begun);
+                at += len;
+            });
         }
-        if let Err(error) = outcome {
-            note(pass, &error);
-        }
+        note(pass, outcome);
     }
 
     /// Writes a region: the messages of one step beside the transfers of the one before.
@@ -206,19 +229,10 @@ impl Mail {
     /// # Safety
     /// As [`Mail::read`], until the set has been waited for.
     unsafe fn post_receives(&mut self, pass: &mut Pass<'_>, who: Directory<'_>, cut: &Cut, step: u64, set: usize) {
-        let (rows, mine) = (pass.rows, pass.bases[who.my_part as usize]);
-        let mut outcome = Ok(());
-        for piece in cut.step(step).map(|n| cut.piece(n)).filter(|p| Some(p.owner) != pass.me) {
-            let from = who.owners[piece.owner as usize];
-            let (begin, end) = (rows.before(who.my_part, piece.begin), rows.before(who.my_part, piece.end));
-            rows.stretches(begin, end, |index, len| {
-                // SAFETY: a window of the ring, by the caller's promise.
-                let received = unsafe { who.comm.irecv(mine.wrapping_add(index), len, from, &mut self.sets[set]) };
-                keep_first(&mut outcome, received);
-            });
-        }
-        if let Err(error) = outcome {
-            note(pass, &error);
+        let me = pass.me;
+        for piece in cut.step(step).map(|n| cut.piece(n)).filter(|p| Some(p.owner) != me) {
+            // SAFETY: the caller's promise.
+            unsafe { self.post_own(pass, who, piece, set, Message::Receive) };
         }
     }
 
@@ -257,22 +271,8 @@ impl Mail {
                 unsafe { pass.deliver(next, target) };
             }
         }
-        self.lay_out(&rows, piece, who.my_part);
-        let mut outcome = Ok(());
-        for part in (0..rows.parts).filter(|&p| p != who.my_part) {
-            let mut at = self.cursors[part as usize];
-            let (begin, end) = (rows.before(part, piece.begin), rows.before(part, piece.end));
-            rows.stretches(begin, end, |_, len| {
-                let (memory, to) = (staged.wrapping_add(at), who.rank_of_part(part));
-                // SAFETY: staging memory that is not used again before the set has been waited for.
-                let sent = unsafe { who.comm.isend(memory, len, to, &mut self.sets[set]) };
-                keep_first(&mut outcome, sent);
-                at += len;
-            });
-        }
-        if let Err(error) = outcome {
-            note(pass, &error);
-        }
+        // SAFETY: staging memory that is not used again before the set has been waited for.
+        unsafe { self.post_staged(pass, who, piece, set, Message::Send) };
     }
 }
 
@@ -283,9 +283,11 @@ fn keep_first(outcome: &mut Result<(), MpiError>, next: Result<(), MpiError>) {
 }
 
 /// Keeps an error of MPI, if it is the first.
-fn note(pass: &mut Pass<'_>, error: &MpiError) {
+fn note(pass: &mut Pass<'_>, outcome: Result<(), MpiError>) {
+    let Err(error) = outcome else { return };
     let path = pass.path;
     pass.error.get_or_insert_with(|| {
-        direct::failure("two-phase exchange", path, Cause::Io, format!("messages between the ranks failed: {error}"))
+        let text = format!("messages between the ranks failed: {error}");
+        BackendError::new("two-phase exchange", path, Cause::Io, text)
     });
 }

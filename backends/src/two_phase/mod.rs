@@ -21,11 +21,11 @@ mod shared;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::direct::{failure, Domains, FdPair};
+use crate::direct::{Domains, FdPair};
 use crate::error::Cause;
 use crate::{
-    AccessKind, BackendError, Collective, Direction, DriverOptions, Exchange, InForce, OpenRequest, Parts, Pattern,
-    Result, Ring, Timed,
+    AccessKind, BackendError, Collective, Direction, DriverOptions, InForce, OpenRequest, Parts, Pattern, Result, Ring,
+    Timed,
 };
 use domain::Grid;
 use edge::Tail;
@@ -37,11 +37,7 @@ use setup::Memory;
 pub(crate) struct TwoPhase {
     /// The ranks of the file; None where it can never be two-phase.
     comm: Option<Comm>,
-    collective: Collective,
-    exchange: Exchange,
-    aggregators: Option<u64>,
-    domain_bytes: u64,
-    dont_cache: bool,
+    options: DriverOptions,
     /// Domains under way at once, through io_uring; None: one at a time, with system calls.
     depth: Option<u32>,
     peers: Option<Peers>,
@@ -93,19 +89,7 @@ impl TwoPhase {
 
     /// For a file of one rank: nothing is ever two-phase.
     pub(crate) fn never(options: &DriverOptions, depth: Option<u32>) -> Self {
-        Self {
-            comm: None,
-            collective: options.collective,
-            exchange: options.exchange,
-            aggregators: options.aggregators,
-            domain_bytes: options.domain_bytes,
-            dont_cache: options.dont_cache,
-            depth,
-            peers: None,
-            memory: None,
-            active: None,
-            point: 0,
-        }
+        Self { comm: None, options: options.clone(), depth, peers: None, memory: None, active: None, point: 0 }
     }
 
     /// None if the pattern is not moved in two phases; otherwise how, or why it cannot be. The same on all ranks.
@@ -118,10 +102,10 @@ impl TwoPhase {
         // Who owns which byte is arithmetic, which needs equal parts.
         if pattern.parts == Parts::Unequal {
             let text = "a two-phase transfer needs parts of one length".into();
-            return (self.collective == Collective::TwoPhase).then_some(Err(text));
+            return (self.options.collective == Collective::TwoPhase).then_some(Err(text));
         }
         let domains = files.domains()?;
-        let wanted = match self.collective {
+        let wanted = match self.options.collective {
             Collective::TwoPhase => true,
             Collective::Auto => domains.direct && !pattern.is_private(domains.align_bytes),
             Collective::Independent | Collective::UnsafeReadModifyWrite => false,
@@ -153,12 +137,12 @@ impl TwoPhase {
         let flushed = self.flush(files);
         self.active = None;
         let Some(taken) = self.takes(pattern, files) else { return flushed.map(|()| None) };
-        let refused = |text: String| failure("prepare", &files.path, Cause::Unsupported, text);
+        let refused = |text: String| BackendError::new("prepare", &files.path, Cause::Unsupported, text);
         let (domains, layout) = taken.map_err(refused)?;
         let rows = Rows::new(pattern, layout, ring.period_bytes());
         // Every rank comes to the collective part, whatever its own part says.
         let (owners, first_rank, linked) = self.group(layout, pattern, ring, files)?;
-        let grid = Grid::new(domains.align_bytes, self.domain_bytes, owners.len() as u64);
+        let grid = Grid::new(domains.align_bytes, self.options.domain_bytes, owners.len() as u64);
         let ranks = self.comm.as_ref().map_or(1, Comm::size);
         let messages = (linked == Linked::Messages).then_some(ranks);
         let known = Memory::take(&mut self.memory, grid);
@@ -173,7 +157,7 @@ impl TwoPhase {
         let bases = self.bases(layout, pattern, first_rank);
         let told = memory.describe(direction, layout, grid, &domains, self.reason());
         self.memory = Some(memory);
-        let strategy = if self.dont_cache && !domains.direct { format!("{told}, RWF_DONTCACHE") } else { told };
+        let strategy = if self.options.dont_cache && !domains.direct { format!("{told}, RWF_DONTCACHE") } else { told };
         self.active = Some(Active {
             pattern: *pattern,
             direction,
@@ -206,18 +190,19 @@ impl TwoPhase {
         // A ring is replaced on all ranks or on none.
         if self.peers.as_ref().is_none_or(|p| p.ring_id != ring.id()) {
             self.peers = None;
-            let linked = Peers::connect(comm, ring, self.exchange, self.aggregators).map_err(|e| match e {
-                peers::LinkError::Mpi(e) => mpi_failure(&files.path, &e),
-                peers::LinkError::Refused(text) => {
-                    let text = format!("no shared memory for the exchange: {text}; use --exchange messages");
-                    failure("prepare", &files.path, Cause::Unsupported, text)
-                }
-            })?;
+            let linked =
+                Peers::connect(comm, ring, self.options.exchange, self.options.aggregators).map_err(|e| match e {
+                    peers::LinkError::Mpi(e) => mpi_failure(&files.path, &e),
+                    peers::LinkError::Refused(text) => {
+                        let text = format!("no shared memory for the exchange: {text}; use --exchange messages");
+                        BackendError::new("prepare", &files.path, Cause::Unsupported, text)
+                    }
+                })?;
             self.peers = Some(linked);
             self.point = 0;
         }
         let hosts = self.peers.as_ref().map_or(&[][..], |p| &p.hosts);
-        let owners = peers::aggregators(hosts, self.aggregators);
+        let owners = peers::aggregators(hosts, self.options.aggregators);
         let linked = match self.peers.as_ref().map(|p| &p.link) {
             Some(Link::Messages { .. }) => Linked::Messages,
             _ => Linked::Shared,
@@ -284,5 +269,5 @@ enum Linked {
 }
 
 fn mpi_failure(path: &std::path::Path, error: &MpiError) -> BackendError {
-    failure("two-phase setup", path, Cause::Io, format!("MPI between the ranks failed: {error}"))
+    BackendError::new("two-phase setup", path, Cause::Io, format!("MPI between the ranks failed: {error}"))
 }

@@ -1,10 +1,10 @@
 use super::*;
 use std::os::unix::fs::FileExt;
 
+use crate::queue::{self, Queue, MAX_PIECE_SHIFT};
 use crate::testing::{fill, pattern, stream_byte};
 use crate::two_phase::lane::{Slot, Way};
 use crate::two_phase::rows::Layout;
-use crate::uring::setup::{Queue, MAX_PIECE_SHIFT};
 use crate::{AccessKind, Direction, Latency, Pattern, Ring};
 use proptest::prelude::*;
 use std::os::fd::AsRawFd;
@@ -61,7 +61,8 @@ impl Bench {
         let mut slots = [Slot::default(), Slot::default()];
         let mut latency = Latency::on();
         let path = Path::new("f");
-        let way = Way { file: &self.file, registered: 0, path, direction, align: 1, flags: 0 };
+        let queued = queue::Way { direction, direct: false, flags: 0 };
+        let way = Way { file: &self.file, queued, path, align: 1 };
         let count = if self.queue.is_some() { 2 } else { 1 };
         let registered = self.queue.is_some();
         let mut pass = Pass {

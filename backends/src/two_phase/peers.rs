@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use beff_ffi::{Comm, MpiError};
 
+use super::outcome::of_lowest;
 use super::shared::{Address, Control, Mapping};
 use crate::{Exchange, Ring};
 
@@ -107,7 +108,8 @@ impl Peers {
         }
         let moves_data = aggregators(&hosts, wanted).contains(&comm.rank());
         let mine = share(&cards, usize::try_from(comm.rank()).unwrap_or(0), moves_data);
-        let link = match agree(comm, mine.as_ref().err())? {
+        let refused = of_lowest(comm, mine.as_ref().err().map(|reason| reason.clone().into_bytes()))?;
+        let link = match refused.map(|(_, reason)| String::from_utf8_lossy(&reason).into_owned()) {
             Some(reason) if exchange == Exchange::SharedMemory => return Err(LinkError::Refused(reason)),
             Some(reason) => Link::Messages { reason: Some(reason) },
             None => mine.map_err(LinkError::Refused)?,
@@ -138,18 +140,6 @@ fn share(cards: &[Card], me: usize, moves_data: bool) -> Result<Link, String> {
     };
     let rings = cards.iter().enumerate().map(map).collect::<Result<_, _>>()?;
     Ok(Link::Shared { rings, control })
-}
-
-/// The reason of the lowest rank that has one, on every rank. Collective; also a barrier.
-fn agree(comm: &Comm, reason: Option<&String>) -> Result<Option<String>, MpiError> {
-    let mut lowest = [if reason.is_some() { comm.rank() } else { u64::MAX }];
-    comm.min_u64(&mut lowest)?;
-    if lowest[0] == u64::MAX {
-        return Ok(None);
-    }
-    let text = if comm.rank() == lowest[0] { reason.cloned().unwrap_or_default() } else { String::new() };
-    let text = comm.bcast_bytes(text.into_bytes(), lowest[0])?;
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// A number for the running kernel and the name space of process ids: equal where /proc shows the same processes.

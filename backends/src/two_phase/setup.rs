@@ -1,7 +1,6 @@
 //! Memory, queue and requests of two-phase transfers, made in prepare and kept for the file.
 
 use std::collections::VecDeque;
-use std::os::fd::AsRawFd;
 
 use super::domain::Grid;
 use super::edge::Edge;
@@ -10,7 +9,7 @@ use super::messages::Mail;
 use super::pass::{Blocks, Pending};
 use super::rows::{Layout, Rows};
 use crate::direct::{Domains, FdPair};
-use crate::uring::setup::{Memory as Registration, Queue, MAX_PIECE_SHIFT};
+use crate::queue::{Memory as Registration, Queue, MAX_PIECE_SHIFT};
 use crate::{BackendError, Direction, Result, Ring};
 
 /// What a file needs to move domains.
@@ -42,16 +41,10 @@ impl Memory {
         let mut blocks = Ring::new(block_bytes * u64::from(slots), 0).map_err(no_memory)?;
         // Pages appear here, not in the first batch.
         blocks.bytes_mut().iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-        let queue = match depth {
-            None => None,
-            Some(_) => {
-                let buffered = files.buffered.as_raw_fd();
-                let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
-                let mut queue = Queue::new(slots, false, &fds, MAX_PIECE_SHIFT, &files.path)?;
-                queue.register_memory(&mut blocks, &files.path)?;
-                Some(queue)
-            }
-        };
+        let mut queue = depth.map(|_| Queue::of(files, slots, false, MAX_PIECE_SHIFT)).transpose()?;
+        if let Some(queue) = &mut queue {
+            queue.register_memory(&mut blocks, &files.path)?;
+        }
         Ok(Self {
             grid,
             queue,

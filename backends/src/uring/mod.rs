@@ -1,42 +1,33 @@
 //! io_uring: all chunks of a batch flow through one queue, up to the queue depth in flight.
 //!
-//! `setup` makes the ring and registers memory, `flight` keeps in-flight operations from outliving the batch,
-//! `pump` feeds chunks in and takes completions out. Asynchronous completion never leaves this module.
+//! `queue.rs` is the ring of the kernel, `pump` feeds chunks in and takes completions out, `kept` restores memory
+//! beside what is read, `overlap` runs work under the transfers. Asynchronous completion never leaves this module.
 
-pub(crate) mod flight;
 mod kept;
 mod overlap;
 mod pump;
 #[cfg(test)]
 mod settings_tests;
-pub(crate) mod setup;
 #[cfg(test)]
 mod tests;
 
-use std::os::fd::AsRawFd;
-
-use crate::direct::{not_prepared, FdPair, Policy, Route};
 use crate::edges::{EdgeWalk, Stretch};
 use crate::error::Cause;
+use crate::offsets::{self, Offsets};
+use crate::queue::{abandoned, Queue, Way, MAX_PIECE_SHIFT};
 use crate::rmw::Scratch;
-use crate::two_phase::TwoPhase;
-use crate::walk::{batch_bytes, check_fits, Pieces, Walk};
+use crate::route::Route;
+use crate::walk::{batch_bytes, Pieces, Walk};
 use crate::{
-    direct, dontcache, edges, in_any_case, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions, InForce,
-    Latency, OpenFile, OpenRequest, Pattern, Result, Ring, Timed, Tuned,
+    dontcache, edges, in_any_case, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency,
+    OpenFile, OpenRequest, Pattern, Result, Ring, Timed, Tuned,
 };
 use pump::{Failure, Job, Pump};
-use setup::Queue;
 
 /// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
 const DOMAINS_IN_FLIGHT: u32 = 4;
 /// Work under the transfers of a batch.
 type During<'a> = &'a mut dyn FnMut();
-
-/// Place of the buffered descriptor among the registered files.
-const BUFFERED: u32 = 0;
-/// Place of the descriptor with O_DIRECT.
-const DIRECT: u32 = 1;
 
 /// Part of the depth that is waited for in one call while there is more to begin, where nothing better was found: fewer
 /// calls, and the device still has the rest to work on.
@@ -99,21 +90,17 @@ impl UringDriver {
 impl Driver for UringDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
         let options = &self.options;
-        // What is collective comes first: no rank may leave before.
-        let two_phase = TwoPhase::new(request, options, Some(options.queue_depth.min(DOMAINS_IN_FLIGHT)));
-        let files = FdPair::open(request, Policy::from(options))?;
-        let file = UringFile::new(files, options.into())?;
-        Ok(Box::new(UringFile { two_phase: two_phase?, ..file }))
+        let file = Offsets::open(request, options, Some(options.queue_depth.min(DOMAINS_IN_FLIGHT)))?;
+        Ok(Box::new(UringFile::new(file, options.into())?))
     }
 }
 
 /// An open file with a queue of its own.
 pub(crate) struct UringFile {
-    // Before the files: the queue lets go of its memory and descriptors first.
+    // Before the file: the queue lets go of its memory and descriptors first.
     queue: Queue,
     pump: Pump,
-    two_phase: TwoPhase,
-    files: FdPair,
+    file: Offsets,
     settings: Settings,
     prepared: Option<Prepared>,
 }
@@ -136,24 +123,21 @@ struct Prepared {
 
 impl UringFile {
     /// Makes a queue for the file.
-    pub(crate) fn new(files: FdPair, settings: Settings) -> Result<Self> {
-        Self::with_pieces(files, settings, setup::MAX_PIECE_SHIFT)
+    pub(crate) fn new(file: Offsets, settings: Settings) -> Result<Self> {
+        Self::with_pieces(file, settings, MAX_PIECE_SHIFT)
     }
 
     /// [`UringFile::new`] with operations and registered buffers of at most `1 << piece_shift` bytes.
-    pub(crate) fn with_pieces(files: FdPair, settings: Settings, piece_shift: u32) -> Result<Self> {
-        let buffered = files.buffered.as_raw_fd();
-        let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
-        let queue = Queue::new(settings.largest_depth(), settings.sqpoll, &fds, piece_shift, &files.path)?;
+    pub(crate) fn with_pieces(file: Offsets, settings: Settings, piece_shift: u32) -> Result<Self> {
+        let queue = Queue::of(&file.files, settings.largest_depth(), settings.sqpoll, piece_shift)?;
         let pump = Pump::new(queue.depth());
-        let two_phase = TwoPhase::never(&DriverOptions::default(), None);
-        Ok(Self { queue, pump, two_phase, files, settings, prepared: None })
+        Ok(Self { queue, pump, file, settings, prepared: None })
     }
 
     /// Refuses a batch that is not what was prepared.
     fn check(&self, direction: Direction, ring: &Ring) -> Result<()> {
-        let (operation, path) = (operation(direction), &self.files.path);
-        let prepared = self.prepared.as_ref().ok_or_else(|| not_prepared(operation, path))?;
+        let (operation, path) = (operation(direction), &self.file.files.path);
+        let prepared = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared(operation, path))?;
         let text = if prepared.ring_id != ring.id() {
             "the ring is not the one given to prepare()"
         } else if prepared.direction != direction {
@@ -161,7 +145,7 @@ impl UringFile {
         } else {
             return Ok(());
         };
-        Err(direct::failure(operation, path, Cause::Unsupported, text.into()))
+        Err(BackendError::new(operation, path, Cause::Unsupported, text))
     }
 
     /// Moves a batch by any route but the unsafe one.
@@ -174,24 +158,24 @@ impl UringFile {
         during: Option<During<'_>>,
     ) -> Result<u64> {
         let Some(Prepared { pattern, direction, route, .. }) = &self.prepared else {
-            return Err(not_prepared("io_uring", &self.files.path));
+            return Err(BackendError::not_prepared("io_uring", &self.file.files.path));
         };
         let (pattern, direction) = (*pattern, *direction);
         if let Route::DirectEdges { align_bytes } = *route {
             let stretch = Stretch::new(&pattern, batch, align_bytes);
-            let walk = EdgeWalk::new(&stretch, direction, batch, ring, &self.files.path)?;
+            let walk = EdgeWalk::new(&stretch, direction, batch, ring, &self.file.files.path)?;
             if direction == Direction::Write {
                 let mark = latency.begin();
-                if self.files.write_head(&stretch, ring)? {
+                if self.file.files.write_head(&stretch, ring)? {
                     latency.end(mark);
                 }
             }
             self.pump(walk, base, Some(&stretch), latency, during)?;
             if direction == Direction::Write {
-                self.files.carry_tail(&stretch, ring);
+                self.file.files.carry_tail(&stretch, ring);
             }
         } else {
-            let walk = Walk::new(&pattern, batch, ring, &self.files.path)?;
+            let walk = Walk::new(&pattern, batch, ring, &self.file.files.path)?;
             self.pump(walk, base, None, latency, during)?;
         }
         Ok(batch_bytes(&pattern, batch))
@@ -208,16 +192,18 @@ impl UringFile {
         during: Option<During<'_>>,
     ) -> Result<()> {
         let Some(prepared) = &self.prepared else {
-            return Err(not_prepared("io_uring", &self.files.path));
+            return Err(BackendError::not_prepared("io_uring", &self.file.files.path));
         };
         let job = Job {
-            direction: prepared.direction,
-            file: if prepared.route.is_direct() { DIRECT } else { BUFFERED },
+            way: Way {
+                direction: prepared.direction,
+                direct: prepared.route.is_direct(),
+                flags: if self.file.files.drops_pages(&prepared.route) { dontcache::FLAG } else { 0 },
+            },
             base,
             depth: prepared.depth,
             wait_for: prepared.wait_for,
             span: prepared.span,
-            rw_flags: if self.files.drops_pages(&prepared.route) { dontcache::FLAG } else { 0 },
             route: &prepared.route,
         };
         // SAFETY: `base` is the start of the mapping of the ring, which the caller has borrowed for the whole batch, for
@@ -229,12 +215,12 @@ impl UringFile {
     }
 
     fn report(&self, prepared: &Prepared, stretch: Option<&Stretch>, failure: &Failure) -> BackendError {
-        let (operation, path) = (operation(prepared.direction), &self.files.path);
+        let (operation, path) = (operation(prepared.direction), &self.file.files.path);
         match failure {
             Failure::Chunk { offset, errno, .. } => {
                 let error = std::io::Error::from_raw_os_error(*errno);
                 let told = BackendError::from_io(operation, path, Some(*offset), &error);
-                if self.files.drops_pages(&prepared.route) {
+                if self.file.files.drops_pages(&prepared.route) {
                     dontcache::explain(told, Some(*errno))
                 } else {
                     told
@@ -245,21 +231,14 @@ impl UringFile {
                 None => BackendError::short(operation, path, *offset, *expected, *got),
             },
             Failure::Enter(error) => BackendError::from_io("io_uring_enter", path, None, error),
-            Failure::Abandoned => {
-                let text = "the queue was given up after an earlier error: close the file and open it again".into();
-                direct::failure(operation, path, Cause::Io, text)
-            }
+            Failure::Abandoned => abandoned(operation, path),
         }
     }
 }
 
 impl OpenFile for UringFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        if let Some(reason) = overlap::refuses(pattern) {
-            return Some(reason);
-        }
-        let two_phase = self.two_phase.unsupported(pattern, &self.files);
-        two_phase.unwrap_or_else(|| self.files.unsupported(pattern))
+        self.file.unsupported(pattern, overlap::refuses(pattern))
     }
 
     fn prepare(
@@ -269,14 +248,12 @@ impl OpenFile for UringFile {
         ring: &mut Ring,
         _hints: &[(String, String)],
     ) -> Result<InForce> {
-        let Self { queue, pump, files, settings, two_phase, .. } = self;
-        check_fits(pattern, ring, &files.path)?;
-        files.check_form(overlap::refuses(pattern))?;
-        files.flush_edges()?;
-        if let Some(told) = two_phase.prepare(files, pattern, direction, ring)? {
-            return Ok(told);
-        }
-        let route = files.route_or_error(pattern, direction, ring)?;
+        let Self { queue, pump, file, settings, .. } = self;
+        let route = match file.prepare(pattern, direction, ring, overlap::refuses(pattern))? {
+            offsets::Prepared::TwoPhase(told) => return Ok(told),
+            offsets::Prepared::Alone(route) => route,
+        };
+        let files = &file.files;
         queue.register_memory(ring, &files.path)?;
         let scratch = Scratch::for_route(&route, pattern, &files.path)?;
         let span = span(pattern, direction, &route, ring);
@@ -301,14 +278,14 @@ impl OpenFile for UringFile {
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        if self.two_phase.is_active() {
-            return self.two_phase.write(&self.files, batch, ring, latency);
+        if self.file.two_phase.is_active() {
+            return self.file.two_phase.write(&self.file.files, batch, ring, latency);
         }
         self.check(Direction::Write, ring)?;
         if let Some(Prepared { pattern, route, scratch: Some(scratch), .. }) = &mut self.prepared {
-            let file = self.files.file(route);
+            let file = self.file.files.file(route);
             let mut mark = latency.begin();
-            scratch.write_batch(file, pattern, batch, ring, &self.files.path, || {
+            scratch.write_batch(file, pattern, batch, ring, &self.file.files.path, || {
                 latency.end(mark);
                 mark = latency.begin();
             })?;
@@ -320,14 +297,14 @@ impl OpenFile for UringFile {
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        if self.two_phase.is_active() {
-            return self.two_phase.read(&self.files, batch, ring, latency);
+        if self.file.two_phase.is_active() {
+            return self.file.two_phase.read(&self.file.files, batch, ring, latency);
         }
         self.check(Direction::Read, ring)?;
         if let Some(Prepared { pattern, route, scratch: Some(scratch), .. }) = &mut self.prepared {
-            let file = self.files.file(route);
+            let file = self.file.files.file(route);
             let mut mark = latency.begin();
-            scratch.read_batch(file, pattern, batch, ring, &self.files.path, || {
+            scratch.read_batch(file, pattern, batch, ring, &self.file.files.path, || {
                 latency.end(mark);
                 mark = latency.begin();
             })?;
@@ -349,16 +326,14 @@ impl OpenFile for UringFile {
     }
 
     fn sync(&mut self) -> Result<()> {
-        let flushed = self.two_phase.flush(&self.files);
-        flushed.and(self.files.sync())
+        self.file.sync()
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        let Self { queue, files, two_phase, .. } = *self;
-        // The queues hold references to the file: without letting go first, close(2) would not be the last one.
+        let Self { queue, file, .. } = *self;
+        // The queue holds references to the file: without letting go first, close(2) would not be the last one.
         drop(queue);
-        let flushed = two_phase.close(&files);
-        flushed.and(files.close())
+        file.close()
     }
 }
 

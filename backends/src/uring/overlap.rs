@@ -2,9 +2,7 @@
 
 use super::{operation, During, UringFile};
 use crate::error::Cause;
-use crate::{
-    direct, nothing_under_way, AccessKind, Batch, CallStyle, Direction, Latency, Pattern, Result, Ring, MOST_PENDING,
-};
+use crate::{AccessKind, BackendError, Batch, CallStyle, Direction, Latency, Pattern, Result, Ring, MOST_PENDING};
 
 /// Why the queue cannot take the place of the calls of a pattern.
 pub(super) fn refuses(pattern: &Pattern) -> Option<String> {
@@ -37,18 +35,22 @@ impl UringFile {
         base: *mut u8,
         during: During<'_>,
     ) -> Result<u64> {
-        if self.two_phase.is_active() {
-            return Err(nothing_under_way());
+        if self.file.two_phase.is_active() {
+            return Err(BackendError::nothing_under_way());
         }
         self.check(direction, ring)?;
         let prepared = self.prepared.as_ref().filter(|p| p.scratch.is_none());
         if prepared.is_none_or(|p| p.pattern.form.style != CallStyle::Request) {
-            return Err(nothing_under_way());
+            return Err(BackendError::nothing_under_way());
         }
         if batch.calls > MOST_PENDING {
             let text = format!("{} calls cannot be under way at once: there is room for {MOST_PENDING}", batch.calls);
-            return Err(direct::failure(operation(direction), &self.files.path, Cause::Unsupported, text));
+            return Err(BackendError::new(operation(direction), &self.file.files.path, Cause::Unsupported, text));
         }
         self.run(batch, ring, base, &mut Latency::off(), Some(during))
     }
 }
+
+#[cfg(test)]
+#[path = "overlap_tests.rs"]
+mod tests;

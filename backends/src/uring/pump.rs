@@ -2,21 +2,19 @@
 
 use std::io;
 
-use io_uring::{opcode, squeue, types::Fixed};
+use io_uring::squeue;
 
-use super::flight::Flight;
 use super::kept::Kept;
-use super::setup::{Memory, Queue};
-use crate::direct::Route;
 use crate::latency::Mark;
+use crate::queue::flight::Flight;
+use crate::queue::{Memory, Queue, Way};
+use crate::route::Route;
 use crate::walk::{Guard, Piece, Pieces};
-use crate::{Direction, Latency};
+use crate::Latency;
 
 /// What is the same for all operations of a batch.
 pub(super) struct Job<'a> {
-    pub(super) direction: Direction,
-    /// Index of the registered file.
-    pub(super) file: u32,
+    pub(super) way: Way,
     /// First byte of the memory of the ring.
     pub(super) base: *mut u8,
     /// Operations in flight at most.
@@ -25,8 +23,6 @@ pub(super) struct Job<'a> {
     pub(super) wait_for: u32,
     /// The newest piece in flight is less than this many pieces ahead of the oldest one.
     pub(super) span: u64,
-    /// RWF_ flags of every operation.
-    pub(super) rw_flags: i32,
     pub(super) route: &'a Route,
 }
 
@@ -338,20 +334,9 @@ impl Shape {
         let piece_left = ((piece + 1) << self.piece_shift) - chunk.index;
         // At most 1 GiB; the number of pieces is checked by the kernel at registration (at most 16384).
         let len = chunk.left.min(piece_left as u64) as u32;
-        let buffer = piece as u16;
+        let buffer = self.registered.then_some(piece as u16);
         let memory = job.base.wrapping_add(chunk.index);
-        let (file, at, flags) = (Fixed(job.file), chunk.offset, job.rw_flags);
-        let entry = match (job.direction, self.registered) {
-            (Direction::Write, true) => {
-                opcode::WriteFixed::new(file, memory, len, buffer).offset(at).rw_flags(flags).build()
-            }
-            (Direction::Write, false) => opcode::Write::new(file, memory, len).offset(at).rw_flags(flags).build(),
-            (Direction::Read, true) => {
-                opcode::ReadFixed::new(file, memory, len, buffer).offset(at).rw_flags(flags).build()
-            }
-            (Direction::Read, false) => opcode::Read::new(file, memory, len).offset(at).rw_flags(flags).build(),
-        };
-        entry.user_data(u64::from(slot))
+        job.way.entry(chunk.offset, memory, len, buffer).user_data(u64::from(slot))
     }
 }
 
@@ -360,7 +345,7 @@ mod tests {
     use super::*;
     use crate::testing::pattern;
     use crate::walk::Walk;
-    use crate::{Batch, Ring};
+    use crate::{Batch, Direction, Ring};
     use std::path::Path;
 
     #[test]
@@ -371,13 +356,11 @@ mod tests {
         let walk = Walk::new(&p, batch, &ring, Path::new("f")).unwrap();
         let route = Route::Buffered { reason: None };
         let job = Job {
-            direction: Direction::Read,
-            file: 0,
+            way: Way { direction: Direction::Read, direct: false, flags: 0 },
             base: std::ptr::null_mut(),
             depth: 3,
             wait_for: 1,
             span: 4,
-            rw_flags: 0,
             route: &route,
         };
         let mut pump = Pump::new(3);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::direct::FdPair;
 use crate::testing::{fill, pattern, scratch};
 use crate::{Direct, OpenMode};
 
@@ -53,7 +54,7 @@ fn tuned_depths_are_in_force_and_told() {
     let dir = scratch();
     let path = dir.path().join("f");
     let files = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Off).unwrap();
-    let mut file = UringFile::new(files, (&tuned()).into()).unwrap();
+    let mut file = UringFile::new(Offsets::alone(files), (&tuned()).into()).unwrap();
     let mut ring = Ring::new(1 << 22, 1 << 20).unwrap();
     for (chunk, direction, expected) in [
         (1024, Direction::Write, "depth 64, waits for 16 at once"),
@@ -73,7 +74,7 @@ fn a_polling_thread_takes_the_submissions_or_the_refusal_is_told() {
         let path = dir.path().join(n.to_string());
         let files = FdPair::open_alone(&path, OpenMode::CreateNew, direct).unwrap();
         let options = DriverOptions { sqpoll: true, queue_depth: 8, ..DriverOptions::default() };
-        let mut file = match UringFile::new(files, (&options).into()) {
+        let mut file = match UringFile::new(Offsets::alone(files), (&options).into()) {
             Ok(file) => file,
             Err(error) => {
                 assert!(error.text.contains("without --sqpoll"), "{error}");
@@ -97,7 +98,7 @@ fn a_polling_thread_takes_the_submissions_or_the_refusal_is_told() {
 fn a_polling_thread_leaves_nothing_in_flight_after_an_error() {
     let files = FdPair::open_alone(Path::new("/dev/full"), OpenMode::Update, Direct::Off).unwrap();
     let options = DriverOptions { sqpoll: true, queue_depth: 8, ..DriverOptions::default() };
-    let Ok(mut file) = UringFile::new(files, (&options).into()) else {
+    let Ok(mut file) = UringFile::new(Offsets::alone(files), (&options).into()) else {
         return;
     };
     let mut ring = Ring::new(1 << 18, 4096).unwrap();
@@ -113,7 +114,7 @@ fn a_polling_thread_leaves_nothing_in_flight_after_an_error() {
 fn the_other_direction_is_refused() {
     let dir = scratch();
     let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
-    let mut file = UringFile::new(files, (&DriverOptions::default()).into()).unwrap();
+    let mut file = UringFile::new(Offsets::alone(files), (&DriverOptions::default()).into()).unwrap();
     let mut ring = Ring::new(1 << 16, 4096).unwrap();
     file.prepare(&pattern(4096, 1, 1), Direction::Write, &mut ring, &[]).unwrap();
     let error = file.read(Batch { first_call: 0, calls: 1 }, &mut ring, &mut Latency::off()).unwrap_err();

@@ -1,22 +1,23 @@
 //! The same bytes as posix, the same errors, and nothing in flight after a batch, however it ends.
 
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 
-use io_uring::{opcode, types};
+use io_uring::opcode;
 use proptest::prelude::*;
 
 use super::*;
+use crate::direct::FdPair;
+use crate::queue::flight::Flight;
 use crate::statx::direct_align;
 use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
-use crate::{AccessKind, CallForm, Direct, OpenMode, Parts, MOST_PENDING};
+use crate::{AccessKind, CallForm, Direct, OpenMode, Parts};
 
 fn settings(queue_depth: u32) -> Settings {
     (&DriverOptions { queue_depth, ..DriverOptions::default() }).into()
 }
 
-fn uring(path: &Path, mode: OpenMode, direct: Direct, depth: u32) -> UringFile {
-    UringFile::new(FdPair::open_alone(path, mode, direct).unwrap(), settings(depth)).unwrap()
+pub(super) fn uring(path: &Path, mode: OpenMode, direct: Direct, depth: u32) -> UringFile {
+    UringFile::new(Offsets::alone(FdPair::open_alone(path, mode, direct).unwrap()), settings(depth)).unwrap()
 }
 
 /// A part whose sectors another rank shares.
@@ -24,12 +25,12 @@ fn shared(chunk: u64) -> Pattern {
     Pattern { stride_bytes: 2 * chunk, ranks: 2, rank_distance_bytes: chunk, ..pattern(chunk, 1, 4) }
 }
 
-fn all(pattern: &Pattern) -> Batch {
+pub(super) fn all(pattern: &Pattern) -> Batch {
     Batch { first_call: 0, calls: pattern.max_calls }
 }
 
 /// Nothing in the queues and nothing counted: the batch has really ended.
-fn assert_idle(file: &mut UringFile) {
+pub(super) fn assert_idle(file: &mut UringFile) {
     assert!(file.queue.ring.submission().is_empty());
     assert!(file.queue.ring.completion().is_empty());
     assert!(!file.queue.abandoned);
@@ -94,7 +95,9 @@ impl Case {
     fn open(&self, name: &str, path: &Path, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
         if name == "uring" {
             let files = FdPair::open_alone(path, mode, direct).unwrap();
-            return Box::new(UringFile::with_pieces(files, settings(self.depth), self.piece_shift).unwrap());
+            return Box::new(
+                UringFile::with_pieces(Offsets::alone(files), settings(self.depth), self.piece_shift).unwrap(),
+            );
         }
         open_alone(name, path, mode, direct, self.depth).unwrap().unwrap()
     }
@@ -369,94 +372,6 @@ fn without_lockable_memory_it_runs_unregistered_and_says_so() {
     std::thread::spawn(run).join().unwrap();
 }
 
-/// A read that stays in flight until somebody writes into the other end.
-#[test]
-fn a_panic_waits_for_what_is_in_flight() {
-    use std::io::Write;
-    let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
-    let mut queue = Queue::new(4, false, &[reader.as_raw_fd()], setup::MAX_PIECE_SHIFT, Path::new("socket")).unwrap();
-    let mut memory = [0_u8; 8];
-    let entry = opcode::Read::new(types::Fixed(0), memory.as_mut_ptr(), 8).build().user_data(0);
-    let late = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        writer.write_all(b"in time!").unwrap();
-    });
-    let unwound = catch_unwind(AssertUnwindSafe(|| {
-        let mut flight = flight::Flight::new(&mut queue);
-        // SAFETY: `memory` lives until the end of the test, `flight` until the end of this closure.
-        unsafe { flight.push(&entry) };
-        flight.submit_and_wait(0).unwrap();
-        panic!("in the middle of a batch");
-    }));
-    assert!(unwound.is_err());
-    assert_eq!(&memory, b"in time!", "the drop of the flight waits for the kernel");
-    assert!(!queue.abandoned);
-    late.join().unwrap();
-}
-
-/// A part counted in bytes whose calls return before they are done.
-fn requests(chunk: u64, calls: u64) -> Pattern {
-    let form = CallForm { style: CallStyle::Request, unit: crate::Unit::Byte, ..CallForm::default() };
-    Pattern { base_bytes: 3, form, parts: Parts::Unequal, ..pattern(chunk, 1, calls) }
-}
-
-#[test]
-fn work_runs_once_under_a_batch_of_any_depth() {
-    let dir = scratch();
-    for (n, (depth, chunk, calls)) in [(32, 5, 7), (2, 4097, 9), (1, 0, 3), (4, 1 << 20, 3)].into_iter().enumerate() {
-        for direct in [Direct::Off, Direct::Auto] {
-            let path = dir.path().join(format!("f{n}{direct:?}"));
-            let mut file = uring(&path, OpenMode::CreateNew, direct, depth);
-            let p = requests(chunk, calls);
-            let mut ring = Ring::new(4 << 20, 0).unwrap();
-            ring.set_period_bytes((chunk * calls).max(1));
-            fill(&mut ring, 1);
-            let right = ring.bytes()[..(chunk * calls) as usize].to_vec();
-            let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-            assert_eq!(told.strategy.contains("exceeds the depth"), calls > u64::from(depth), "{}", told.strategy);
-            let mut ran = 0;
-            assert_eq!(file.write_overlapped(all(&p), &ring, &mut || ran += 1).unwrap(), calls * chunk);
-            file.sync().unwrap();
-            assert_eq!(std::fs::read(&path).unwrap().get(3..).unwrap_or_default(), right);
-            ring.bytes_mut().fill(0);
-            file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-            assert_eq!(file.read_overlapped(all(&p), &mut ring, &mut || ran += 1).unwrap(), calls * chunk);
-            assert!(ring.bytes()[..right.len()] == right);
-            assert_eq!(ran, 2);
-            let stopped = catch_unwind(AssertUnwindSafe(|| {
-                file.read_overlapped(all(&p), &mut ring, &mut || panic!("in the work"))
-            }));
-            assert!(stopped.is_err());
-            assert!(file.queue.ring.submission().is_empty() && file.queue.ring.completion().is_empty());
-            assert!(!file.queue.abandoned, "what was begun before the work was submitted");
-            assert_eq!(file.read(all(&p), &mut ring, &mut Latency::off()).unwrap(), calls * chunk);
-            assert_idle(&mut file);
-        }
-    }
-}
-
-#[test]
-fn work_runs_also_where_nothing_can_be_under_way() {
-    let dir = scratch();
-    let mut file = uring(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off, 4);
-    let mut ring = Ring::new(1 << 16, 4096).unwrap();
-    let mut ran = 0;
-    let one = Batch { first_call: 0, calls: 1 };
-    assert!(file.write_overlapped(one, &ring, &mut || ran += 1).unwrap_err().text.contains("prepare"));
-    file.prepare(&pattern(4096, 1, 4), Direction::Write, &mut ring, &[]).unwrap();
-    assert!(file.write_overlapped(one, &ring, &mut || ran += 1).unwrap_err().text.contains("under way"));
-    file.prepare(&requests(1, 5000), Direction::Write, &mut ring, &[]).unwrap();
-    let many = Batch { first_call: 0, calls: MOST_PENDING + 1 };
-    assert!(file.write_overlapped(many, &ring, &mut || ran += 1).unwrap_err().text.contains("at once"));
-    assert_eq!(ran, 3);
-    for (kind, style) in [(AccessKind::Collective, CallStyle::Request), (AccessKind::Independent, CallStyle::Split)] {
-        let form = CallForm { style, ..CallForm::default() };
-        let refused = Pattern { kind, form, ..pattern(8, 1, 1) };
-        assert!(file.unsupported(&refused).unwrap().contains("mpiio"));
-        assert_eq!(file.prepare(&refused, Direction::Write, &mut ring, &[]).unwrap_err().cause, Cause::Unsupported);
-    }
-}
-
 #[test]
 fn nothing_can_fail_too() {
     let dir = scratch();
@@ -479,7 +394,7 @@ fn what_was_never_submitted_makes_the_queue_unusable() {
     let mut ring = Ring::new(1 << 16, 4096).unwrap();
     let p = pattern(4096, 1, 4);
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-    let mut flight = flight::Flight::new(&mut file.queue);
+    let mut flight = Flight::new(&mut file.queue);
     // SAFETY: an operation without memory.
     unsafe { flight.push(&opcode::Nop::new().build()) };
     drop(flight);

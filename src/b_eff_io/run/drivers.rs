@@ -3,6 +3,7 @@
 use beff_backends::{Collective, DriverOptions, Exchange, DEFAULT_DOMAIN_BYTES};
 
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy};
+use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 
 /// The part of the configuration that a driver of this name gets.
@@ -36,7 +37,7 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
 pub fn shares_memory(config: &Config, ranks: u64) -> bool {
     let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
     let two_phase = |backend: &String| match config.collective {
-        _ if !["posix", "uring"].contains(&backend.as_str()) => false,
+        _ if !backends::can(backend, |row| row.has_two_phase) => false,
         CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
         CollectivePolicy::TwoPhase => true,
         CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,

@@ -20,12 +20,11 @@ use crate::b_eff_io::records::{DepthTrial, JournalLine, TuningRecord};
 use crate::b_eff_io::run::drivers::driver_options;
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::choice::{Means, Setting};
+use crate::frame::backends;
 use crate::frame::records::Access;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::units::MIB;
 
-/// The backend with a queue.
-const QUEUED: &str = "uring";
 /// Time for everything here, as a share of the scheduled time T.
 const TIME_SHARE: f64 = 0.03;
 /// Part of that time for making the file.
@@ -53,7 +52,7 @@ pub fn tune(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
         return Ok(());
     }
     for index in 0..run.backends.len() {
-        if run.backends[index].name == QUEUED && run.stop.is_none() {
+        if backends::can(&run.backends[index].name, |row| row.has_queue) && run.stop.is_none() {
             tune_one(run, comm, index)?;
         }
     }

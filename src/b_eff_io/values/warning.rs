@@ -3,6 +3,7 @@
 use super::totals::is_empty_fill_up;
 use super::{hints, storage_bytes, AccessTime, PartitionValue};
 use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
+use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::Access;
 use crate::frame::values::source::Cached;
@@ -18,9 +19,6 @@ const DECISION_SHARE: f64 = 0.01;
 
 /// ...if the pattern lasted longer than this; a single decision is a large share of a call or two.
 const DECISION_NOISE_SECONDS: f64 = 0.05;
-
-/// Backends that can choose between direct and buffered transfers.
-const WITH_DIRECT: [&str; 2] = ["posix", "uring"];
 
 /// The warnings of the run itself and those that follow from its records, each once.
 pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<IoWarning> {
@@ -41,7 +39,7 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
         found.extend(smaller_than_memory(result, partitions, backend));
         found.extend(read_from_cache(result, backend, &own));
         found.extend(cache_not_dropped(result, backend, &own));
-        if WITH_DIRECT.contains(&backend.as_str()) && result.config.direct.of(backend) != DirectPolicy::Off {
+        if backends::can(backend, |row| row.can_direct) && result.config.direct.of(backend) != DirectPolicy::Off {
             found.extend(buffered(backend, &own));
         }
         if backend == MPI_IO {

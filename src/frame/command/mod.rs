@@ -100,8 +100,13 @@ pub fn publish(text: &[u8]) -> bool {
 /// What the command line must know of the backends of this build.
 #[must_use]
 pub fn known_backends() -> Vec<KnownBackend<'static>> {
-    drivers()
-        .iter()
-        .map(|d| KnownBackend { name: d.name, direct: d.can_direct, mpi: d.has_hints, queue: d.name == "uring" })
-        .collect()
+    let known = drivers().iter().map(|row| KnownBackend {
+        name: row.name,
+        direct: row.can_direct,
+        mpi: row.has_hints,
+        queue: row.has_queue,
+        drops_pages: row.can_drop_pages,
+        grows_files: row.grows_files,
+    });
+    known.collect()
 }

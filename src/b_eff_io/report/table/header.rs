@@ -4,6 +4,7 @@
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Inject, Termination, Verify};
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
+use crate::frame::backends::any_can;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::Access;
 use crate::frame::units::{format_seconds, format_size};
@@ -58,7 +59,7 @@ fn turns(config: &Config) -> String {
 /// What was chosen otherwise than by default and changes the meaning of the numbers, the options of the drivers in the
 /// middle; None: nothing.
 fn unusual(config: &Config) -> Option<String> {
-    let has_queue = config.backends.iter().any(|b| b == "uring");
+    let has_queue = any_can(&config.backends, |row| row.has_queue);
     let option = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
     let direct = match config.direct {
         DirectPolicy::ByBackend => None,

@@ -4,6 +4,7 @@ use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitio
 use crate::b_eff_io::records::{RunResult, TuningRecord};
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::chunk_label;
+use crate::frame::backends::any_can;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
 use crate::frame::report::machine;
@@ -109,7 +110,7 @@ fn cache(config: &Config) -> &'static str {
 
 /// Collective patterns of the drivers without collective calls; None if none of them took part.
 fn collective(config: &Config) -> Option<String> {
-    if !config.backends.iter().any(|b| ["posix", "uring"].contains(&b.as_str())) {
+    if !any_can(&config.backends, |row| row.has_two_phase) {
         return None;
     }
     let policy = match config.collective {
@@ -134,7 +135,7 @@ fn collective(config: &Config) -> Option<String> {
 /// Depth of the queue of uring and where it comes from; None if it took no part.
 fn queue(result: &RunResult) -> Option<String> {
     let config = &result.config;
-    if !config.backends.iter().any(|b| b == "uring") {
+    if !any_can(&config.backends, |row| row.has_queue) {
         return None;
     }
     let depth = match (config.queue_depth, result.tunings.as_slice()) {

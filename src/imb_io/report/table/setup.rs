@@ -1,5 +1,6 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
+use crate::frame::backends::any_can;
 use crate::frame::report::machine;
 use crate::frame::report::text::{list, Page};
 use crate::frame::report::Views;
@@ -19,7 +20,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
     page.field("data", &format!("seed {}; compared with what was written, outside the clock{inject}", config.seed));
     page.field("page cache", header::cache(config.cache));
     page.field("direct I/O", machine::direct(config.direct));
-    if config.backends.iter().any(|b| b == "uring") {
+    if any_can(&config.backends, |row| row.has_queue) {
         page.field("queue", &format!("{} operations in flight at most", config.queue_depth));
     }
     if !config.hints.is_empty() {

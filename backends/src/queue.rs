@@ -1,13 +1,18 @@
-//! The ring of the kernel: made with the best flags it has, with files and memory registered.
+//! A queue of io_uring: made with the best flags the kernel has, with the files and the memory of the transfers
+//! registered. [`flight`] keeps operations from outliving the batch that made them.
+
+pub(crate) mod flight;
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
-use io_uring::{Builder, IoUring};
+use io_uring::types::Fixed;
+use io_uring::{opcode, squeue, Builder, IoUring};
 
+use crate::direct::FdPair;
 use crate::error::Cause;
-use crate::{direct, BackendError, Result, Ring};
+use crate::{BackendError, Direction, Result, Ring};
 
 /// One operation and one registered buffer are at most 1 GiB long (io_uring_register(2)).
 pub(crate) const MAX_PIECE_SHIFT: u32 = 30;
@@ -70,7 +75,53 @@ const SQPOLL_CHAIN: [(&str, Setup); 2] = [
     ("SQPOLL", |b| b.setup_sqpoll(SQPOLL_IDLE_MS)),
 ];
 
+/// What is the same for all operations of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) direction: Direction,
+    /// The file past the page cache, or the one through it.
+    pub(crate) direct: bool,
+    /// RWF_ flags of every operation.
+    pub(crate) flags: i32,
+}
+
+impl Way {
+    /// The operation for `len` bytes of memory and the file from `offset` on. `buffer`: number of the registered buffer that
+    /// holds the memory.
+    ///
+    /// Whoever submits it answers for the memory.
+    #[inline]
+    pub(crate) fn entry(self, offset: u64, memory: *mut u8, len: u32, buffer: Option<u16>) -> squeue::Entry {
+        let (file, flags) = (Fixed(if self.direct { DIRECT } else { BUFFERED }), self.flags);
+        match (self.direction, buffer) {
+            (Direction::Write, Some(b)) => {
+                opcode::WriteFixed::new(file, memory, len, b).offset(offset).rw_flags(flags).build()
+            }
+            (Direction::Write, None) => opcode::Write::new(file, memory, len).offset(offset).rw_flags(flags).build(),
+            (Direction::Read, Some(b)) => {
+                opcode::ReadFixed::new(file, memory, len, b).offset(offset).rw_flags(flags).build()
+            }
+            (Direction::Read, None) => opcode::Read::new(file, memory, len).offset(offset).rw_flags(flags).build(),
+        }
+    }
+}
+
+/// Place of the buffered descriptor among the registered files.
+const BUFFERED: u32 = 0;
+/// Place of the descriptor with O_DIRECT, or of the buffered one again.
+const DIRECT: u32 = 1;
+
 impl Queue {
+    /// A queue for both descriptors of a file, each under its place.
+    ///
+    /// # Errors
+    /// As for [`Queue::new`].
+    pub(crate) fn of(files: &FdPair, queue_depth: u32, sqpoll: bool, piece_shift: u32) -> Result<Self> {
+        let buffered = files.buffered.as_raw_fd();
+        let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
+        Self::new(queue_depth, sqpoll, &fds, piece_shift, &files.path)
+    }
+
     /// Makes the queue and registers `fds` under their index.
     ///
     /// # Errors
@@ -155,6 +206,12 @@ impl Drop for Queue {
     }
 }
 
+/// The error of a queue that was given up.
+pub(crate) fn abandoned(operation: &'static str, path: &Path) -> BackendError {
+    let text = "the queue was given up after an earlier error: close the file and open it again";
+    BackendError::new(operation, path, Cause::Io, text)
+}
+
 fn build(chain: &[(&'static str, Setup)], depth: u32) -> io::Result<(IoUring, &'static str)> {
     let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
     for &(flags, setup) in chain {
@@ -186,7 +243,7 @@ fn unavailable(path: &Path, error: &io::Error) -> BackendError {
         _ => "see io_uring_setup(2)",
     };
     let text = format!("io_uring is not available: {error}; {setting}; {hint}. The posix driver needs none of this");
-    direct::failure("io_uring_setup", path, cause, text)
+    BackendError::new("io_uring_setup", path, cause, text)
 }
 
 /// The error of a system that refuses a polling thread. There is no way around it: a run that asked for SQPOLL measures

@@ -4,7 +4,7 @@ use std::io;
 
 use io_uring::{cqueue, squeue, EnterFlags, Submitter};
 
-use super::setup::Queue;
+use super::Queue;
 
 /// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
 /// works on; only then is the memory of the transfers the caller's again.
@@ -125,4 +125,41 @@ impl Drop for Flight<'_> {
 /// A signal, or a lack of resources that passes when completions are taken.
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+    use std::path::Path;
+
+    use io_uring::{opcode, types};
+
+    use super::*;
+    use crate::queue::MAX_PIECE_SHIFT;
+
+    /// A read that stays in flight until somebody writes into the other end.
+    #[test]
+    fn a_panic_waits_for_what_is_in_flight() {
+        use std::io::Write;
+        let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut queue = Queue::new(4, false, &[reader.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("socket")).unwrap();
+        let mut memory = [0_u8; 8];
+        let entry = opcode::Read::new(types::Fixed(0), memory.as_mut_ptr(), 8).build().user_data(0);
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            writer.write_all(b"in time!").unwrap();
+        });
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            let mut flight = Flight::new(&mut queue);
+            // SAFETY: `memory` lives until the end of the test, `flight` until the end of this closure.
+            unsafe { flight.push(&entry) };
+            flight.submit_and_wait(0).unwrap();
+            panic!("in the middle of a batch");
+        }));
+        assert!(unwound.is_err());
+        assert_eq!(&memory, b"in time!", "the drop of the flight waits for the kernel");
+        assert!(!queue.abandoned);
+        late.join().unwrap();
+    }
 }
