@@ -153,6 +153,22 @@ mod tests {
     }
 
     #[test]
+    fn only_what_the_space_cuts_is_marked() {
+        let specs = patterns(2 * MIB);
+        let of = |max_calls: &[u64; PATTERNS]| segment(3, &specs, &counts([2, 5, 1000]), &ALL, max_calls, MIB).unwrap();
+        let free = of(&FREE);
+        assert_eq!(free.by_space, [false; POSITIONS]);
+        let third = usize::from(of_type(&specs, 3)[3].number);
+        let mut exactly = FREE;
+        exactly[third] = free.calls[3];
+        assert_eq!(of(&exactly), free);
+        let mut less = FREE;
+        less[third] = free.calls[3] - 1;
+        let cut = of(&less);
+        assert_eq!((cut.by_space.map(u8::from), cut.calls[3]), ([0, 0, 0, 1, 0, 0, 0, 0, 0], free.calls[3] - 1));
+    }
+
+    #[test]
     fn the_smallest_of_the_three_counts() {
         let specs = patterns(2 * MIB);
         let s = segment(3, &specs, &counts([2, 5, 1000]), &ALL, &FREE, MIB).unwrap();

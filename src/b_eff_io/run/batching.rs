@@ -189,6 +189,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_latency_that_was_learned_is_taken_off_a_long_sync() {
+        let mut model = SyncModel::default();
+        model.learn(LATENCY_BYTES - 1, 0.25);
+        assert_eq!(model.to_parts(), [0.25, f64::INFINITY]);
+        // From exactly this size on it is a rate.
+        model.learn(LATENCY_BYTES, 1.25);
+        assert_eq!(model.to_parts(), [0.25, LATENCY_BYTES as f64]);
+        assert_eq!(model.predict_seconds(LATENCY_BYTES), 1.25);
+        assert_eq!(SyncModel::from_parts([0.5, 8.0]).to_parts(), [0.5, 8.0]);
+        assert_eq!(SyncModel::from_parts(model.to_parts()), model);
+    }
+
     /// Plays a loop whose call `n` takes `cost(n)` seconds; returns (calls, seconds, decisions).
     fn play(limits: &Limits, cost: impl Fn(u64) -> f64) -> (u64, f64, u64) {
         let mut p = Progress::default();

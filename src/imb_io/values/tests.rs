@@ -211,3 +211,22 @@ proptest! {
         prop_assert!(value.cached_share.is_none_or(|share| (0.0..=1.0).contains(&share)));
     }
 }
+
+/// Only a complete row of MPI-IO that prepared something says what is in force.
+#[test]
+fn rows_that_say_nothing_of_hints_miss_none() {
+    let missing = |change: fn(&mut RowRecord), sample_bytes: Option<u64>| {
+        let mut record =
+            row(if sample_bytes.is_some() { "S_Write_Indv" } else { "Open_Close" }, 1, Aggregate, sample_bytes);
+        change(&mut record);
+        let mut result = with(vec![record]);
+        result.config.hints = vec![("cb_nodes".into(), "2".into())];
+        let is_hint = |w: &ImbWarning| matches!(w, ImbWarning::Shared(Warning::HintNotGranted { .. }));
+        derive(&result).warnings.iter().any(is_hint)
+    };
+    assert!(missing(|_| {}, Some(4096)));
+    assert!(!missing(|r| r.hints_granted = vec![("cb_nodes".into(), "2".into())], Some(4096)));
+    assert!(!missing(|r| r.ended = RowEnd::Interrupted, Some(4096)));
+    assert!(!missing(|r| r.backend = "posix".into(), Some(4096)));
+    assert!(!missing(|_| {}, None));
+}
