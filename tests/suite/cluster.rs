@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::patient::patient;
 use crate::support::{document, is_command, items, launcher, number, skip, succeed, Scratch, PROGRAM};
 
 /// Why there can be no such hosts here.
@@ -25,6 +26,7 @@ fn three_hosts(scratch: &Scratch, more: &[&str]) -> serde_json::Value {
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
         command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
     }
+    patient(&mut command);
     let output = command.output().expect("the script starts");
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     // MPICH 4.0 over TCP now and then does not come out of MPI_Finalize: the result is complete then, and the limit ends it.

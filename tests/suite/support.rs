@@ -4,11 +4,13 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::patient::patient;
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_beff-raw");
@@ -180,6 +182,7 @@ impl Launch {
         for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
             command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
         }
+        patient(&mut command);
         Self { command, limit: LIMIT }
     }
 
@@ -199,10 +202,9 @@ impl Launch {
         self.arg("--path").arg(disk).arg("--out").arg(scratch.join("out"))
     }
 
-    /// Starts it. Two launches at once would disturb each other's times: the second waits here.
+    /// Starts it. Who must be alone waits here until all others have ended, and they for it.
     pub fn start(mut self) -> Running {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::take();
         let logs = Scratch::new();
         let file = |name: &str| File::create(logs.join(name)).expect("a file for the output");
         self.command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr")).process_group(0);
@@ -217,6 +219,25 @@ impl Launch {
     }
 }
 
+/// The right to have a launch under way.
+#[derive(Debug)]
+enum Turn {
+    WithOthers { _held: RwLockReadGuard<'static, ()> },
+    Alone { _held: RwLockWriteGuard<'static, ()> },
+}
+
+impl Turn {
+    /// Threads bear the names of their tests, also where only one runs at a time (in the main thread, without a name).
+    fn take() -> Self {
+        static LAUNCHES: RwLock<()> = RwLock::new(());
+        if std::thread::current().name().is_some_and(|test| test.starts_with("alone::")) {
+            Self::Alone { _held: LAUNCHES.write().unwrap_or_else(PoisonError::into_inner) }
+        } else {
+            Self::WithOthers { _held: LAUNCHES.read().unwrap_or_else(PoisonError::into_inner) }
+        }
+    }
+}
+
 /// A launch under way. Dropped: ended, with all its processes.
 #[derive(Debug)]
 pub struct Running {
@@ -225,7 +246,7 @@ pub struct Running {
     begin: Instant,
     limit: Duration,
     ended: bool,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Running {
