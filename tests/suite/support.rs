@@ -161,7 +161,7 @@ impl Launch {
     pub fn under(words: &[&str], ranks: u64) -> Self {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).arg("-n").arg(ranks.to_string()).arg(PROGRAM);
-        Self::with(command)
+        Self::of(command)
     }
 
     /// Under the launcher, each rank through these words.
@@ -169,15 +169,16 @@ impl Launch {
         let mut launcher = launcher().words.iter();
         let mut command = Command::new(launcher.next().expect("a launcher"));
         command.args(launcher).arg("-n").arg(ranks.to_string()).args(words).arg(PROGRAM);
-        Self::with(command)
+        Self::of(command)
     }
 
     /// Without a launcher.
     pub fn alone() -> Self {
-        Self::with(Command::new(PROGRAM))
+        Self::of(Command::new(PROGRAM))
     }
 
-    fn with(mut command: Command) -> Self {
+    /// Any command that starts ranks.
+    pub fn of(mut command: Command) -> Self {
         // Open MPI refuses root without these; containers of a build farm have nobody else.
         for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
             command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
@@ -255,6 +256,11 @@ impl Running {
         i32::try_from(self.child.id()).expect("a process id")
     }
 
+    /// True if the launcher has ended.
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("a child of ours").is_some()
+    }
+
     /// The processes of the program below the launcher.
     pub fn ranks(&self) -> Vec<i32> {
         let name = Path::new(PROGRAM).file_name();
@@ -266,8 +272,7 @@ impl Running {
     #[track_caller]
     pub fn until(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
         while !condition() {
-            let over = self.child.try_wait().expect("a child of ours").is_some();
-            assert!(!over && self.begin.elapsed() < self.limit, "{what} did not come; stderr: {}", self.log("stderr"));
+            assert!(!self.is_over() && self.begin.elapsed() < self.limit, "{what} did not come; stderr: {}", self.log("stderr"));
             sleep(Duration::from_millis(5));
         }
     }
