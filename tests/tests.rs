@@ -11,6 +11,8 @@ mod architecture;
 mod backends;
 #[path = "suite/comm.rs"]
 mod comm;
+#[path = "suite/direct_checks.rs"]
+mod direct_checks;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/imb.rs"]
@@ -27,6 +29,8 @@ mod matrix;
 mod offline;
 #[path = "suite/options.rs"]
 mod options;
+#[path = "suite/pairs.rs"]
+mod pairs;
 #[path = "../ffi/tests/ranks/patient.rs"]
 mod patient;
 #[path = "suite/signals.rs"]

@@ -5,9 +5,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{
-    document, is_command, items, launcher, number, signal, skip, succeed, Launch, Scratch, PROGRAM,
-};
+use crate::support::{document, is_command, items, launcher, number, signal, skip, succeed, Launch, Scratch, PROGRAM};
 
 /// From the result to the end of all ranks.
 const PATIENCE: Duration = Duration::from_secs(5);

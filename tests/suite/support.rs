@@ -272,7 +272,11 @@ impl Running {
     #[track_caller]
     pub fn until(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
         while !condition() {
-            assert!(!self.is_over() && self.begin.elapsed() < self.limit, "{what} did not come; stderr: {}", self.log("stderr"));
+            assert!(
+                !self.is_over() && self.begin.elapsed() < self.limit,
+                "{what} did not come; stderr: {}",
+                self.log("stderr")
+            );
             sleep(Duration::from_millis(5));
         }
     }
