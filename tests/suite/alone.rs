@@ -1,5 +1,5 @@
-//! Tests that time something, or load what all share (page cache, disk, loop devices, control groups, namespaces): one at a
-//! time, when all others are over. The word `alone` in their path tells the scripts and [`crate::support`].
+//! Tests that time something, or look at what all share (page cache, devices, control groups, network): one at a time, when
+//! all others are over. The word `alone` in their path tells the scripts and [`crate::support`].
 
 #[path = "cluster.rs"]
 mod cluster;
@@ -9,8 +9,6 @@ mod costs;
 mod direct;
 #[path = "evidence.rs"]
 mod evidence;
-#[path = "full_disk.rs"]
-mod full_disk;
 #[path = "rounds.rs"]
 mod rounds;
 #[path = "tuning.rs"]
