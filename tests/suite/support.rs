@@ -297,7 +297,8 @@ impl Running {
         Run { stdout: self.log("stdout"), stderr: self.log("stderr"), status, seconds }
     }
 
-    fn log(&self, name: &str) -> String {
+    /// What it has printed so far on `stdout` or `stderr`.
+    pub fn log(&self, name: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.logs.join(name)).unwrap_or_default()).into_owned()
     }
 }
