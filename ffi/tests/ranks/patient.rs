@@ -1,4 +1,4 @@
-//! Ranks of tests that wait give their core to others: see `patient.c`. Never set for measurements.
+//! Ranks of tests that wait sleep instead of keeping their core busy: see `patient.c`. Never for measurements.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 const SOURCE: &str = include_str!("patient.c");
 
-/// Lets the ranks that `command` starts yield while they wait.
+/// Lets the ranks that `command` starts sleep while they wait.
 pub fn patient(command: &mut Command) {
     command.env("OMPI_MCA_mpi_yield_when_idle", "1"); // Open MPI 4 and 5
     command.env("LD_PRELOAD", library());
