@@ -7,9 +7,9 @@ export RANKS T DIR BACKEND ARGS BEFF_SETUP MPICC MPIRUN
 help:
 	@echo 'make run     b_eff_io, 2 ranks through MPI-IO, about a minute'
 	@echo '             RANKS=2 T=60s BACKEND=mpiio DIR=<on the file system to measure> ARGS="more options"'
-	@echo 'make check   format, lints and unit tests of what changed since main: under a minute'
-	@echo 'make test    format, lints, docs, and all tests with MPICH and Open MPI: under 10 minutes on 2 cores'
-	@echo 'make campaign  the same with all combinations of ranks, backends and types instead of pairs'
+	@echo 'make check   format, lints and unit tests of the crates that changed since main'
+	@echo 'make test    format, lints, docs, and all tests with MPICH and Open MPI'
+	@echo 'make campaign  the same, and all combinations where make test takes pairs'
 	@echo 'make setup   only install what make test needs'
 	@echo 'make info    what is found on this machine'
 	@echo 'make clean   remove builds, private installations and scratch files'
