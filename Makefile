@@ -1,13 +1,15 @@
-# `make run` measures, `make test` checks; both find or install what is missing first. Details: scripts/.
+# `make run` measures, `make test` and `make check` check; all find or install what is missing first. Details: scripts/.
 export RANKS T DIR BACKEND ARGS BEFF_SETUP MPICC MPIRUN
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup info clean
+.PHONY: help run check test campaign setup info clean
 
 help:
 	@echo 'make run     b_eff_io, 2 ranks through MPI-IO, about a minute'
 	@echo '             RANKS=2 T=60s BACKEND=mpiio DIR=<on the file system to measure> ARGS="more options"'
+	@echo 'make check   format, lints and unit tests of the crates that changed since main'
 	@echo 'make test    format, lints, docs, and all tests with MPICH and Open MPI'
+	@echo 'make campaign  the same, and all combinations where make test takes pairs'
 	@echo 'make setup   only install what make test needs'
 	@echo 'make info    what is found on this machine'
 	@echo 'make clean   remove builds, private installations and scratch files'
@@ -17,8 +19,14 @@ help:
 run:
 	@scripts/run.sh
 
+check:
+	@scripts/check.sh
+
 test:
 	@scripts/test.sh
+
+campaign:
+	@BEFF_CAMPAIGN=1 scripts/test.sh
 
 setup:
 	@scripts/setup.sh test

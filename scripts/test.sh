@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# `make test`: format, lints, documentation, and every unit and integration test with every MPI found. The last line of
-# stdout is `N passed, N failed[, N skipped]`, summed over the MPIs; each format, lint and documentation run counts as one.
+# `make test`: format, dependencies, lints, documentation, unit tests, and the integration tests with every MPI found. The last
+# line of stdout is `N passed, N failed[, N skipped]`, summed over the MPIs; format, dependencies, each lint, build and
+# documentation run count as one.
 # A test that cannot run here prints a line `SKIPPED: reason` and returns; it is counted as skipped and its reason shown.
-# Logs stay in target-<mpi>/<step>.log. STEP_LIMIT: seconds one step may take. THREADS: integration tests at a time.
+# Logs stay in target-<mpi>/<step>.log. STEP_LIMIT: seconds one step may take. THREADS: integration tests side by side.
+# BEFF_CAMPAIGN=1 (`make campaign`): all combinations of the tests that are made of pairs otherwise.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-step_limit=${STEP_LIMIT:-2400}
+step_limit=${STEP_LIMIT:-1200}
+threads=${THREADS:-$(nproc)}
+campaign=()
+if [ -n "${BEFF_CAMPAIGN:-}" ]; then campaign=(--include-ignored); fi
 passed=0 failed=0 skipped=0
 
 # report NAME LOG SECONDS STATUS PASSED FAILED SKIPPED: one line, and on failure what is needed to act on it.
@@ -32,14 +37,16 @@ check() {
     local name=$1 log=$2 status=0 start=$SECONDS
     shift 2
     bounded "$step_limit" "$@" >"$log" 2>&1 || status=$?
-    report "$name" "$log" $((SECONDS - start)) "$status" $((status == 0)) $((status != 0)) 0
+    report "$name" "$log" $((SECONDS - start)) "$status" $((status == 0)) $((status != 0)) "$(grep -c '^SKIPPED: ' "$log" || true)"
+    sed -n "s/^SKIPPED: /  skipped $name: /p" "$log"
+    return "$status"
 }
 
-# tests NAME LOG ARGS...: cargo test; the counts are those of the test programs.
+# tests NAME LOG ARGS... -- ARGS...: cargo test; the counts are those of the test programs.
 tests() {
     local name=$1 log=$2 status=0 start=$SECONDS ok bad ignored skips
     shift 2
-    bounded "$step_limit" cargo test --locked --no-fail-fast "$@" -- --show-output >"$log" 2>&1 || status=$?
+    bounded "$step_limit" cargo test --locked --profile gate --no-fail-fast "$@" --show-output >"$log" 2>&1 || status=$?
     read -r ok bad ignored < <(awk '/^test result: / { p += $4; f += $6; i += $8 } END { print p + 0, f + 0, i + 0 }' "$log")
     skips=$(grep -c '^SKIPPED: ' "$log" || true)
     # A program that died of a signal reports no failed test: it is one. So is one that did not compile or finish in time.
@@ -60,24 +67,49 @@ component() {
     return 1
 }
 
-# with_mpi NAME FIRST: everything that depends on the MPI; what does not runs with the first one only.
+# What is the same for every MPI: format, dependencies, lints, unit tests, documentation. The optimizer would take longer than
+# what it saves the unit tests.
+once() {
+    if component fmt rustfmt; then check format "$logs/fmt.log" cargo fmt --all --check; fi
+    check dependencies "$logs/licences.log" "$root/scripts/licences.sh"
+    if component clippy clippy; then
+        check clippy "$logs/clippy.log" cargo clippy "${gate[@]}" --workspace --all-targets -- -D warnings
+    fi
+    export CARGO_PROFILE_GATE_OPT_LEVEL=0
+    tests "unit tests" "$logs/unit.log" --workspace --lib --bins --
+    tests "examples in the docs" "$logs/doctest.log" --workspace --doc --
+    RUSTDOCFLAGS="-D warnings" check documentation "$logs/doc.log" cargo doc "${gate[@]}" --workspace --no-deps
+    unset CARGO_PROFILE_GATE_OPT_LEVEL
+}
+
+# seed FROM: third-party crates know no MPI. What one MPI's build has of them spares that of the next one.
+seed() {
+    [ ! -d "$CARGO_TARGET_DIR/gate" ] && [ -d "$1/gate" ] || return 0
+    cp -a "$1/gate" "$CARGO_TARGET_DIR/gate"
+    # The bindings are not generated again when MPICC changes; the rest follows from them.
+    cargo clean --locked --profile gate -p mpi-sys -p beff-ffi -p beff-backends -p beff-raw >"$logs/seed.log" 2>&1
+}
+
+# with_mpi NAME FIRST: everything that depends on the MPI. FIRST: target directory of the first one, none if this is it.
 with_mpi() {
-    local name=$1 first=$2 environment
+    local name=$1 first=$2 environment gate=(--locked --profile gate)
     environment=$("$root/scripts/env.sh" "$name") || exit 1
     eval "$environment"
     mkdir -p "$CARGO_TARGET_DIR"
     local logs=$CARGO_TARGET_DIR label=${CARGO_TARGET_DIR##*/target-}
     echo "== $label: $MPICC, $BEFF_MPIRUN"
-    if [ "$first" = yes ] && component fmt rustfmt; then check format "$logs/fmt.log" cargo fmt --all --check; fi
-    if component clippy clippy; then
-        check "$label: clippy" "$logs/clippy.log" cargo clippy --locked --workspace --all-targets -- -D warnings
+    if [ -z "$first" ]; then
+        once
+    else
+        # Only ffi sees another mpi.h.
+        seed "$first"
+        if cargo clippy --version >/dev/null 2>&1; then
+            check "$label: clippy of ffi" "$logs/clippy.log" cargo clippy "${gate[@]}" -p beff-ffi --all-targets -- -D warnings
+        fi
     fi
-    tests "$label: unit tests" "$logs/unit.log" --workspace --lib --bins
-    RUST_TEST_THREADS=${THREADS:-1} tests "$label: integration tests" "$logs/integration.log" --workspace --test '*'
-    if [ "$first" = yes ]; then
-        tests "$label: examples in the docs" "$logs/doctest.log" --workspace --doc
-        RUSTDOCFLAGS="-D warnings" check "$label: documentation" "$logs/doc.log" cargo doc --locked --workspace --no-deps
-    fi
+    check "$label: build" "$logs/build.log" cargo test "${gate[@]}" --no-run --workspace --bins --test '*' || return 0
+    tests "$label: tests side by side" "$logs/integration.log" --workspace --test '*' -- --skip alone:: --test-threads "$threads" "${campaign[@]}"
+    tests "$label: tests alone" "$logs/alone.log" --test tests -- alone:: --test-threads 1 "${campaign[@]}"
 }
 
 cd "$root"
@@ -89,7 +121,7 @@ export CARGO_TERM_COLOR=never RUST_BACKTRACE=${RUST_BACKTRACE:-1}
 # Each in a subshell, so that no variable of one MPI reaches the next; the counts come back through a file.
 counts=$(mktemp)
 trap 'rm -f "$counts"' EXIT
-first=yes
+first=
 for name in $mpis; do
     status=0
     (
@@ -101,7 +133,7 @@ for name in $mpis; do
         echo "---- $name: the tests could not be run (exit status $status, see above)"
         echo "0 1 0" >>"$counts"
     fi
-    first=no
+    first=${first:-$(eval "$("$root/scripts/env.sh" "$name")" && echo "$CARGO_TARGET_DIR")}
 done
 read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$counts")
 if [ "$skipped" -gt 0 ]; then

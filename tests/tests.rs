@@ -3,18 +3,16 @@
 // Helpers of tests stand outside of `#[test]` functions, where clippy does not see that they are tests.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "suite/alone.rs"]
+mod alone;
 #[path = "suite/architecture.rs"]
 mod architecture;
 #[path = "suite/backends.rs"]
 mod backends;
-#[path = "suite/cluster.rs"]
-mod cluster;
 #[path = "suite/comm.rs"]
 mod comm;
-#[path = "suite/direct.rs"]
-mod direct;
-#[path = "suite/evidence.rs"]
-mod evidence;
+#[path = "suite/direct_checks.rs"]
+mod direct_checks;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/full_disk.rs"]
@@ -33,16 +31,16 @@ mod matrix;
 mod offline;
 #[path = "suite/options.rs"]
 mod options;
-#[path = "suite/rounds.rs"]
-mod rounds;
+#[path = "suite/pairs.rs"]
+mod pairs;
+#[path = "../ffi/tests/ranks/patient.rs"]
+mod patient;
 #[path = "suite/signals.rs"]
 mod signals;
 #[path = "suite/space.rs"]
 mod space;
 #[path = "suite/support.rs"]
 mod support;
-#[path = "suite/tuning.rs"]
-mod tuning;
 #[path = "suite/two_phase.rs"]
 mod two_phase;
 #[path = "suite/usage.rs"]

@@ -89,7 +89,7 @@ fn the_same_seed_is_the_same_plan_byte_for_byte() {
 #[test]
 fn two_runs_of_one_seed_measure_the_same_rings() {
     let shapes = |scratch: &Scratch| {
-        let run = short(4, scratch).args(["--seed", "77", "--time", "5s", "--families", "random"]).run();
+        let run = short(4, scratch).args(["--seed", "77", "--time", "2s", "--families", "random"]).run();
         run.expect(0);
         let result = document(scratch);
         items(&result["patterns"]).iter().map(|p| p["shape"].clone()).collect::<Vec<_>>()
@@ -103,7 +103,7 @@ fn two_runs_of_one_seed_measure_the_same_rings() {
 fn a_wrong_byte_is_found_and_named() {
     for (ranks, families, sender) in [(2, "ping-pong", 0), (3, "ring", 0), (4, "random", u64::MAX)] {
         let scratch = Scratch::new();
-        let run = short(ranks, &scratch).args(["--time", "4s", "--families", families, "--inject"]).run();
+        let run = short(ranks, &scratch).args(["--time", "2s", "--families", families, "--inject"]).run();
         run.expect(3);
         let result = document(&scratch);
         let all = items(&result["corruptions"]);

@@ -1,30 +1,12 @@
 //! Commands that need no MPI: plan and info.
 
 use std::process::{Command, Output};
-use std::time::Instant;
 
-use serde_json::Value;
+use crate::support::PROGRAM;
 
-use crate::support::{items, number, PROGRAM};
-
-fn plan(args: &[&str]) -> Output {
+/// Output of `plan` with these words.
+pub fn plan(args: &[&str]) -> Output {
     Command::new(PROGRAM).arg("plan").args(args).output().unwrap()
-}
-
-#[test]
-fn ten_million_ranks_are_planned_at_once() {
-    let begin = Instant::now();
-    let done = plan(&["--ranks", "10000000", "--space", "2000T", "--memory-per-process", "1G", "--json"]);
-    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let plan: Value = serde_json::from_slice(&done.stdout).unwrap();
-    let partition = &items(&plan["partitions"])[0];
-    assert_eq!(number(&partition["ranks"]), 10_000_000);
-    assert_eq!(items(&partition["patterns"]).len(), 43);
-    for file in items(&partition["files"]) {
-        assert!(number(&file["file_bytes"]) < i64::MAX as u64, "{file}");
-    }
-    assert!(number(&plan["total_bytes"]) <= 2000 << 40);
 }
 
 #[test]
@@ -41,19 +23,6 @@ fn the_table_of_a_plan_has_times_bytes_and_memory() {
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(done.status.success(), "{text}");
     for part in ["scatter", "seg-coll", "memory", "4 ranks"] {
-        assert!(text.contains(part), "no '{part}' in {text}");
-    }
-}
-
-#[test]
-fn info_tells_the_cost_of_the_harness() {
-    let done = Command::new(PROGRAM).args(["info", "--path", env!("CARGO_TARGET_TMPDIR")]).output().unwrap();
-    let text = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(done.status.success(), "{text}");
-    let line = text.lines().find(|line| line.contains("null backend")).expect("the cost of an access");
-    let ns: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(ns > 0.0 && ns < 1000.0, "{line}");
-    for part in ["built with", "MPI-IO layer", "mpiio", "posix", "uring", "mpirun"] {
         assert!(text.contains(part), "no '{part}' in {text}");
     }
 }

@@ -4,11 +4,13 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::patient::patient;
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_beff-raw");
@@ -159,7 +161,7 @@ impl Launch {
     pub fn under(words: &[&str], ranks: u64) -> Self {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).arg("-n").arg(ranks.to_string()).arg(PROGRAM);
-        Self::with(command)
+        Self::of(command)
     }
 
     /// Under the launcher, each rank through these words.
@@ -167,19 +169,21 @@ impl Launch {
         let mut launcher = launcher().words.iter();
         let mut command = Command::new(launcher.next().expect("a launcher"));
         command.args(launcher).arg("-n").arg(ranks.to_string()).args(words).arg(PROGRAM);
-        Self::with(command)
+        Self::of(command)
     }
 
     /// Without a launcher.
     pub fn alone() -> Self {
-        Self::with(Command::new(PROGRAM))
+        Self::of(Command::new(PROGRAM))
     }
 
-    fn with(mut command: Command) -> Self {
+    /// Any command that starts ranks.
+    pub fn of(mut command: Command) -> Self {
         // Open MPI refuses root without these; containers of a build farm have nobody else.
         for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
             command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
         }
+        patient(&mut command);
         Self { command, limit: LIMIT }
     }
 
@@ -199,10 +203,9 @@ impl Launch {
         self.arg("--path").arg(disk).arg("--out").arg(scratch.join("out"))
     }
 
-    /// Starts it. Two launches at once would disturb each other's times: the second waits here.
+    /// Starts it. Who must be alone waits here until all others have ended, and they for it.
     pub fn start(mut self) -> Running {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::take();
         let logs = Scratch::new();
         let file = |name: &str| File::create(logs.join(name)).expect("a file for the output");
         self.command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr")).process_group(0);
@@ -217,6 +220,25 @@ impl Launch {
     }
 }
 
+/// The right to have a launch under way.
+#[derive(Debug)]
+enum Turn {
+    WithOthers { _held: RwLockReadGuard<'static, ()> },
+    Alone { _held: RwLockWriteGuard<'static, ()> },
+}
+
+impl Turn {
+    /// Threads bear the names of their tests, also where only one runs at a time (in the main thread, without a name).
+    fn take() -> Self {
+        static LAUNCHES: RwLock<()> = RwLock::new(());
+        if std::thread::current().name().is_some_and(|test| test.starts_with("alone::")) {
+            Self::Alone { _held: LAUNCHES.write().unwrap_or_else(PoisonError::into_inner) }
+        } else {
+            Self::WithOthers { _held: LAUNCHES.read().unwrap_or_else(PoisonError::into_inner) }
+        }
+    }
+}
+
 /// A launch under way. Dropped: ended, with all its processes.
 #[derive(Debug)]
 pub struct Running {
@@ -225,13 +247,18 @@ pub struct Running {
     begin: Instant,
     limit: Duration,
     ended: bool,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Running {
     /// Process id of the launcher (of the program, without one).
     pub fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).expect("a process id")
+    }
+
+    /// True if the launcher has ended.
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("a child of ours").is_some()
     }
 
     /// The processes of the program below the launcher.
@@ -245,8 +272,11 @@ impl Running {
     #[track_caller]
     pub fn until(&mut self, what: &str, mut condition: impl FnMut() -> bool) {
         while !condition() {
-            let over = self.child.try_wait().expect("a child of ours").is_some();
-            assert!(!over && self.begin.elapsed() < self.limit, "{what} did not come; stderr: {}", self.log("stderr"));
+            assert!(
+                !self.is_over() && self.begin.elapsed() < self.limit,
+                "{what} did not come; stderr: {}",
+                self.log("stderr")
+            );
             sleep(Duration::from_millis(5));
         }
     }
@@ -267,7 +297,8 @@ impl Running {
         Run { stdout: self.log("stdout"), stderr: self.log("stderr"), status, seconds }
     }
 
-    fn log(&self, name: &str) -> String {
+    /// What it has printed so far on `stdout` or `stderr`.
+    pub fn log(&self, name: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.logs.join(name)).unwrap_or_default()).into_owned()
     }
 }

@@ -1,5 +1,7 @@
 //! Runs a test on 1, 2 and 3 ranks: the test program starts itself again, alone and under the launcher, with a time limit.
 
+mod patient;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,6 +45,7 @@ pub fn on_1_2_and_3(name: &str, parent: &Path, body: impl FnOnce(&Comm, &Path)) 
         }
         command.arg(own).args(["--exact", name, "--nocapture"]).env(DIRECTORY, &directory);
         command.env(RANKS, ranks.to_string());
+        patient::patient(&mut command);
         let told = command.output().unwrap();
         let text = String::from_utf8_lossy(&told.stdout).into_owned() + &String::from_utf8_lossy(&told.stderr);
         assert!(told.status.success(), "on {ranks} ranks: {}\n{text}", told.status);

@@ -1,0 +1,44 @@
+//! Ranks of tests that wait sleep instead of keeping their core busy: see `patient.c`. Never for measurements.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Error, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+const SOURCE: &str = include_str!("patient.c");
+
+/// Lets the ranks that `command` starts sleep while they wait.
+pub fn patient(command: &mut Command) {
+    command.env("OMPI_MCA_mpi_yield_when_idle", "1"); // Open MPI 4 and 5
+    command.env("LD_PRELOAD", library());
+}
+
+/// `patient.c` as a library, made by the first test that needs it.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build().unwrap_or_else(|e| panic!("cc cannot make a library of patient.c: {e}")))
+}
+
+fn build() -> Result<PathBuf, Error> {
+    let mut hasher = DefaultHasher::new();
+    SOURCE.hash(&mut hasher);
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let library = directory.join(format!("patient-{:016x}.so", hasher.finish()));
+    if library.exists() {
+        return Ok(library);
+    }
+    // Several test programs may be here at once: each makes its own, and whole ones replace each other.
+    let own = directory.join(format!("patient-{}.so", std::process::id()));
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-shared", "-fPIC", "-x", "c", "-", "-ldl", "-o"]).arg(&own);
+    let mut child = cc.stdin(Stdio::piped()).spawn()?;
+    child.stdin.take().expect("a pipe").write_all(SOURCE.as_bytes())?;
+    let status = child.wait()?;
+    if !status.success() {
+        return Err(Error::other(format!("{cc:?}: {status}")));
+    }
+    fs::rename(&own, &library)?;
+    Ok(library)
+}

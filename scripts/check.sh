@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# `make check`: format, dependencies, lints and unit tests of the crates that changed since BASE (main) or that use one of those.
+# One MPI, the first of the set-up; no integration tests. Shares its build with `make test`.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+cd "$root"
+find_cargo
+mpis=$("$root/scripts/setup.sh" test)
+name=${mpis%%$'\n'*}
+environment=$("$root/scripts/env.sh" "$name")
+eval "$environment"
+export CARGO_TERM_COLOR=never
+# As in test.sh, so that nothing is compiled twice; what is ours in parts, since it is what changes.
+gate=(--locked --profile gate)
+export CARGO_PROFILE_GATE_OPT_LEVEL=0 CARGO_PROFILE_GATE_INCREMENTAL=true
+
+base=$(git merge-base HEAD "${BASE:-main}" 2>/dev/null || git rev-parse HEAD)
+changed=$(git diff --name-only "$base" && git ls-files --others --exclude-standard)
+crates=()
+if grep -qE '^(ffi/|Cargo\.|clippy\.toml)' <<<"$changed"; then
+    crates=(-p beff-ffi -p beff-backends -p beff-raw)
+elif grep -q '^backends/' <<<"$changed"; then
+    crates=(-p beff-backends -p beff-raw)
+elif grep -qE '^(src|tests|benches|docs)/|^build\.rs' <<<"$changed"; then
+    crates=(-p beff-raw) # the schemas of docs/ are compared by unit tests
+fi
+
+run() {
+    local start=$SECONDS
+    say "== $1"
+    shift
+    bounded 600 "$@" || die "failed: $*"
+    say "   $((SECONDS - start)) s"
+}
+run format cargo fmt --all --check
+run dependencies scripts/licences.sh
+if [ ${#crates[@]} -eq 0 ]; then
+    say "no crate changed since $base"
+    exit 0
+fi
+run "lints: ${crates[*]}" cargo clippy "${gate[@]}" --quiet "${crates[@]}" --all-targets -- -D warnings
+run "unit tests: ${crates[*]}" cargo test "${gate[@]}" --quiet "${crates[@]}" --lib --bins

@@ -1,0 +1,15 @@
+//! Tests that time something, or look at what all share (page cache, devices, control groups, network): one at a time, when
+//! all others are over. The word `alone` in their path tells the scripts and [`crate::support`].
+
+#[path = "cluster.rs"]
+mod cluster;
+#[path = "costs.rs"]
+mod costs;
+#[path = "direct.rs"]
+mod direct;
+#[path = "evidence.rs"]
+mod evidence;
+#[path = "rounds.rs"]
+mod rounds;
+#[path = "tuning.rs"]
+mod tuning;
