@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Dependencies as Cargo.lock has them: licences and double versions against scripts/licences.txt, sources, and advisories
-# where a database is on this machine. Asks no network. Exit status 1 with a line for each fault.
+# where a database is on this machine. Fetches nothing but packages that are not here yet. Exit status 1 with a line for each
+# fault.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -22,7 +23,7 @@ faulty() {
 of() { sed -n "s/^$1 //p" "$list"; }
 
 # Every package for any target, also of builds and tests: name, version, licence.
-packages=$(cargo tree --locked --offline --workspace --edges normal,build,dev --target all --prefix none --no-dedupe --format '{p}	{l}' | grep . | sort -u)
+packages=$(cargo tree --locked --workspace --edges normal,build,dev --target all --prefix none --no-dedupe --format '{p}	{l}' | grep . | sort -u)
 faulty "licence not in $list" < <(awk -F '\t' 'NR == FNR { known[$0] = 1; next } !($2 in known) { print $1 " (" $2 ")" }' \
     <(of licence) <(echo "$packages"))
 faulty "listed in $list, but no dependency has it" < <(comm -13 <(cut -f 2 <<<"$packages" | sort -u) <(of licence | sort))
@@ -34,8 +35,8 @@ double=$(awk -F '"' '/^name = / { name = $2 }
 faulty "several versions, not in $list" < <(comm -23 <(echo "$double") <(of double | sort))
 faulty "listed as double in $list, but it is not" < <(comm -13 <(echo "$double") <(of double | sort))
 
-# Everything that is not of this repository comes from crates.io, with a checksum.
-faulty "not from crates.io" < <(grep '^source = ' Cargo.lock | grep -v '"registry+https://github.com/rust-lang/crates.io-index"')
+# Everything that is not of this repository comes from one registry, with a checksum: no fork, no other server.
+faulty "another source than the one registry" < <(grep '^source = ' Cargo.lock | sort | uniq -c | sort -rn | awk 'NR > 1 || !/"registry[+]/')
 faulty "sources and checksums of Cargo.lock" < <(
     sources=$(grep -c '^source = ' Cargo.lock) sums=$(grep -c '^checksum = ' Cargo.lock)
     [ "$sources" -eq "$sums" ] || echo "$sources and $sums"

@@ -5,6 +5,19 @@
 //! cached pages of its range, and every write pattern ends with a sync of all ranks before any of them starts the
 //! next one. Within one pattern all ranks decide alike, because they share chunk, stride and origin. So no page is
 //! written through the cache by one rank while another writes a part of it directly, which would lose data.
+//!
+//! # Four routes
+//!
+//! Alignment is what statx(2) tells (STATX_DIOALIGN, and STATX_DIO_READ_ALIGN where the kernel has it); that an open with O_DIRECT
+//! succeeded proves nothing.
+//!
+//! 1. **Aligned**: every offset, length and address is a multiple of the sector. Straight between ring and file.
+//! 2. **With edges**: not aligned, but the rank's bytes are contiguous in the file and share no sector with other ranks. See `edges`.
+//! 3. **Two-phase**: sectors are shared between ranks. See `two_phase`.
+//! 4. **Through the page cache**, with the reason, or not run where direct I/O is required.
+//!
+//! A plain read-modify-write of shared sectors would be simpler and loses the half sector of whoever wrote first. It is there as a
+//! hidden value of `--collective`, so that a test can show that this is found.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::IntoRawFd;

@@ -161,7 +161,7 @@ pub trait Driver {
 
 /// One open file of one rank (or of all ranks of a communicator, for collective drivers).
 ///
-/// The engine calls `prepare` once per pattern and then any number of batches of one direction. Collective
+/// A benchmark calls `prepare` once per pattern and then any number of batches of one direction. Collective
 /// patterns are called by all ranks of the communicator with the same batches, also when a call fails on one
 /// of them: a driver finishes its collective calls and then returns the first error, so that no rank stays behind.
 pub trait OpenFile {

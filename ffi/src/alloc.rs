@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// The system allocator with a count of its calls. The binary installs it; the engine reads the count before and
+/// The system allocator with a count of its calls. The binary installs it; the clock reads the count before and
 /// after each clocked interval and puts the difference into the result.
 #[derive(Debug)]
 pub struct CountingAllocator;

@@ -1,4 +1,4 @@
-//! Communicators: owned handles and the few collective calls the engine needs. A rank that is alone agrees with itself
+//! Communicators: owned handles and the few collective calls that the benchmarks need. A rank that is alone agrees with itself
 //! without a call, so [`Comm::own`] works before MPI is started.
 
 use std::ffi::{c_int, c_void};

@@ -6,6 +6,15 @@
 //!
 //! All ranks go through the same steps in the same order, whatever goes wrong on one of them, and agree on the outcome
 //! at the end of each batch.
+//!
+//! The region of a batch is cut into aligned domains by absolute file offset. Domain j belongs to aggregator j modulo their number,
+//! so the sector in which a batch ends has the same owner in the next one. Who owns which byte is arithmetic: no offset list and no
+//! count is ever exchanged. On one host the rings are memory that other ranks map, and aggregators copy straight out of their
+//! neighbours' rings. Over several hosts, or where mapping is refused, ranks send pieces of their rings. Segmented patterns need
+//! no exchange: a rank's segment is its own domain.
+//!
+//! Calls of one batch may be combined. That is less than MPI promises for each single `write_all`, and one reason why it is faster;
+//! the other is that nothing is read before it is written.
 
 mod batch;
 mod domain;

@@ -4,6 +4,10 @@
 //! where (pattern, size, loop, receiver) say, and a little further with each iteration. It is received in windows at
 //! another distance: so the bytes at any place of the receive memory say which iteration wrote them last, and nothing is
 //! filled or copied for that.
+//!
+//! So the bytes at every place are a function of sender, receiver, size, loop and of the iteration that wrote there last. Blind
+//! spots: with 1024 beginnings, a message of another pattern or size can be equal in one case of a thousand; messages that later
+//! ones have covered are not seen.
 
 use std::ops::Range;
 

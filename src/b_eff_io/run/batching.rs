@@ -1,4 +1,13 @@
 //! When a loop goes on, and with how many calls: pure arithmetic on what all ranks agreed on.
+//!
+//! All ranks put in the same numbers, so all take the same decision. The first batch is one call. Later ones double, up to 1/16 of
+//! the pattern's time by the speed of the last batch (the next may be ten times slower: the page cache fills) and 0.25 s (a signal
+//! or another rank's error is seen soon).
+//!
+//! Syncs belong to the time of a pattern and can exceed its calls. [`SyncModel`] predicts latency + bytes / rate from the calibration
+//! and every sync since; a slower rate is believed at once, a faster one slowly. A loop ends when no further call fits together
+//! with its share of the sync. What was overrun is taken from the later patterns of the access method, each of which keeps a
+//! quarter of its time. Saved time is not given to others.
 
 use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::Ended;

@@ -1,4 +1,12 @@
 //! One pattern inside the clock: prepare, loop, decide, sync. Everything it needs is allocated before.
+//!
+//! Durations are taken per rank; clocks of two ranks are never compared. A pattern starts behind a barrier. Its time is the sum of
+//! named intervals: *view* (prepare), *room* (making the file longer, for drivers that must), *transfer* (batches), *decide*
+//! (agreements, waiting for slower ranks included), *sync*. The rank with the largest sum is the one that is recorded, with its own
+//! parts, so that they add up. For each decision the smallest time over the ranks is its cost; the rest is waiting.
+//!
+//! Allocations are counted from after `prepare` to after the sync. The counter sees Rust's allocator, not what the MPI library
+//! allocates in C.
 
 use std::time::Instant;
 

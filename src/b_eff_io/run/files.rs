@@ -83,10 +83,4 @@ impl TypeFile {
     pub fn pattern(&self, written: &Written, rank: u64, max_calls: u64) -> Result<Pattern, PlanError> {
         place(&self.place(rank), &written.spec, written.stream_bytes, max_calls)
     }
-
-    /// Bytes one rank has written.
-    #[must_use]
-    pub fn rank_bytes(&self) -> u64 {
-        self.written.iter().map(|w| w.calls * w.spec.call_bytes).sum()
-    }
 }

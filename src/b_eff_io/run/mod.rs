@@ -1,7 +1,7 @@
 //! Doing what the plan says: timed loops, common decisions, data stamps and their verification.
 //!
-//! The order of work is access method, partition, type, pattern, backend. The engine knows backends only through
-//! their trait and the outside world only through [`Observer`](crate::frame::run::Observer); it formats nothing and writes
+//! The order of work is access method, partition, type, pattern, backend. The loops know backends only through
+//! their trait and the outside world only through [`Observer`](crate::frame::run::Observer); they format nothing and write
 //! no result files.
 //!
 //! From outside to inside: `whole` (the outermost loops), `type_run` (open files), `pattern_run` (backends in turn), `turn`

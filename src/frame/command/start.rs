@@ -114,7 +114,7 @@ pub(crate) fn open_outputs(
     agree::all(world, made)?.map_err(|(_, message)| UsageError::new(message, "Choose another --out.").into())
 }
 
-/// What the engine brought, or the end of all ranks: the others may wait in a call that this one will never make, and
+/// What the run brought, or the end of all ranks: the others may wait in a call that this one will never make, and
 /// nothing but an abort ends them.
 pub(crate) fn or_abort<T>(result: Result<T, impl Display>) -> T {
     result.unwrap_or_else(|e| {

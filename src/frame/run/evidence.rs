@@ -1,5 +1,8 @@
 //! Where the bytes of a pattern went: traffic of the devices below the files, and what of the files is in the page cache
 //! before and after. Also gets it out of there before a pattern, where that is the policy. Nothing here is inside a clock.
+//!
+//! The devices are those below the path, through partitions, loop devices, bind mounts, md and dm. Residency is asked by
+//! cachestat(2), else mincore(2). [`crate::frame::values::source`] alone decides what is called cached.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;

@@ -1,4 +1,7 @@
 //! SIGINT and SIGTERM as a flag that the loops look at between batches.
+//!
+//! The next decision carries the flag to all ranks. Names of files are removed at once, because launchers that pass a signal on may
+//! kill soon after; then files are closed and the result is published. A second signal does nothing more.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -30,10 +33,5 @@ impl Interrupt {
     #[inline]
     pub fn raised(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
-    }
-
-    /// As if a signal had come.
-    pub fn raise(&self) {
-        self.flag.store(true, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,9 @@
 //! From a rank's error to the record that ends a run.
+//!
+//! A driver returns the first error of a batch; collective drivers make all calls of the batch all the same, so that no rank stays
+//! behind. The error is a flag in the next common decision, or in the sums after the clock. Here it becomes one record, equal on all
+//! ranks: the message of the lowest rank that has one, and how many have. A rank that panics calls MPI_Abort instead: the others
+//! would wait for ever.
 
 use std::borrow::Borrow;
 

@@ -1,4 +1,8 @@
 //! Where a read came from: storage or a cache.
+//!
+//! Bytes from storage are the least of what the kernel counts for the ranks and of what passed each level of devices: other programs
+//! can only make the devices' numbers larger, a cache below (the file of a loop device) only smaller. Where none of that is known
+//! the answer is "not known", never "storage".
 
 use crate::frame::records::{Evidence, StorageRecord};
 use crate::frame::system::storage::is_in_memory;

@@ -3,9 +3,6 @@
 use super::benchmark::Benchmark;
 use crate::imb_io::plan::PlanError;
 
-/// Ranks of the first row where a user says nothing, as in the release.
-pub const DEFAULT_NPMIN: u64 = 1;
-
 /// Numbers of ranks, ascending: `npmin`, 2 `npmin`, 4 `npmin`, ... as long as they are below `world_ranks`, and all. An
 /// `npmin` above `world_ranks` means all of them, as users of the release expect: one command line serves any number.
 ///

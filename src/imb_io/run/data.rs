@@ -4,6 +4,12 @@
 //! offset j X and holds the bytes of the stream from (j mod W) X on. Normally the lap of W samples is the whole file, and the
 //! offset is the position in the stream; a lap that is shorter repeats. A private file, where X is the part of its rank, has
 //! a stream of its own.
+//!
+//! With a shared pointer outside of collective calls the order of arrival is unknown. Then each record is asked where in the stream
+//! it stands and counted off; what ranks have read must tile the file. Records below 16 bytes hold no whole word to be asked; there
+//! the values of the bytes are counted over all ranks. Counts of transfers alone are not enough: past the end of the file, ROMIO
+//! through a tiled view and OMPIO in `MPI_File_read_all` report whole transfers. Blind spot: of writes beyond 64 MiB in a row, data
+//! of another lap.
 
 mod arrival;
 mod histogram;
