@@ -66,6 +66,11 @@ fn every_folder_is_a_room_or_the_frame() {
 }
 
 #[test]
+fn the_frame_names_no_benchmark() {
+    nowhere("src/frame", &["b_eff", "B_EFF", "imb", "Imb", "IMB"], |_| false);
+}
+
+#[test]
 fn the_frame_knows_no_room_and_no_room_another() {
     let outside = ["crate::benchmarks", "crate::cli", "crate::commands"].map(str::to_owned);
     for place in ["frame"].into_iter().chain(ROOMS) {

@@ -82,7 +82,7 @@ impl Stream {
         Self { key, period_words: period_bytes / 8 }
     }
 
-    /// The stream with this key, of this many words: for data that is not a rank's of b_eff_io.
+    /// The stream with this key, of this many words: for data that is not the stream of one rank.
     pub(crate) fn keyed(key: u64, period_words: u64) -> Self {
         Self { key, period_words }
     }
