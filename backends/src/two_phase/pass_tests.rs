@@ -146,7 +146,7 @@ fn some_pattern(words: u64, per_call: u64, ranks: u64, stream: u64) -> Pattern {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Batches and syncs in any order leave the bytes of the definition, also between what was there before.
     #[test]
