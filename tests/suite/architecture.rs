@@ -128,6 +128,12 @@ fn uses_of_modules(dir: &str) -> Vec<(String, BTreeSet<String>)> {
         path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>()
     };
     let all: BTreeSet<Vec<String>> = files.iter().map(|(path, _)| module(path)).collect();
+    let root_code: String = files
+        .iter()
+        .filter(|(path, _)| path.ends_with(format!("{dir}/lib.rs")))
+        .map(|(_, text)| text.as_str())
+        .collect();
+    let passed_on = passed_on(&root_code);
     let test_words = ["tests", "fixture", "testing", "skeleton"];
     let is_test = |name: &[String]| name.iter().any(|part| test_words.iter().any(|word| part.contains(word)));
     let of_file = |path: &Path, text: &str| {
@@ -148,6 +154,10 @@ fn uses_of_modules(dir: &str) -> Vec<(String, BTreeSet<String>)> {
                 _ => continue,
             }
             absolute.extend(parts);
+            // What the crate passes on is used where it stands.
+            if let Some(home) = absolute.first().and_then(|name| passed_on.get(name)) {
+                absolute.insert(0, home.clone());
+            }
             // The longest part of the path that is a module; a folder's own file only holds what its files share.
             while !absolute.is_empty() && !all.contains(&absolute) {
                 absolute.pop();
@@ -187,6 +197,26 @@ fn data_flows_one_way() {
         upwards.extend(wrong.map(|used| format!("{name} uses {used}")));
     }
     assert!(upwards.is_empty(), "against the flow: {upwards:#?}");
+}
+
+/// The names that a crate passes on from its modules, `pub use module::{Name, ...}`, with their modules.
+fn passed_on(code: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for statement in code.split(';').filter_map(|s| s.split("pub use ").nth(1)) {
+        if let Some((module, names)) = statement.split_once("::") {
+            for name in names.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty()) {
+                found.insert(name.to_owned(), module.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn names_that_are_passed_on_have_their_module() {
+    let found = passed_on("mod a;\npub use a::{B, c};\npub use d::E;\nuse f::G;\n");
+    let expected = [("B", "a"), ("E", "d"), ("c", "a")].map(|(name, module)| (name.to_owned(), module.to_owned()));
+    assert_eq!(found, BTreeMap::from(expected));
 }
 
 /// All paths of a text that begin with `crate` or `super`, lists in braces taken apart.
