@@ -10,7 +10,9 @@ pub use warning::IoWarning;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{Access, Evidence, LatencyRecord, Machine, Outcome, RoundRecord, StorageRecord};
+use crate::frame::records::{
+    Access, Evidence, LatencyRecord, Machine, MachineShare, Outcome, RoundRecord, StorageRecord,
+};
 
 /// The benchmark of files that name none in a field `benchmark`.
 pub const B_EFF_IO: &str = "b_eff_io";
@@ -182,6 +184,9 @@ pub struct PatternRecord {
     /// Devices and page cache.
     #[serde(default)]
     pub evidence: Evidence,
+    /// Who had the CPUs meanwhile; None: not watched.
+    #[serde(default)]
+    pub machine: Option<MachineShare>,
     /// Times of single calls.
     #[serde(default)]
     pub latency: Option<LatencyRecord>,

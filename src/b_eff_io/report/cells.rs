@@ -3,6 +3,7 @@
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::{cache_share, has_source, Derived};
 use crate::frame::report::marks::{Cell, Mark};
+use crate::frame::values::machine_share::is_shared;
 use crate::frame::values::CACHE_SHARE;
 
 use super::layout;
@@ -33,6 +34,7 @@ pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<Mark> {
         Ended::Time | Ended::Count => {}
     }
     marks.extend(source_mark(result, &[record]));
+    marks.extend(is_shared(&record.machine).then_some(Mark::Shared));
     if layout::rate(record).is_none() && !marks.contains(&Mark::NotRun) {
         marks.push(Mark::NotMeasured);
     }
@@ -68,6 +70,7 @@ pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_
         }
     }
     marks.extend(source_mark(result, &records));
+    marks.extend(is_shared(records.iter().filter_map(|r| r.machine.as_ref())).then_some(Mark::Shared));
     if value.mb_per_second.is_none() {
         marks.push(Mark::NotMeasured);
     } else if !value.complete {

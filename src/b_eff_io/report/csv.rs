@@ -4,7 +4,7 @@ use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
 use crate::b_eff_io::values::{cache_share, Derived};
-use crate::frame::records::{DeviceTraffic, LatencyRecord};
+use crate::frame::records::{DeviceTraffic, LatencyRecord, MachineShare};
 use crate::frame::report::csv::{table, Cell, Column};
 use crate::frame::report::marks::letters;
 use crate::frame::values::bootstrap::Ratio;
@@ -30,12 +30,16 @@ impl Row<'_> {
         self.device.as_ref().map(number).into()
     }
 
+    fn machine(&self, number: fn(&MachineShare) -> f64) -> Cell<'_> {
+        self.record.machine.as_ref().map(number).into()
+    }
+
     fn latency(&self, number: fn(&LatencyRecord) -> u64) -> Cell<'_> {
         self.record.latency.as_ref().map(number).into()
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 52] {
+fn columns<'r>() -> [Column<Row<'r>>; 57] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -92,6 +96,11 @@ fn columns<'r>() -> [Column<Row<'r>>; 52] {
         ("allocations_in_clock", |r| r.record.allocations_in_clock.into()),
         ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
         ("cache_share", |r| cache_share(r.result, r.record).into()),
+        ("cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
+        ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
+        ("others_seconds", |r| r.machine(|m| m.others_seconds)),
+        ("waited_seconds", |r| r.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),
+        ("involuntary_switches", |r| r.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
     ]
 }
 

@@ -81,6 +81,7 @@ fn pattern(spec: &PatternSpec, ranks: u64, access: Access) -> PatternRecord {
         storage_read_bytes: (access == Access::Read).then_some(moved_bytes),
         storage_written_bytes: None,
         evidence: crate::frame::records::Evidence::default(),
+        machine: None,
         latency: None,
         allocations_in_clock: 0,
     }

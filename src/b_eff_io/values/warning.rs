@@ -6,6 +6,7 @@ use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, Patt
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::Access;
+use crate::frame::values::machine_share;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, largest, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
@@ -25,6 +26,10 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
     let mut found = result.warnings.clone();
     let Manifest { machine, storage, .. } = &result.manifest;
     found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
+    let named =
+        |p: &PatternRecord| format!("{} of pattern {} on {} ranks, {}", p.access.name(), p.pattern, p.ranks, p.backend);
+    let watched = result.patterns.iter().map(|p| (named(p), p.machine.as_ref()));
+    found.extend(machine_share::warning("pattern run", watched).map(IoWarning::Shared));
     found.extend(m_part_reduced(result));
     found.extend(rank_shift_on_one_host(result));
     for backend in &result.config.backends {

@@ -21,6 +21,8 @@ pub enum Mark {
     Cache,
     /// Nobody knows whether it was read from memory.
     CacheUnknown,
+    /// Others had a share of the machine.
+    Shared,
     /// Not all patterns of the type ran to their end.
     Incomplete,
     /// Not reached.
@@ -41,6 +43,7 @@ impl Mark {
             Self::Space => 's',
             Self::Cache => 'c',
             Self::CacheUnknown => '?',
+            Self::Shared => 'b',
             Self::Incomplete => '~',
             Self::NotMeasured => '-',
             Self::NotRun => 'x',
@@ -58,6 +61,7 @@ impl Mark {
             Self::Space => "ended by its space share",
             Self::Cache => "more than 10 % read from cache, not from storage",
             Self::CacheUnknown => "not known whether read from storage or from cache",
+            Self::Shared => "busy: others had more than 5 % of the CPUs",
             Self::Incomplete => "not all patterns of the type",
             Self::NotMeasured => "not measured",
             Self::NotRun => "not run",

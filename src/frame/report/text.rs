@@ -123,7 +123,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 pub fn count(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
-        _ if noun.ends_with('s') => format!("{number} {noun}es"),
+        _ if noun.ends_with('s') || noun.ends_with("ch") => format!("{number} {noun}es"),
         _ => format!("{number} {noun}s"),
     }
 }
