@@ -35,6 +35,8 @@ mod options;
 mod pairs;
 #[path = "../ffi/tests/ranks/patient.rs"]
 mod patient;
+#[path = "suite/schedule.rs"]
+mod schedule;
 #[path = "suite/signals.rs"]
 mod signals;
 #[path = "suite/space.rs"]
