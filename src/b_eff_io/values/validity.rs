@@ -7,8 +7,8 @@
 use super::totals::find;
 use super::{PartitionValue, TypeValue, Validity};
 use crate::b_eff_io::config::Release;
-use crate::b_eff_io::plan::patterns::m_part_bytes;
-use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
+use crate::b_eff_io::plan::patterns::{m_part_defined_bytes, M_PART_DEVIATION};
+use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::records::Access;
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::{memory_of_hosts, Criterion, MPI_IO};
@@ -125,28 +125,20 @@ impl Judge<'_> {
         Criterion::new(format!("no pattern ended by its share of the space ({})", list(&early)), early.is_empty())
     }
 
+    /// Of the memory that was found: what was given instead of it is another definition.
     fn m_part(&self) -> Criterion {
-        let config = &self.result.config;
-        let memory_bytes =
-            config.memory_per_process_bytes.unwrap_or(self.result.manifest.machine.memory_per_rank_bytes);
-        // The releases differ in their largest M_PART; the run used that of its own.
-        let wanted = |planned: u64| {
-            if self.release == config.release {
-                planned
-            } else {
-                m_part_bytes(memory_bytes, self.release)
-            }
-        };
-        let wrong = self.result.partitions.iter().find(|p| p.m_part_bytes != wanted(p.m_part_wanted_bytes));
-        let text = match wrong {
-            None => "M_PART as defined".into(),
-            Some(p) => format!(
-                "M_PART as defined (used {}, defined {})",
-                format_size(p.m_part_bytes),
-                format_size(wanted(p.m_part_wanted_bytes))
-            ),
-        };
-        Criterion::new(text, wrong.is_none())
+        let defined = m_part_defined_bytes(self.result.manifest.machine.memory_per_rank_bytes, self.release);
+        let off = |p: &&PartitionRecord| (p.m_part_bytes as f64 / defined as f64 - 1.0).abs();
+        let worst = self.result.partitions.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
+        let used = worst.map_or(0, |p| p.m_part_bytes);
+        let text = format!(
+            "M_PART within {:.0} % of the definition (used {}, memory / 128 is {}, ratio {:.3})",
+            100.0 * M_PART_DEVIATION,
+            format_size(used),
+            format_size(defined),
+            used as f64 / defined as f64
+        );
+        Criterion::new(text, worst.is_some_and(|p| off(&p) < M_PART_DEVIATION))
     }
 }
 
@@ -219,11 +211,40 @@ mod tests {
     #[test]
     fn the_cap_of_m_part_belongs_to_release_2_1() {
         let mut result = full_run();
-        result.config.memory_per_process_bytes = Some(1 << 40);
+        result.manifest.machine.memory_per_rank_bytes = 1 << 40;
         for p in &mut result.partitions {
             (p.m_part_bytes, p.m_part_wanted_bytes) = (1 << 30, 1 << 30);
         }
         assert_eq!(judged(&result).0, [Release::R2_1]);
+    }
+
+    /// Records of before kept whole MiB; they are judged as any other.
+    #[test]
+    fn m_part_is_judged_by_its_ratio_to_the_definition() {
+        for (memory_bytes, m_part_bytes, met, ratio) in [
+            (12_638_255_104, 98_566_144, true, "0.998"),
+            (300 << 20, 2 << 20, false, "0.853"),
+            (300 << 20, 2400 << 10, true, "1.000"),
+            (4 << 30, 2 << 20, false, "0.062"),
+        ] {
+            let mut result = full_run();
+            result.manifest.machine.memory_per_rank_bytes = memory_bytes;
+            result.partitions.iter_mut().for_each(|p| p.m_part_bytes = m_part_bytes);
+            let criteria = derive(&result).validity.swap_remove(1).criteria;
+            let own = criteria.iter().find(|c| c.text.starts_with("M_PART")).unwrap();
+            assert_eq!(own.met, met, "{own:?}");
+            assert!(own.text.contains(&format!("ratio {ratio}")), "{own:?}");
+        }
+    }
+
+    #[test]
+    fn memory_that_was_given_and_is_not_there_gives_no_m_part_of_the_definition() {
+        let mut result = full_run();
+        result.config.memory_per_process_bytes = Some(1 << 30);
+        for p in &mut result.partitions {
+            (p.m_part_bytes, p.m_part_wanted_bytes) = (8 << 20, 8 << 20);
+        }
+        assert_eq!(judged(&result).0, []);
     }
 
     type Damage = fn(&mut RunResult);
@@ -242,7 +263,7 @@ mod tests {
                 |r| r.types[3].full_verification = Some(Verification { words_checked: 9, words_wrong: 2 }),
                 "wrong data words 2 == 0",
             ),
-            (|r| r.partitions[0].m_part_bytes = 2 << 20, "M_PART as defined (used 2 MiB, defined 32 MiB)"),
+            (|r| r.partitions[0].m_part_bytes = 2 << 20, "(used 2 MiB, memory / 128 is 32 MiB, ratio 0.062)"),
             (|r| r.errors.push(error()), "I/O errors 1 == 0"),
             (|r| r.patterns.clear(), "all patterns run (incomplete: 22: write of type 0 on 2 ranks"),
         ];
