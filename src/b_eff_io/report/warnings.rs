@@ -30,7 +30,7 @@ fn cause(warning: &IoWarning) -> String {
         ),
         IoWarning::TimeGuard { backend, patterns, pattern } => format!(
             "{backend}: {} of types 3 and 4 cut short far beyond the scheduled time (first: pattern {pattern}): the counts \
-             that types 0 to 2 gave were not reached, and the segments keep holes.",
+             that types 0 to 2 gave were not reached, the segments keep holes, and the rate is that of fewer calls.",
             count(*patterns, "first write")
         ),
         IoWarning::MPartReduced { partitions, ranks, wanted_bytes, used_bytes } => format!(

@@ -4,6 +4,7 @@
 //! the types they are made of: without the slow ones they would be values of another benchmark.
 
 mod averages;
+mod debt;
 #[cfg(test)]
 mod fixture;
 mod hints;
@@ -16,6 +17,7 @@ mod validity;
 mod warning;
 
 pub use averages::{access_average, counted, release_1, release_2_1};
+pub use debt::{short_of_time, taken_seconds};
 pub use ladder::Ladder;
 pub use parts::{Part, Shares};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
