@@ -45,6 +45,23 @@ pub enum IoWarning {
         /// Number of the first of them.
         pattern: u8,
     },
+    /// Patterns had less than 90 % of their scheduled time, because earlier ones of the access method took more than theirs.
+    ShortOfTime {
+        /// Backend name.
+        backend: String,
+        /// How many, over all partitions.
+        patterns: u64,
+        /// Pattern with the smallest share of its time.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Its scheduled time.
+        scheduled_seconds: f64,
+        /// What was left of it.
+        budget_seconds: f64,
+    },
     /// M_PART had to be smaller than the definition says.
     MPartReduced {
         /// In how many partitions.

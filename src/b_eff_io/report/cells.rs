@@ -1,7 +1,7 @@
 //! The cells of tables: rates of patterns and types with their marks.
 
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
-use crate::b_eff_io::values::{cache_share, has_source, Derived};
+use crate::b_eff_io::values::{cache_share, has_source, short_of_time, Derived};
 use crate::frame::report::marks::{Cell, Mark};
 use crate::frame::values::CACHE_SHARE;
 
@@ -31,6 +31,9 @@ pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<Mark> {
         Ended::Space => marks.push(Mark::Space),
         Ended::NotRun(_) => marks.push(Mark::NotRun),
         Ended::Time | Ended::Count => {}
+    }
+    if short_of_time(record) {
+        marks.push(Mark::ShortTime);
     }
     marks.extend(source_mark(result, &[record]));
     if layout::rate(record).is_none() && !marks.contains(&Mark::NotRun) {
@@ -66,6 +69,9 @@ pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_
         if records.iter().any(|r| r.ended == ended) {
             marks.push(mark);
         }
+    }
+    if records.iter().any(|r| short_of_time(r)) {
+        marks.push(Mark::ShortTime);
     }
     marks.extend(source_mark(result, &records));
     if value.mb_per_second.is_none() {
@@ -124,6 +130,18 @@ mod tests {
         record.access = Access::Write;
         record.backend = "posix".to_owned();
         assert!(pattern_marks(&result, &record).is_empty());
+    }
+
+    #[test]
+    fn a_pattern_that_lost_time_is_marked_and_its_type_too() {
+        let mut result = fixtures::complete();
+        let record = result.patterns.iter_mut().find(|r| r.pattern == 5 && r.access == Access::Write).unwrap();
+        record.budget_seconds = 0.89 * record.scheduled_seconds;
+        let record = record.clone();
+        assert_eq!(pattern_marks(&result, &record), [Mark::ShortTime]);
+        let derived = crate::b_eff_io::values::derive(&result);
+        assert_eq!(type_cell(&result, &derived, Spot::of(&record), 0).marks, [Mark::ShortTime]);
+        assert_eq!(type_cell(&result, &derived, Spot::of(&record), 1).marks, []);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
-use crate::b_eff_io::values::{cache_share, Derived};
+use crate::b_eff_io::values::{cache_share, taken_seconds, Derived};
 use crate::frame::records::{DeviceTraffic, LatencyRecord};
 use crate::frame::report::csv::{table, Cell, Column};
 use crate::frame::report::marks::letters;
@@ -35,7 +35,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 52] {
+fn columns<'r>() -> [Column<Row<'r>>; 53] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -92,6 +92,7 @@ fn columns<'r>() -> [Column<Row<'r>>; 52] {
         ("allocations_in_clock", |r| r.record.allocations_in_clock.into()),
         ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
         ("cache_share", |r| cache_share(r.result, r.record).into()),
+        ("taken_seconds", |r| taken_seconds(r.record).into()),
     ]
 }
 

@@ -33,6 +33,15 @@ fn cause(warning: &IoWarning) -> String {
              that types 0 to 2 gave were not reached, the segments keep holes, and the rate is that of fewer calls.",
             count(*patterns, "first write")
         ),
+        IoWarning::ShortOfTime { backend, patterns, pattern, access, ranks, scheduled_seconds, budget_seconds } => format!(
+            "{backend}: {} had less than 90 % of the scheduled time, because earlier ones of the access method took more \
+             than theirs; the least, {} of {}, pattern {pattern}, {} on {}.",
+            count(*patterns, "pattern run"),
+            format_seconds(*budget_seconds),
+            format_seconds(*scheduled_seconds),
+            access.name(),
+            count(*ranks, "rank")
+        ),
         IoWarning::MPartReduced { partitions, ranks, wanted_bytes, used_bytes } => format!(
             "Partition of {}{}: M_PART is {} instead of the {} of the definition, because the space does not allow more.",
             count(*ranks, "rank"),
@@ -137,6 +146,9 @@ fn next_step(warning: &IoWarning, termination: Termination) -> String {
         IoWarning::TimeGuard { .. } => {
             "Types 0 to 2 set the counts and were faster, perhaps into a cache: with a longer --time they show the storage \
              too."
+        }
+        IoWarning::ShortOfTime { .. } => {
+            "Long calls, syncs and openings are a smaller part of a longer --time; the schedule of --release 2.1 takes nothing."
         }
         IoWarning::MPartReduced { .. } => {
             "Free space under --path or raise --space; until then do not compare the M_PART rows with others."

@@ -17,6 +17,8 @@ pub enum Mark {
     TimeGuard,
     /// Ended by its share of the space.
     Space,
+    /// Ended by a time that earlier overruns had shortened.
+    ShortTime,
     /// Read from memory.
     Cache,
     /// Nobody knows whether it was read from memory.
@@ -39,6 +41,7 @@ impl Mark {
             Self::Interrupted => 'i',
             Self::TimeGuard => 't',
             Self::Space => 's',
+            Self::ShortTime => 'd',
             Self::Cache => 'c',
             Self::CacheUnknown => '?',
             Self::Incomplete => '~',
@@ -56,6 +59,7 @@ impl Mark {
             Self::Interrupted => "ended by a signal",
             Self::TimeGuard => "cut by the time guard",
             Self::Space => "ended by its space share",
+            Self::ShortTime => "less than 90 % of its time, the rest lost to earlier overruns",
             Self::Cache => "more than 10 % read from cache, not from storage",
             Self::CacheUnknown => "not known whether read from storage or from cache",
             Self::Incomplete => "not all patterns of the type",

@@ -4,11 +4,15 @@ use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult,
 use crate::b_eff_io::report::cells::pattern_marks;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::{chunk_label, rate, Spot};
+use crate::b_eff_io::values::taken_seconds;
 use crate::frame::records::Access;
 use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::marks::{letters, Legend, Mark, Notes};
 use crate::frame::report::text::{count, fit, Page};
 use crate::frame::units::{format_seconds, format_size};
+
+/// Time taken from a pattern is shown from this share of its scheduled time on.
+const LEAST_TAKEN: f64 = 0.001;
 
 /// A pattern that was run, its marks and how it was done.
 type Line<'a> = (&'a PatternRecord, &'a str, &'a str);
@@ -29,6 +33,9 @@ pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partitio
         page.line(columns().headings());
         for r in spot.records(result) {
             pattern(page, result, r, &mut notes, &mut legend);
+        }
+        if let Some(text) = taken(spot, result) {
+            page.hanging("      time lost to earlier overruns: ", &text);
         }
         for t in spot.types(result) {
             page.hanging(&format!("      type {}: ", t.pattern_type), &file(t));
@@ -82,6 +89,14 @@ fn columns<'a>() -> Columns<'a, Line<'a>> {
         .gap(1)
         .left("end", 6, |(r, ..)| ended(&r.ended))
         .left("how", 0, |(.., how)| how)
+}
+
+/// What earlier overruns took from the patterns that time ended; None: nothing that could be seen.
+fn taken(spot: Spot<'_>, result: &RunResult) -> Option<String> {
+    let seen = |r: &&PatternRecord| r.ended == Ended::Time && taken_seconds(r) > LEAST_TAKEN * r.scheduled_seconds;
+    let shown = |r: &PatternRecord| format!("{} {} s", r.pattern, fit(taken_seconds(r), 5));
+    let parts: Vec<String> = spot.records(result).filter(seen).map(shown).collect();
+    (!parts.is_empty()).then(|| format!("pattern {}", parts.join(", ")))
 }
 
 fn share(r: &PatternRecord, part_seconds: f64) -> String {

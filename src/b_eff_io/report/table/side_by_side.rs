@@ -150,7 +150,8 @@ fn rows(result: &RunResult, derived: &Derived, backends: &[&String], ranks: u64,
 /// Adds the marks of types that hold for an average of them too.
 fn inherit(marks: &mut [Vec<Mark>], cells: &[Cell]) {
     for (marks, cell) in marks.iter_mut().zip(cells) {
-        let new = cell.marks.iter().filter(|m| matches!(m, Mark::Wrong | Mark::TimeGuard | Mark::Space | Mark::Cache));
+        let of_parts = [Mark::Wrong, Mark::TimeGuard, Mark::Space, Mark::ShortTime, Mark::Cache];
+        let new = cell.marks.iter().filter(|mark| of_parts.contains(mark));
         for mark in new {
             if !marks.contains(mark) {
                 marks.push(*mark);
