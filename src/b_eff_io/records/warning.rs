@@ -62,6 +62,25 @@ pub enum IoWarning {
         /// What was left of it.
         budget_seconds: f64,
     },
+    /// Rates of patterns rest on fewer than 10 calls of a rank, or on less than 1 MiB.
+    FewCalls {
+        /// Backend name.
+        backend: String,
+        /// How many pattern runs, without warm-up and fill-up.
+        patterns: u64,
+        /// Of all that have a rate.
+        of: u64,
+        /// Pattern with the fewest calls.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Its calls of a rank.
+        calls: u64,
+        /// Its bytes of all ranks.
+        moved_bytes: u64,
+    },
     /// M_PART had to be smaller than the definition says.
     MPartReduced {
         /// In how many partitions.

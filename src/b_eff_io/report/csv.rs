@@ -3,7 +3,7 @@
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
-use crate::b_eff_io::values::{cache_share, taken_seconds, Derived};
+use crate::b_eff_io::values::{cache_share, known_digits, rate, taken_seconds, Derived};
 use crate::frame::records::{DeviceTraffic, LatencyRecord};
 use crate::frame::report::csv::{table, Cell, Column};
 use crate::frame::report::marks::letters;
@@ -35,7 +35,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 53] {
+fn columns<'r>() -> [Column<Row<'r>>; 54] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -57,7 +57,7 @@ fn columns<'r>() -> [Column<Row<'r>>; 53] {
         ("decide_seconds", |r| r.record.intervals.decide_seconds.into()),
         ("decision_cost_seconds", |r| r.record.decision_cost_seconds.into()),
         ("sync_seconds", |r| r.record.intervals.sync_seconds.into()),
-        ("mb_per_second", |r| layout::rate(r.record).into()),
+        ("mb_per_second", |r| rate(r.record).into()),
         ("rounds", |r| (r.record.rounds.len() as u64).into()),
         ("best_backend", |r| r.rung.and_then(|rung| rung.best.as_deref()).into()),
         ("ratio_to_best", |r| r.ratio().map(|ratio| ratio.value).into()),
@@ -93,6 +93,7 @@ fn columns<'r>() -> [Column<Row<'r>>; 53] {
         ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
         ("cache_share", |r| cache_share(r.result, r.record).into()),
         ("taken_seconds", |r| taken_seconds(r.record).into()),
+        ("known_digits", |r| known_digits(r.record).into()),
     ]
 }
 

@@ -42,6 +42,15 @@ fn cause(warning: &IoWarning) -> String {
             access.name(),
             count(*ranks, "rank")
         ),
+        IoWarning::FewCalls { backend, patterns, of, pattern, access, ranks, calls, moved_bytes } => format!(
+            "{backend}: {patterns} of {} rest on fewer than 10 calls of a rank or on less than 1 MiB and say no more than an \
+             order of magnitude; the fewest, {} and {}, in pattern {pattern}, {} on {}.",
+            count(*of, "pattern run"),
+            count(*calls, "call"),
+            format_size(*moved_bytes),
+            access.name(),
+            count(*ranks, "rank")
+        ),
         IoWarning::MPartReduced { partitions, ranks, wanted_bytes, used_bytes } => format!(
             "Partition of {}{}: M_PART is {} instead of the {} of the definition, because the space does not allow more.",
             count(*ranks, "rank"),
@@ -149,6 +158,9 @@ fn next_step(warning: &IoWarning, termination: Termination) -> String {
         }
         IoWarning::ShortOfTime { .. } => {
             "Long calls, syncs and openings are a smaller part of a longer --time; the schedule of --release 2.1 takes nothing."
+        }
+        IoWarning::FewCalls { .. } => {
+            "Use a longer --time. Compare these cells (mark n) only by their first digit."
         }
         IoWarning::MPartReduced { .. } => {
             "Free space under --path or raise --space; until then do not compare the M_PART rows with others."

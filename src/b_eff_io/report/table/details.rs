@@ -3,12 +3,12 @@
 use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult, TypeRecord};
 use crate::b_eff_io::report::cells::pattern_marks;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{chunk_label, rate, Spot};
-use crate::b_eff_io::values::taken_seconds;
+use crate::b_eff_io::report::layout::{chunk_label, Spot};
+use crate::b_eff_io::values::{known_digits, rate, taken_seconds};
 use crate::frame::records::Access;
 use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::marks::{letters, Legend, Mark, Notes};
-use crate::frame::report::text::{count, fit, Page};
+use crate::frame::report::text::{count, fit, fit_known, Page};
 use crate::frame::units::{format_seconds, format_size};
 
 /// Time taken from a pattern is shown from this share of its scheduled time on.
@@ -78,7 +78,7 @@ fn columns<'a>() -> Columns<'a, Line<'a>> {
         .right("bytes", 11, |(r, ..)| format_size(r.moved_bytes))
         .right("sched s", 8, |(r, ..)| fit(r.scheduled_seconds, 7))
         .right("real s", 8, |(r, ..)| fit(r.seconds(), 7))
-        .right("MB/s", 10, |(r, ..)| or_none(rate(r).map(|v| fit(v, 9))))
+        .right("MB/s", 10, |(r, ..)| or_none(rate(r).map(|v| fit_known(v, known_digits(r), 9))))
         .gap(1)
         .left("", 2, |(_, marks, _)| marks)
         .right("v%", 4, |(r, ..)| share(r, r.intervals.view_seconds))
