@@ -15,6 +15,8 @@ mod comm;
 mod direct_checks;
 #[path = "suite/faults.rs"]
 mod faults;
+#[path = "suite/few_calls.rs"]
+mod few_calls;
 #[path = "suite/full_disk.rs"]
 mod full_disk;
 #[path = "suite/imb.rs"]
@@ -35,6 +37,8 @@ mod options;
 mod pairs;
 #[path = "../ffi/tests/ranks/patient.rs"]
 mod patient;
+#[path = "suite/schedule.rs"]
+mod schedule;
 #[path = "suite/signals.rs"]
 mod signals;
 #[path = "suite/space.rs"]

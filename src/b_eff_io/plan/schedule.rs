@@ -8,6 +8,9 @@ use super::PatternSpec;
 use crate::b_eff_io::config::Release;
 use crate::frame::records::Access;
 
+/// Part of its scheduled time that a pattern keeps however late the run is.
+const LEAST_BUDGET: f64 = 0.25;
+
 /// U of type 0, the only one release 2.1 rewrites without full rewrite.
 const TIME_UNITS_TYPE_0: u32 = 22;
 
@@ -55,6 +58,22 @@ pub fn pattern_seconds(
     partition_seconds * f64::from(spec.time_units) / f64::from(all_units)
 }
 
+/// True if rewrites and reads repeat the counts of the first write without a time limit, as release 2.1 does.
+#[must_use]
+pub fn repeats_counts(release: Release) -> bool {
+    release == Release::R2_1
+}
+
+/// Time a pattern may use when its access method is `debt_seconds` behind the schedule. In releases 0.5 and 1 the debt is
+/// taken from it, down to a quarter of its time. Release 2.1 has a fixed time for each pattern.
+#[must_use]
+pub fn budget_seconds(release: Release, scheduled_seconds: f64, debt_seconds: f64) -> f64 {
+    match release {
+        Release::R2_1 => scheduled_seconds,
+        Release::R0_5 | Release::R1 => (scheduled_seconds - debt_seconds).max(LEAST_BUDGET * scheduled_seconds),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +110,15 @@ mod tests {
         assert_eq!(partition_seconds(Release::R2_1, 5400.0, 3), 1800.0);
         assert_eq!(partition_seconds(Release::R1, 900.0, 3), 900.0);
         assert_eq!(partition_seconds(Release::R0_5, 600.0, 2), 600.0);
+    }
+
+    #[test]
+    fn debt_is_taken_from_the_patterns_of_the_papers_only() {
+        for (debt, left) in [(0.0, 8.0), (2.0, 6.0), (6.0, 2.0), (7.0, 2.0), (1e9, 2.0)] {
+            assert_eq!(budget_seconds(Release::R0_5, 8.0, debt), left, "{debt}");
+            assert_eq!(budget_seconds(Release::R1, 8.0, debt), left, "{debt}");
+            assert_eq!(budget_seconds(Release::R2_1, 8.0, debt), 8.0, "{debt}");
+        }
+        assert_eq!(budget_seconds(Release::R1, 0.0, 3.0), 0.0);
     }
 }

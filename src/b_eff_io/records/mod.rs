@@ -151,7 +151,7 @@ pub struct PatternRecord {
     pub moved_bytes: u64,
     /// Time the definition gives to this pattern; 0 for U = 0.
     pub scheduled_seconds: f64,
-    /// What the schedule left of it after earlier overruns.
+    /// What earlier overruns left of it; with release 2.1 all of it.
     pub budget_seconds: f64,
     /// Parts of the time.
     pub intervals: Intervals,

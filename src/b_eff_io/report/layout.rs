@@ -133,16 +133,6 @@ pub fn access_index(access: Access) -> usize {
     }
 }
 
-/// MB/s (1e6 bytes/s) of one pattern; None if it moved nothing.
-#[must_use]
-pub fn rate(record: &PatternRecord) -> Option<f64> {
-    if record.was_run() && record.moved_bytes > 0 {
-        units::mb_per_second(record.moved_bytes, record.seconds())
-    } else {
-        None
-    }
-}
-
 /// A chunk size the way the paper writes it, in at most nine characters: `1 kB`, `32 kB+8`, `1 MB+8 kB`. Other sizes
 /// are plain bytes, above 10 MB they are rounded.
 #[must_use]

@@ -2,16 +2,13 @@
 
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::PatternSpec;
-use crate::b_eff_io::plan::run::repeats_counts;
-use crate::b_eff_io::plan::schedule::pattern_seconds;
+use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts};
 use crate::b_eff_io::run::batching::{CallsEnd, Limits};
 use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::state::Run;
 use crate::frame::records::Access;
 
-/// Part of the scheduled time that a pattern keeps however late the run is.
-const LEAST_BUDGET: f64 = 0.25;
 /// A count-driven first write may take this many times its scheduled time.
 const GUARD: f64 = 2.0;
 
@@ -51,7 +48,7 @@ pub(super) fn prelude(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize
         max_calls,
         calls_end,
         scheduled_seconds,
-        budget_seconds: (scheduled_seconds - debt).max(LEAST_BUDGET * scheduled_seconds),
+        budget_seconds: budget_seconds(config.release, scheduled_seconds, debt),
     }
 }
 
