@@ -23,12 +23,12 @@ impl Line<'_> {
         self.record.repetition_times.as_ref().filter(|_| self.is_complete()).map(time).into()
     }
 
-    fn overlap<'a>(&'a self, time: fn(&OverlapTimes) -> f64) -> Cell<'a> {
-        self.record.overlap.as_ref().filter(|_| self.is_complete()).map(time).into()
+    fn overlap<'a>(&'a self, time: fn(&OverlapTimes) -> Option<f64>) -> Cell<'a> {
+        self.record.overlap.as_ref().filter(|_| self.is_complete()).and_then(time).into()
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 35] {
+fn columns<'r>() -> [Column<Line<'r>>; 36] {
     [
         ("backend", |l| (&l.record.backend).into()),
         ("benchmark", |l| (&l.record.benchmark).into()),
@@ -49,10 +49,11 @@ fn columns<'r>() -> [Column<Line<'r>>; 35] {
         ("repetition_p99_seconds", |l| l.times(|t| t.p99_seconds)),
         ("repetition_max_seconds", |l| l.times(|t| t.max_seconds)),
         ("median_mb_per_second", |l| l.value.median_mb_per_second.into()),
-        ("pure_seconds", |l| l.overlap(|o| o.pure_seconds)),
-        ("overlapped_seconds", |l| l.overlap(|o| o.overlapped_seconds)),
-        ("cpu_seconds", |l| l.overlap(|o| o.cpu_seconds)),
-        ("cpu_overlapped_seconds", |l| l.overlap(|o| o.cpu_overlapped_seconds)),
+        ("blocking_seconds", |l| l.overlap(|o| o.blocking_seconds)),
+        ("alone_seconds", |l| l.overlap(|o| Some(o.alone_seconds))),
+        ("overlapped_seconds", |l| l.overlap(|o| Some(o.overlapped_seconds))),
+        ("cpu_seconds", |l| l.overlap(|o| Some(o.cpu_seconds))),
+        ("cpu_overlapped_seconds", |l| l.overlap(|o| Some(o.cpu_overlapped_seconds))),
         ("overlap_percent", |l| l.value.overlap_percent.into()),
         ("pure_mb_per_second", |l| l.value.pure_mb_per_second.into()),
         ("sync_seconds", |l| l.is_complete().then_some(l.record.sync_seconds).into()),

@@ -12,6 +12,7 @@ use super::job::RowJob;
 use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::timed::{Syncs, Task, Way};
+use super::trial::Which;
 use super::{check, contents, timed, Bench};
 use crate::frame::config::CachePolicy;
 use crate::frame::run::agree::{any, first_message};
@@ -24,10 +25,8 @@ pub(super) struct Job<'a> {
     pub(super) of: &'a RowJob<'a>,
     pub(super) shape: &'a Shape,
     pub(super) way: Way<'a>,
-    /// Of the files of the row: names it and makes its data.
-    pub(super) letter: char,
-    /// Of the row that is reported: evidence is taken, damage is done in the last one.
-    pub(super) counts: bool,
+    /// Of the files of the row: names it and makes its data. Of those that count evidence is taken, damage is done in the last.
+    pub(super) which: Which,
 }
 
 impl Job<'_> {
@@ -43,7 +42,7 @@ impl Job<'_> {
     /// Name below the run directory: of the group's file, or of that of `rank` where each has its own.
     fn name(&self, rank: u64) -> PathBuf {
         let team = self.of.team;
-        let mut name = format!("row{:05}{}", self.of.number, self.letter);
+        let mut name = format!("row{:05}{}", self.of.number, self.which.letter());
         if team.groups.groups > 1 {
             name += &format!("-group{:05}", team.member.group);
         }
@@ -55,12 +54,7 @@ impl Job<'_> {
 
     /// Every file of a row has data of its own.
     fn data_number(&self) -> u64 {
-        self.of.number * 4 + u64::from(u32::from(self.letter) % 4)
-    }
-
-    /// The file whose times are the row's: where there are two, the overlapped run.
-    fn is_last(&self) -> bool {
-        self.counts && !matches!(self.way, Way::Pure)
+        self.of.number * Which::MOST + self.which.number()
     }
 
     /// True on the rank that makes and removes the file.
@@ -73,7 +67,7 @@ impl Job<'_> {
 pub(super) fn stage(bench: &mut Bench<'_>, job: &Job<'_>) -> Result<Done, Stopped> {
     let path = bench.run_dir.path().join(job.name(job.shape.rank));
     let done = in_file(bench, job, &path);
-    let stays = job.of.keep && job.is_last() && done.is_ok();
+    let stays = job.of.keep && job.which.is_last() && done.is_ok();
     if job.owns() && job.of.backend.moves_data && !stays {
         // A name that stays is seen at the end, when the directory is removed.
         let _ = fs::remove_file(&path);
@@ -140,7 +134,7 @@ fn prepare(
     contents::lay_out(&mut bench.ring, job.shape, data);
     let in_force = job.of.agree(file.prepare(pattern, job.direction(), &mut bench.ring, &[]))?;
     let mut done = Done { in_force, file: job.name(job.shape.rank), ..Done::default() };
-    if job.of.backend.is_mpi && job.counts && !bench.config.hints.is_empty() {
+    if job.of.backend.is_mpi && job.which.counts() && !bench.config.hints.is_empty() {
         // What the library does not tell is not granted.
         done.hints_granted = file.hints_in_force().unwrap_or_default();
         done.hints_granted.retain(|(key, _)| bench.config.hints.iter().any(|(asked, _)| asked == key));
@@ -168,7 +162,7 @@ fn repeat(
         bench.warnings.extend(drop_pages(site, group, &target, &job.of.backend.name)?);
     }
     // Counters of devices are no group's own.
-    let watched = cacheable && job.counts && team.groups.groups == 1;
+    let watched = cacheable && job.which.counts() && team.groups.groups == 1;
     let mut watch = watched.then(|| Watch::begin(site, group, &target));
     let steps = job.shape.steps;
     let mut task = Task {
@@ -234,7 +228,7 @@ fn compare(bench: &mut Bench<'_>, job: &Job<'_>, data: &Data, calls: Batch, done
 
 /// With --inject, in the file that is reported: one bit is turned over by the first rank; where that fails, nothing is proved.
 fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<(), Stopped> {
-    if !(bench.config.inject && job.is_last()) {
+    if !(bench.config.inject && job.which.is_last()) {
         return Ok(());
     }
     let active = &job.of.team.active;

@@ -68,7 +68,7 @@ pub(super) enum Way<'a> {
     /// Each call is done before the next one.
     Blocking,
     /// Begun and completed at once.
-    Pure,
+    Alone,
     /// With so many seconds of load, for all repetitions, before they are completed.
     Overlapped {
         load: &'a Load,
@@ -141,7 +141,7 @@ pub(super) fn run(
     }
     match task.way {
         Way::Blocking => blocking(file, group, ring, task, laps, &mut timed)?,
-        Way::Pure | Way::Overlapped { .. } => overlapped(file, ring, task, &mut timed),
+        Way::Alone | Way::Overlapped { .. } => overlapped(file, ring, task, &mut timed),
     }
     if task.syncs == Syncs::Behind {
         let sync = Instant::now();

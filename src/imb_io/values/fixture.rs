@@ -33,7 +33,8 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
     let repetitions = if mode == Mode::Aggregate { 1000 } else { 100 };
     let pure_seconds = 10e-6 + 1e-9 * bytes as f64;
     let overlap = find(benchmark).unwrap().has_overlap().then_some(OverlapTimes {
-        pure_seconds,
+        blocking_seconds: Some(pure_seconds),
+        alone_seconds: 1.125 * pure_seconds,
         overlapped_seconds: 1.25 * pure_seconds,
         cpu_seconds: pure_seconds,
         cpu_overlapped_seconds: 1.0625 * pure_seconds,
@@ -62,10 +63,11 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
         overlap,
         sync_seconds: if is_read || sample_bytes.is_none() { 0.0 } else { 1.5e-6 },
         moved_bytes: bytes * repetitions,
-        bytes_checked: bytes * repetitions * if overlap.is_some() { 2 } else { 1 },
+        bytes_checked: bytes * repetitions * if overlap.is_some() { 3 } else { 1 },
         bytes_wrong: 0,
         allocations_in_clock: 0,
         strategy: find(benchmark).unwrap().calls.into(),
+        blocking_strategy: overlap.map(|_| "blocking".into()),
         direct: None,
         hints_granted: Vec::new(),
         evidence: (is_read && bytes > 0).then(|| from_cache(0, bytes * repetitions)),
