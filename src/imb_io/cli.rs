@@ -9,7 +9,7 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
-use crate::imb_io::config::Multi;
+use crate::imb_io::config::{FileState, Multi};
 use crate::imb_io::plan::{ModeChoice, Policy};
 
 /// Options of `imb`.
@@ -59,6 +59,10 @@ pub struct ImbMeasureArgs {
     #[arg(long, alias = "aggregate_mode", value_enum, value_name = "MODE", default_value = "multi", ignore_case = true,
         help_heading = MEASURED)]
     pub aggregate_mode: ModeChoice,
+    /// What writes find. existing: a file with all its bytes, written before, outside the clock, that are overwritten, as in the
+    /// release; new: an empty file that grows, which has blocks to find and more to sync
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "existing", help_heading = MEASURED)]
+    pub file: FileState,
     /// Sizes of the samples from a file: bytes, or with K, M, G; between blanks, commas or lines
     #[arg(long, value_name = "FILE", conflicts_with = "msglog", help_heading = MEASURED)]
     pub msglen: Option<PathBuf>,
@@ -158,6 +162,10 @@ fn cache(word: &str) -> CachePolicy {
 words! { Multi:
     Slowest = "0", "one line for all groups, of the slowest one";
     Each = "1", "one line for each group";
+}
+words! { FileState:
+    Existing = "existing", "all bytes are there and are overwritten";
+    New = "new", "empty";
 }
 words! { Policy:
     Dynamic = "dynamic", "the time limit";

@@ -51,6 +51,7 @@ impl ImbArgs {
             sizes: sizes(measure)?,
             repetitions: repetitions(measure)?,
             modes: measure.aggregate_mode,
+            file: Some(measure.file),
             hints: all_hints(access)?,
             unique_open: access.unique_open,
             cache: access.cache,

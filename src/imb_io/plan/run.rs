@@ -104,6 +104,7 @@ mod tests {
     use super::super::{ModeChoice, Sizes};
     use super::*;
     use crate::frame::config::{CachePolicy, DirectPolicy};
+    use crate::imb_io::config::FileState;
 
     fn config(benchmarks: &[&str]) -> ImbConfig {
         ImbConfig {
@@ -118,6 +119,7 @@ mod tests {
             sizes: Sizes::default(),
             repetitions: Repetitions::default(),
             modes: ModeChoice::Both,
+            file: Some(FileState::Existing),
             hints: Vec::new(),
             unique_open: false,
             cache: CachePolicy::Drop,

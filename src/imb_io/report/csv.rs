@@ -1,11 +1,13 @@
 //! PREFIX.csv of IMB-IO: one line for each row and each group that is shown.
 
 use crate::frame::report::csv::{table, Cell, Column};
+use crate::imb_io::config::ImbConfig;
 use crate::imb_io::records::{ImbResult, OverlapTimes, RepetitionTimes, RowEnd, RowRecord};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
 
 /// What a line is made of.
 struct Line<'a> {
+    config: &'a ImbConfig,
     record: &'a RowRecord,
     value: &'a RowValue,
     group: Option<&'a GroupValue>,
@@ -28,7 +30,7 @@ impl Line<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 36] {
+fn columns<'r>() -> [Column<Line<'r>>; 37] {
     [
         ("backend", |l| (&l.record.backend).into()),
         ("benchmark", |l| (&l.record.benchmark).into()),
@@ -36,6 +38,7 @@ fn columns<'r>() -> [Column<Line<'r>>; 36] {
         ("groups", |l| l.record.groups.into()),
         ("group", |l| l.group.map(|g| g.group).into()),
         ("mode", |l| Cell::word(l.record.mode)),
+        ("file", |l| Cell::word(l.config.file)),
         ("sample_bytes", |l| l.record.sample_bytes.into()),
         ("repetitions", |l| l.record.repetitions.into()),
         ("repetitions_wanted", |l| l.record.repetitions_wanted.into()),
@@ -77,7 +80,7 @@ pub fn csv(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::E
     let mut lines = Vec::new();
     for (record, value) in result.rows.iter().zip(&derived.rows) {
         let (ended, reason) = end(&record.ended);
-        let line = |group| Line { record, value, group, ended, reason };
+        let line = |group| Line { config: &result.config, record, value, group, ended, reason };
         if value.groups.is_empty() {
             lines.push(line(None));
         }

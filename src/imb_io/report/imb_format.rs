@@ -9,6 +9,7 @@ use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
 
 use super::blocks::{cause, is_wrong, no_numbers, not_run, with_all_groups, Block, Kind};
+use super::state;
 use super::table;
 use crate::frame::report::grid::Grid;
 
@@ -44,6 +45,8 @@ fn head(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
             "Files         : {} on {}, {}",
             result.setup.run_dir, result.setup.storage.fs_type, result.setup.storage.source
         ),
+        format!("Writes        : {}", state::writes(&result.config)),
+        format!("Reads         : {}", state::reads(&result.config)),
         format!("Called with   : {}", machine.command_line.join(" ")),
         format!("Verdict       : {}", table::verdict(derived.verdict.verdict)),
     ] {

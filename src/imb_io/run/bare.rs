@@ -147,7 +147,7 @@ fn one(
     let pattern = shape.pattern().map_err(text)?;
     let data = shape.data(bench.config.seed, u64::MAX - row, 0);
     // Reads and writes alike find a file of full length.
-    agreed(comm, contents::fill(comm, &shape, &data, &path).map_err(text))?;
+    agreed(comm, contents::fill(comm, &shape, &path, |at, bytes| data.fill(at, bytes)).map_err(text))?;
     let hints = &bench.config.hints;
     let request = OpenRequest { path: &path, mode: OpenMode::Update, comm, hints };
     let ours = agreed(comm, backend.driver.open(&request).map_err(text))?;

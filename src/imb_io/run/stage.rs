@@ -18,6 +18,7 @@ use crate::frame::config::CachePolicy;
 use crate::frame::run::agree::{any, first_message};
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::system::memory::{process_io, process_io_since};
+use crate::imb_io::config::FileState;
 
 /// What is done with one file.
 #[derive(Clone, Copy)]
@@ -37,6 +38,12 @@ impl Job<'_> {
     /// Reads bytes that are there.
     fn reads_data(&self) -> bool {
         self.direction() == Direction::Read && self.of.backend.moves_data
+    }
+
+    /// Writes over bytes that are there.
+    fn overwrites(&self, bench: &Bench<'_>) -> bool {
+        let existing = bench.config.file == Some(FileState::Existing);
+        existing && self.direction() == Direction::Write && self.of.backend.moves_data
     }
 
     /// Name below the run directory: of the group's file, or of that of `rank` where each has its own.
@@ -80,8 +87,10 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, St
     let data = job.shape.data(bench.config.seed, job.data_number(), team.member.group);
     let pattern = job.shape.pattern()?;
     if job.reads_data() {
-        row.agree(contents::fill(&team.group, job.shape, &data, path))?;
+        row.agree(contents::fill(&team.group, job.shape, path, |at, bytes| data.fill(at, bytes)))?;
         damage(bench, job, path)?;
+    } else if job.overwrites(bench) {
+        row.agree(contents::fill(&team.group, job.shape, path, |at, bytes| data.fill_before(at, bytes)))?;
     }
     let mut file = row.agree(open(bench, job, path))?;
     let mut done = match prepare(bench, job, file.as_mut(), &pattern, &data) {
@@ -114,7 +123,11 @@ fn open(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Box<dyn OpenFil
     let (backend, own) = (job.of.backend, Comm::own());
     backend.driver.open(&OpenRequest {
         path,
-        mode: if job.reads_data() { OpenMode::ReadOnly } else { OpenMode::CreateNew },
+        mode: match job.direction() {
+            Direction::Read if backend.moves_data => OpenMode::ReadOnly,
+            Direction::Write if job.overwrites(bench) => OpenMode::Update,
+            _ => OpenMode::CreateNew,
+        },
         comm: if job.shape.is_private() { &own } else { &job.of.team.group },
         hints: if backend.is_mpi { &bench.config.hints } else { &[] },
     })
@@ -156,8 +169,11 @@ fn repeat(
     let (reads, team) = (job.reads_data(), job.of.team);
     let (site, group) = (&team.site, &team.group);
     // Equal on all ranks, also where private files of some are empty.
-    let cacheable = reads && job.shape.sample_bytes > 0;
-    let drops = cacheable && bench.config.cache == CachePolicy::Drop;
+    let has_bytes = job.shape.sample_bytes > 0;
+    let cacheable = reads && has_bytes;
+    // Direct writes would have the pages of the preparation to throw away, in the clock.
+    let overwrites = has_bytes && job.overwrites(bench) && any(group, done.in_force.direct == Some(true))?;
+    let drops = overwrites || (cacheable && bench.config.cache == CachePolicy::Drop);
     if drops {
         bench.warnings.extend(drop_pages(site, group, &target, &job.of.backend.name)?);
     }
@@ -237,3 +253,7 @@ fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<(), Stopped> 
     let flipped = if flips { contents::flip(path, job.shape.file_bytes / 2) } else { Ok(()) };
     job.of.agree(flipped.map_err(|e| BackendError::from_io("damage on purpose", path, None, &e)))
 }
+
+#[cfg(test)]
+#[path = "stage_tests.rs"]
+mod tests;

@@ -4,7 +4,7 @@ use beff_backends::Direction;
 
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::*;
-use crate::imb_io::config::ImbConfig;
+use crate::imb_io::config::{FileState, ImbConfig};
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Group, Mode, ModeChoice, Repetitions, Sizes};
 use crate::imb_io::records::*;
@@ -100,6 +100,7 @@ fn config() -> ImbConfig {
         sizes: Sizes::default(),
         repetitions: Repetitions::default(),
         modes: ModeChoice::Both,
+        file: Some(FileState::Existing),
         hints: Vec::new(),
         unique_open: false,
         cache: CachePolicy::Drop,

@@ -7,8 +7,6 @@ use crate::frame::report::Views;
 use crate::frame::units::{format_seconds, format_size};
 use crate::imb_io::records::ImbResult;
 
-use super::header;
-
 pub(super) fn write(page: &mut Page, result: &ImbResult) {
     let (config, setup) = (&result.config, &result.setup);
     page.heading("Set-up");
@@ -18,7 +16,6 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
     page.field("repetitions", &repetitions(result));
     let inject = if config.inject { "; DAMAGED ON PURPOSE: one bit is turned over" } else { "" };
     page.field("data", &format!("seed {}; compared with what was written, outside the clock{inject}", config.seed));
-    page.field("page cache", header::cache(config.cache));
     page.field("direct I/O", machine::direct(config.direct));
     if any_can(&config.backends, |row| row.has_queue) {
         page.field("queue", &format!("{} operations in flight at most", config.queue_depth));
