@@ -9,7 +9,7 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
-use crate::imb_io::config::{FileState, Multi};
+use crate::imb_io::config::{Buffers, FileState, Multi};
 use crate::imb_io::plan::{ModeChoice, Policy};
 
 /// Options of `imb`.
@@ -63,6 +63,10 @@ pub struct ImbMeasureArgs {
     /// release; new: an empty file that grows, which has blocks to find and more to sync
     #[arg(long, value_enum, value_name = "WHICH", default_value = "existing", help_heading = MEASURED)]
     pub file: FileState,
+    /// Memory of the repetitions. reused: one buffer for all, as in the release; of reads the last one is compared, and a second
+    /// pass over the file, outside the clock. cold: memory of its own for each, compared as it came. Pending reads never share any
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "reused", help_heading = MEASURED)]
+    pub buffers: Buffers,
     /// Sizes of the samples from a file: bytes, or with K, M, G; between blanks, commas or lines
     #[arg(long, value_name = "FILE", conflicts_with = "msglog", help_heading = MEASURED)]
     pub msglen: Option<PathBuf>,
@@ -166,6 +170,10 @@ words! { Multi:
 words! { FileState:
     Existing = "existing", "all bytes are there and are overwritten";
     New = "new", "empty";
+}
+words! { Buffers:
+    Reused = "reused", "one buffer for all repetitions";
+    Cold = "cold", "memory of its own for each repetition";
 }
 words! { Policy:
     Dynamic = "dynamic", "the time limit";

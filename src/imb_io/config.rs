@@ -27,6 +27,16 @@ pub enum FileState {
     New,
 }
 
+/// Memory of the repetitions of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Buffers {
+    /// One buffer for all of them, as in the release; only reads that may be pending together have one each.
+    Reused,
+    /// Each has memory of its own, which was not used just before.
+    Cold,
+}
+
 /// Everything that decides what IMB-IO measures and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ImbConfig {
@@ -55,6 +65,9 @@ pub struct ImbConfig {
     /// What writes find; None: not known, in a result from before it was told.
     #[serde(default)]
     pub file: Option<FileState>,
+    /// Memory of the repetitions; None: not known, in a result from before it was told.
+    #[serde(default)]
+    pub buffers: Option<Buffers>,
     /// MPI-IO hints for every file, as (key, value) in order; later ones win.
     pub hints: Vec<(String, String)>,
     /// MPI_MODE_UNIQUE_OPEN.

@@ -52,6 +52,7 @@ impl ImbArgs {
             repetitions: repetitions(measure)?,
             modes: measure.aggregate_mode,
             file: Some(measure.file),
+            buffers: Some(measure.buffers),
             hints: all_hints(access)?,
             unique_open: access.unique_open,
             cache: access.cache,

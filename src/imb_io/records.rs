@@ -98,7 +98,7 @@ pub struct RowRecord {
     pub sync_seconds: f64,
     /// Bytes that the transfers of the timed repetitions say they moved, all ranks and groups.
     pub moved_bytes: u64,
-    /// Bytes compared, all ranks.
+    /// Bytes compared, all ranks; of reads into one buffer the last repetition's and those of the second pass.
     pub bytes_checked: u64,
     /// Of these, bytes that were wrong.
     pub bytes_wrong: u64,

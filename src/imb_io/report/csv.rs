@@ -30,7 +30,7 @@ impl Line<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 37] {
+fn columns<'r>() -> [Column<Line<'r>>; 38] {
     [
         ("backend", |l| (&l.record.backend).into()),
         ("benchmark", |l| (&l.record.benchmark).into()),
@@ -39,6 +39,7 @@ fn columns<'r>() -> [Column<Line<'r>>; 37] {
         ("group", |l| l.group.map(|g| g.group).into()),
         ("mode", |l| Cell::word(l.record.mode)),
         ("file", |l| Cell::word(l.config.file)),
+        ("buffers", |l| Cell::word(l.config.buffers)),
         ("sample_bytes", |l| l.record.sample_bytes.into()),
         ("repetitions", |l| l.record.repetitions.into()),
         ("repetitions_wanted", |l| l.record.repetitions_wanted.into()),

@@ -47,6 +47,7 @@ fn head(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
         ),
         format!("Writes        : {}", state::writes(&result.config)),
         format!("Reads         : {}", state::reads(&result.config)),
+        format!("Memory        : {}", state::memory(&result.config)),
         format!("Called with   : {}", machine.command_line.join(" ")),
         format!("Verdict       : {}", table::verdict(derived.verdict.verdict)),
     ] {

@@ -32,7 +32,9 @@ fn a_fact_that_an_older_file_lacks_is_not_known() {
     result.rows.push(row("S_IRead_Indv", 1, Mode::Aggregate, Some(4096)));
     let mut document: serde_json::Value =
         serde_json::from_slice(&result.view(&result.derived(), ".json").unwrap()).unwrap();
-    document["config"].as_object_mut().unwrap().remove("file");
+    for key in ["file", "buffers"] {
+        assert!(document["config"].as_object_mut().unwrap().remove(key).is_some());
+    }
     let row = document["rows"][0].as_object_mut().unwrap();
     row.remove("blocking_strategy");
     let overlap = row["overlap"].as_object_mut().unwrap();
@@ -45,10 +47,11 @@ fn a_fact_that_an_older_file_lacks_is_not_known() {
     assert_eq!((found.blocking_seconds, found.alone_seconds), (None, expected.alone_seconds));
     let derived = derive(&old);
     assert_eq!((derived.rows[0].overlap_percent, derived.rows[0].pure_mb_per_second), (None, None));
-    assert!(old.config.file.is_none());
+    assert_eq!((old.config.file, old.config.buffers), (None, None));
     for text in [old.table(&derived, false), imb_format(&old, &derived)] {
         assert!(text.contains(" 1000 t_pure is not known") || text.contains(" 1000  t_pure is not known"), "{text}");
         assert!(text.contains("not known whether their files existed"), "{text}");
+        assert!(text.contains("not known whether repetitions shared it"), "{text}");
     }
 }
 

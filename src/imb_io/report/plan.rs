@@ -42,6 +42,7 @@ pub fn text(plan: &ImbPlan, config: &ImbConfig, ranks: u64, runs: u64) -> String
     page.field("time", &time(config, runs));
     page.field("writes", state::writes(config));
     page.field("reads", &state::reads(config));
+    page.field("buffers", state::memory(config));
     page.field("memory", &format!("{} for data in each rank", format_size(plan.memory_bytes())));
     benchmarks(&mut page, plan, config);
     sizes(&mut page, plan, config);

@@ -1,7 +1,7 @@
 //! In words, what decides which storage and which memory the calls met: the state of the files and of the page cache.
 
 use crate::frame::config::CachePolicy;
-use crate::imb_io::config::{FileState, ImbConfig};
+use crate::imb_io::config::{Buffers, FileState, ImbConfig};
 
 /// What writes found.
 pub(super) fn writes(config: &ImbConfig) -> &'static str {
@@ -17,6 +17,26 @@ pub(super) fn writes(config: &ImbConfig) -> &'static str {
 /// What reads found.
 pub(super) fn reads(config: &ImbConfig) -> String {
     format!("of files filled before, their cached pages {}", cache(config.cache))
+}
+
+/// Which memory the repetitions had, and with it what of the data could be compared.
+pub(super) fn memory(config: &ImbConfig) -> &'static str {
+    match config.buffers {
+        Some(Buffers::Reused) => "one buffer for all repetitions, pending reads one each",
+        Some(Buffers::Cold) => "of its own for each repetition",
+        None => "not known whether repetitions shared it",
+    }
+}
+
+/// What was compared.
+pub(super) fn compared(config: &ImbConfig) -> &'static str {
+    match config.buffers {
+        Some(Buffers::Reused) => {
+            "all bytes of the files that were written; of reads into one buffer what the last one left, and all of them once more, \
+             outside the clock; other reads as they came"
+        }
+        _ => "all bytes of the files that were written, and all that was read",
+    }
 }
 
 /// What is done about the page cache.
@@ -40,5 +60,6 @@ mod tests {
         assert!(of(Some(FileState::Existing)).starts_with("overwrite"));
         assert!(of(Some(FileState::New)).contains("grow"));
         assert!(of(None).contains("not known"));
+        assert!(memory(&ImbConfig { buffers: None, ..run().config }).contains("not known"));
     }
 }

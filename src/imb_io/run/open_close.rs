@@ -26,7 +26,7 @@ const BYTE: Transfer =
 /// Makes the file, opens and closes it `steps` times, looks for the byte. Collective over the active ranks.
 pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: bool) -> Result<Done, Stopped> {
     let team = job.team;
-    let shape = Shape::new(BYTE, 1, 1, (0, 1))?;
+    let shape = Shape::new(BYTE, 1, 1, (0, 1), bench.config.buffers)?;
     let pattern = shape.pattern()?;
     let name = Path::new(&job.backend.name).join(format!("row{:05}-group{:05}.dat", job.number, team.member.group));
     let path = bench.run_dir.path().join(&name);

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use beff_backends::{BackendError, Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed};
+use beff_backends::{
+    BackendError, Batch, Direction, Latency, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
+};
 use beff_ffi::{Comm, MpiError};
 
 use super::data::Data;
@@ -104,6 +106,9 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, St
         }
     };
     repeat(bench, job, (path, &pattern, &data), file.as_mut(), &mut done)?;
+    if job.reads_data() && job.shape.reuses {
+        read_again(bench, job, (&pattern, &data), file.as_mut(), &mut done)?;
+    }
     let closed = file.close();
     row.agree(done.timed.error.take().map_or(closed, Err))?;
     if job.direction() == Direction::Read {
@@ -155,8 +160,8 @@ fn prepare(
     Ok(done)
 }
 
-/// The clock, and what is looked at around it. Reads that memory does not hold at once go lap after lap: while the clock stands
-/// still, what came is compared.
+/// The clock, and what is looked at around it. Reads with memory of their own that is not enough for all go lap after lap: while
+/// the clock stands still, what came is compared.
 fn repeat(
     bench: &mut Bench<'_>,
     job: &Job<'_>,
@@ -185,9 +190,9 @@ fn repeat(
         kind: pattern.kind,
         direction: job.direction(),
         syncs: Syncs::of(job.direction(), job.of.row.mode),
-        calls: if reads { job.shape.lap(0) } else { Batch { first_call: 0, calls: steps } },
+        calls: job.shape.lap(0),
         all_calls: steps,
-        pending: job.shape.laps,
+        pending: job.shape.pending(),
         one_by_one: done.in_force.timed != CallsTimed::Call,
         way: job.way,
     };
@@ -203,7 +208,7 @@ fn repeat(
             group.barrier()?;
             watch.pause(site);
         }
-        if reads && !compare(bench, job, data, task.calls, done)? {
+        if reads && !job.shape.reuses && !compare(bench, (job, job.shape), data, task.calls, done)? {
             break;
         }
         let next = task.calls.first_call + task.calls.calls;
@@ -228,18 +233,81 @@ fn repeat(
 
 /// Compares a lap and makes its memory ready for the next one; false where a call failed, on any rank. Collective over the
 /// active ranks.
-fn compare(bench: &mut Bench<'_>, job: &Job<'_>, data: &Data, calls: Batch, done: &mut Done) -> Result<bool, MpiError> {
+fn compare(
+    bench: &mut Bench<'_>,
+    (job, shape): (&Job<'_>, &Shape),
+    data: &Data,
+    calls: Batch,
+    done: &mut Done,
+) -> Result<bool, MpiError> {
     let team = job.of.team;
     if any(&team.active, done.timed.error.is_some())? {
         return Ok(false);
     }
     let begin = Instant::now();
-    done.checked.add(check::received(&team.group, job.shape, data, &bench.ring, calls)?);
-    if calls.first_call + calls.calls < job.shape.steps {
-        contents::poison(&mut bench.ring.bytes_mut()[..job.shape.windows_bytes() as usize]);
+    done.checked.add(check::received(&team.group, shape, data, &bench.ring, calls)?);
+    if calls.first_call + calls.calls < shape.steps {
+        contents::poison(&mut bench.ring.bytes_mut()[..shape.windows_bytes() as usize]);
     }
     done.verify_seconds += begin.elapsed().as_secs_f64();
     Ok(true)
+}
+
+/// What reads into one buffer have moved, as far as it can be known: what the last one has left there; and, outside the clock, all
+/// of them once more by the same calls, each into memory of its own. Nothing where a call failed, on any rank. Collective over
+/// the active ranks.
+fn read_again(
+    bench: &mut Bench<'_>,
+    job: &Job<'_>,
+    (pattern, data): (&Pattern, &Data),
+    file: &mut dyn OpenFile,
+    done: &mut Done,
+) -> Result<(), MpiError> {
+    let active = &job.of.team.active;
+    let shape = job.shape.apart();
+    if any(active, done.timed.error.is_some())? {
+        return Ok(());
+    }
+    let begin = Instant::now();
+    done.checked.add(check::last(job.shape, data, &bench.ring));
+    if shape.steps > 1 {
+        contents::lay_out(&mut bench.ring, &shape, data);
+        // The pointers begin again.
+        done.timed.error = file.prepare(pattern, Direction::Read, &mut bench.ring, &[]).err();
+        if !any(active, done.timed.error.is_some())? {
+            read_apart(bench, (job, &shape), (pattern, data), file, done)?;
+        }
+    }
+    done.verify_seconds = begin.elapsed().as_secs_f64();
+    Ok(())
+}
+
+/// Reads and compares lap after lap.
+fn read_apart(
+    bench: &mut Bench<'_>,
+    (job, shape): (&Job<'_>, &Shape),
+    (pattern, data): (&Pattern, &Data),
+    file: &mut dyn OpenFile,
+    done: &mut Done,
+) -> Result<(), MpiError> {
+    let mut task = Task {
+        kind: pattern.kind,
+        direction: Direction::Read,
+        syncs: Syncs::None,
+        calls: shape.lap(0),
+        all_calls: shape.steps,
+        pending: 1,
+        one_by_one: false,
+        way: Way::Blocking,
+    };
+    loop {
+        done.timed.error = timed::run(file, &job.of.team.group, &mut bench.ring, &task, &mut Latency::off())?.error;
+        let next = task.calls.first_call + task.calls.calls;
+        if !compare(bench, (job, shape), data, task.calls, done)? || next == shape.steps {
+            return Ok(());
+        }
+        task.calls = shape.lap(next);
+    }
 }
 
 /// With --inject, in the file that is reported: one bit is turned over by the first rank; where that fails, nothing is proved.

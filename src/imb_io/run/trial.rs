@@ -69,7 +69,7 @@ pub(super) fn one_file(
     };
     let transfer = if matches!(way, Way::Blocking) { transfer.blocking() } else { *transfer };
     let sample_bytes = job.row.sample_bytes.unwrap_or(0);
-    let shape = Shape::new(transfer, sample_bytes, steps, (job.team.member.rank, job.row.ranks))?;
+    let shape = Shape::new(transfer, sample_bytes, steps, (job.team.member.rank, job.row.ranks), bench.config.buffers)?;
     stage(bench, &Job { of: job, shape: &shape, way, which })
 }
 

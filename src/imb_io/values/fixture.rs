@@ -4,7 +4,7 @@ use beff_backends::Direction;
 
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::*;
-use crate::imb_io::config::{FileState, ImbConfig};
+use crate::imb_io::config::{Buffers, FileState, ImbConfig};
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Group, Mode, ModeChoice, Repetitions, Sizes};
 use crate::imb_io::records::*;
@@ -101,6 +101,7 @@ fn config() -> ImbConfig {
         repetitions: Repetitions::default(),
         modes: ModeChoice::Both,
         file: Some(FileState::Existing),
+        buffers: Some(Buffers::Reused),
         hints: Vec::new(),
         unique_open: false,
         cache: CachePolicy::Drop,

@@ -10,7 +10,8 @@ use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every row that can run is complete, and every byte that it moved was compared and right.
+    /// Every row that can run is complete, and as many bytes as it moved were compared and right: of the files that were written
+    /// all; of reads into one buffer the last one's and those of a second pass.
     Verified,
     /// Every row that can run is complete; of some not every byte was compared.
     NotVerified,

@@ -21,6 +21,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
     );
     page.short_field("writes", state::writes(config));
     page.short_field("reads", &state::reads(config));
+    page.short_field("memory", state::memory(config));
     if let Some(text) = unusual(config) {
         page.short_field("settings", &text);
     }
