@@ -199,11 +199,13 @@ pub(crate) const IMB: &str = concat!(
   The columns of the release, for a script that reads them:
       mpirun -n 4 beff-raw imb S_Read_Indv --imb-format > s_read.txt
 
-Options of the release may be spelled with one dash. What differs from it:
+Options of the release may be spelled with one dash. As in the release, files are there with all
+their bytes before they are written (--file), all repetitions have one buffer (--buffers), and t_pure is
+the blocking call. What differs from it:
   - The count of every transfer is checked and data is compared. A row with a short transfer is an
     error and has no time; the release counts reads behind the end of the file as fast ones.
   - Reads do not come from the pages that the preparation left in the cache; --cache keep lets them.
-  - Each repetition has a place of its own in the file, each pending request memory of its own.
+  - Each repetition has a place of its own in the file, each pending read memory of its own.
   - Bandwidths of P_*_Priv are those of the bytes that were moved, and their ranks begin together.
   - The files lie in a directory of the run under --path and are removed; --keep-files leaves them.
   - Names of --include and --exclude are joined by commas.
