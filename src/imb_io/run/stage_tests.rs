@@ -16,6 +16,7 @@ use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::processes::{Groups, Member};
 use crate::imb_io::plan::{Mode, Repetitions, Row};
 use crate::imb_io::run::job::Backend;
+use crate::imb_io::run::open_close;
 use crate::imb_io::run::team::Team;
 use crate::imb_io::values::fixture;
 
@@ -111,6 +112,19 @@ fn staged(name: &str, mode: Mode, steps: u64, config: &ImbConfig) -> (Vec<Asked>
 }
 
 fn with_fault(name: &str, mode: Mode, steps: u64, config: &ImbConfig, fault: Fault) -> (Vec<Asked>, Done) {
+    through_spy((name, mode, steps), config, fault, |bench, of| {
+        let transfer = of.row.benchmark.transfer().unwrap();
+        let shape = Shape::new(*transfer, SAMPLE_BYTES, steps, (0, 1), config.buffers).unwrap();
+        stage(bench, &Job { of, shape: &shape, way: Way::Blocking, which: Which::Only })
+    })
+}
+
+fn through_spy(
+    (name, mode, steps): (&str, Mode, u64),
+    config: &ImbConfig,
+    fault: Fault,
+    work: impl FnOnce(&mut Bench<'_>, &RowJob<'_>) -> Result<Done, Stopped>,
+) -> (Vec<Asked>, Done) {
     let scratch = tempfile::tempdir().unwrap();
     let world = Comm::own();
     let log = Log::default();
@@ -152,10 +166,7 @@ fn with_fault(name: &str, mode: Mode, steps: u64, config: &ImbConfig, fault: Fau
         previous: None,
         during: "test",
     };
-    let transfer = row.benchmark.transfer().unwrap();
-    let shape = Shape::new(*transfer, SAMPLE_BYTES, steps, (0, 1), config.buffers).unwrap();
-    let job = Job { of: &of, shape: &shape, way: Way::Blocking, which: Which::Only };
-    let Ok(done) = stage(&mut bench, &job) else { panic!("{name} failed") };
+    let Ok(done) = work(&mut bench, &of) else { panic!("{name} failed") };
     let left: Vec<PathBuf> = fs::read_dir(run_dir.path().join("posix")).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(left.is_empty(), "{left:?}");
     let asked = log.borrow().clone();
@@ -214,6 +225,21 @@ fn syncs_stand_where_the_mode_says() {
     };
     assert_eq!(of(Mode::Aggregate), "p3ssc");
     assert_eq!(of(Mode::NonAggregate), "p1ss1ss1ssc");
+}
+
+#[test]
+fn what_is_opened_and_closed_is_there_before_or_empty() {
+    for (file, length) in [(FileState::Existing, 1), (FileState::New, 0)] {
+        let config = config(file);
+        let run = |bench: &mut Bench<'_>, of: &RowJob<'_>| open_close::run(bench, of, 3, true);
+        let (asked, done) = through_spy(("Open_Close", Mode::Aggregate, 3), &config, None, run);
+        let opened =
+            asked.iter().filter_map(|asked| if let Asked::Open(_, bytes) = asked { bytes.clone() } else { None });
+        let opened: Vec<_> = opened.collect();
+        assert_eq!(opened.iter().map(Vec::len).collect::<Vec<_>>(), [length, 1, 1], "{file:?}");
+        assert!(length == 0 || opened[0][0] == !opened[1][0], "{opened:?}");
+        assert_eq!((done.checked.bytes_checked, done.checked.bytes_wrong), (1, 0));
+    }
 }
 
 fn batches(asked: &[Asked]) -> Vec<&[usize]> {
