@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::frame::records::BarePair;
-use crate::frame::records::{run_record, Evidence, Machine, Outcome, StorageRecord, Warning};
+use crate::frame::records::{run_record, Evidence, Machine, MachineShare, Outcome, StorageRecord, Warning};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::Mode;
 
@@ -118,6 +118,9 @@ pub struct RowRecord {
     pub evidence: Option<Evidence>,
     /// Bytes the kernel fetched from storage on behalf of the ranks (/proc/self/io), where `evidence` is; None: not known.
     pub storage_read_bytes: Option<u64>,
+    /// Who had the CPUs during the repetitions (of a non-blocking benchmark: the overlapped ones); None: not watched.
+    #[serde(default)]
+    pub machine: Option<MachineShare>,
     /// Time of the row with its preparation, trial and verification.
     pub real_seconds: f64,
 }

@@ -41,12 +41,7 @@ fn beside_a_neighbour(ranks: u64, args: &[&str]) -> Option<(Value, String)> {
     let cpu = first_cpu();
     let (scratch, _neighbour) = (Scratch::new(), Neighbour::on(&cpu));
     let launch = Launch::through(&["taskset", "-c", &cpu], ranks).args(args);
-    let launch = if args.first() == Some(&"comm") {
-        launch.arg("--out").arg(scratch.join("out"))
-    } else {
-        launch.into(&scratch)
-    };
-    let run = launch.run();
+    let run = launch.into(&scratch).run();
     run.expect(0);
     Some((document(&scratch), run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
@@ -82,5 +77,14 @@ fn patterns_say_what_others_had() {
     let Some((_, report)) = beside_a_neighbour(1, &[&["--backend", "posix"], &SHORT_TYPES[..]].concat()) else {
         return;
     };
+    assert!(report.contains("b busy: others had more than 5 % of the CPUs"), "{report}");
+}
+
+#[test]
+fn rows_of_imb_say_what_others_had() {
+    let args = ["imb", "P_Write_Indv", "--msglog", "20:20", "--iter", "400,400", "--time", "2"];
+    let Some((result, report)) = beside_a_neighbour(1, &args) else { return };
+    assert_shared(items(&result["rows"]).iter(), "rows");
+    assert_warned(&result, &report);
     assert!(report.contains("b busy: others had more than 5 % of the CPUs"), "{report}");
 }

@@ -96,7 +96,7 @@ fn columns<'r>() -> [Column<Row<'r>>; 59] {
         ("allocations_in_clock", |r| r.record.allocations_in_clock.into()),
         ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
         ("cache_share", |r| cache_share(r.result, r.record).into()),
-        ("cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
+        ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
         ("others_seconds", |r| r.machine(|m| m.others_seconds)),
         ("waited_seconds", |r| r.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),

@@ -1,5 +1,6 @@
 //! PREFIX.csv of IMB-IO: one line for each row and each group that is shown.
 
+use crate::frame::records::MachineShare;
 use crate::frame::report::csv::{table, Cell, Column};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::records::{ImbResult, OverlapTimes, RepetitionTimes, RowEnd, RowRecord};
@@ -25,12 +26,16 @@ impl Line<'_> {
         self.record.repetition_times.as_ref().filter(|_| self.is_complete()).map(time).into()
     }
 
+    fn machine<'a>(&'a self, number: fn(&MachineShare) -> f64) -> Cell<'a> {
+        self.record.machine.as_ref().map(number).into()
+    }
+
     fn overlap<'a>(&'a self, time: fn(&OverlapTimes) -> Option<f64>) -> Cell<'a> {
         self.record.overlap.as_ref().filter(|_| self.is_complete()).and_then(time).into()
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 38] {
+fn columns<'r>() -> [Column<Line<'r>>; 43] {
     [
         ("backend", |l| (&l.record.backend).into()),
         ("benchmark", |l| (&l.record.benchmark).into()),
@@ -70,6 +75,11 @@ fn columns<'r>() -> [Column<Line<'r>>; 38] {
         ("direct", |l| l.record.direct.into()),
         ("strategy", |l| (&l.record.strategy).into()),
         ("real_seconds", |l| l.record.real_seconds.into()),
+        ("machine_cpu_seconds", |l| l.machine(|m| m.cpu_seconds)),
+        ("steal_seconds", |l| l.machine(|m| m.steal_seconds)),
+        ("others_seconds", |l| l.machine(|m| m.others_seconds)),
+        ("waited_seconds", |l| l.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),
+        ("involuntary_switches", |l| l.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
     ]
 }
 

@@ -136,6 +136,7 @@ pub fn failed() -> ImbResult {
     (result.rows[2].ended, result.rows[2].repetitions) =
         (RowEnd::Error("rank 2: MPI_File_write_shared moved 512 of 1024 bytes".into()), 17);
     result.rows[7].ended = RowEnd::Interrupted;
+    result.rows[0].machine = Some(fixture::machine_share(2.5));
     result = finish(result);
     result.setup.rows += 5;
     result.corruptions.push(corruption());

@@ -40,7 +40,9 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     contents::lay_out(&mut bench.ring, &shape, &data);
     let mut done = Done { file: name, ..Done::default() };
     let mut strategy = None;
+    done.cpu_watch.resume(&team.cpus);
     done.timed = timed(bench, job, steps, (&path, &pattern), &mut strategy)?;
+    done.cpu_watch.pause(&team.cpus);
     done.in_force.strategy = strategy.unwrap_or_default();
     let whole = job.agree(done.timed.error.take().map_or(Ok(()), Err));
     if team.group.is_root() {

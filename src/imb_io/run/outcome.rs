@@ -8,6 +8,7 @@ use beff_ffi::MpiError;
 use super::found::Checked;
 use super::timed::Timed;
 use crate::frame::records::{ErrorRecord, Evidence};
+use crate::frame::run::machine_share::CpuWatch;
 use crate::imb_io::plan::PlanError;
 use crate::imb_io::records::{ImbCorruption, RowRecord};
 
@@ -76,6 +77,7 @@ pub(super) struct Done {
     /// Of the hints asked for.
     pub(super) hints_granted: Vec<(String, String)>,
     pub(super) evidence: Option<Evidence>,
+    pub(super) cpu_watch: CpuWatch,
     pub(super) storage_read_bytes: Option<u64>,
     pub(super) verify_seconds: f64,
     /// Name below the run directory of the file, or of the one with the finding.

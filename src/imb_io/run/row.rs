@@ -67,6 +67,7 @@ fn empty(job: &RowJob<'_>) -> RowRecord {
         hints_granted: Vec::new(),
         evidence: None,
         storage_read_bytes: None,
+        machine: None,
         real_seconds: 0.0,
     }
 }

@@ -198,12 +198,14 @@ fn repeat(
     };
     let before = process_io();
     loop {
+        done.cpu_watch.resume(&team.cpus);
         // Groups begin together, whatever each had to do before.
         team.active.barrier()?;
         if let Some(watch) = &mut watch {
             watch.resume(site);
         }
         done.timed.add(timed::run(file, group, &mut bench.ring, &task, &mut bench.laps)?);
+        done.cpu_watch.pause(&team.cpus);
         if let Some(watch) = &mut watch {
             group.barrier()?;
             watch.pause(site);

@@ -10,6 +10,7 @@ use beff_backends::{driver, Driver, DriverOptions, InForce, Latency, Ring};
 use super::*;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::run_dir::RunDir;
 use crate::imb_io::config::{Buffers, ImbConfig};
 use crate::imb_io::plan::names::find;
@@ -142,6 +143,7 @@ fn through_spy(
         active: Comm::own(),
         group: Comm::own(),
         site: Site::survey(&world, run_dir.path()).unwrap(),
+        cpus: HostCpus::survey(&world).unwrap(),
     };
     let interrupt = Interrupt::watch().unwrap();
     let mut bench = Bench {

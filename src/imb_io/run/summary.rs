@@ -74,6 +74,7 @@ pub(super) fn summarize(
     record.hints_granted = last.hints_granted;
     record.evidence = last.evidence;
     record.storage_read_bytes = last.storage_read_bytes;
+    record.machine = last.cpu_watch.end(&job.team.cpus, &job.team.active)?;
     record.real_seconds = begin.elapsed().as_secs_f64();
     Ok(RowOutcome { record, error: None, corruption, verify_seconds })
 }

@@ -72,6 +72,7 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
         hints_granted: Vec::new(),
         evidence: (is_read && bytes > 0).then(|| from_cache(0, bytes * repetitions)),
         storage_read_bytes: None,
+        machine: None,
         real_seconds: 0.25,
     }
 }

@@ -5,6 +5,7 @@ use beff_backends::Direction;
 use crate::frame::report::grid::Grid;
 use crate::frame::report::marks::{letters, Legend, Mark};
 use crate::frame::report::text::{count, Page};
+use crate::frame::values::machine_share::is_shared;
 use crate::imb_io::plan::{Benchmark, Mode};
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 use crate::imb_io::report::blocks::{
@@ -148,6 +149,7 @@ fn marks(result: &ImbResult, record: &RowRecord, value: &RowValue) -> Vec<Mark> 
     } else if value.has_source && value.storage_bytes.is_none() {
         marks.push(Mark::CacheUnknown);
     }
+    marks.extend(is_shared(&record.machine).then_some(Mark::Shared));
     marks
 }
 
