@@ -11,6 +11,13 @@ use crate::frame::records::Access;
 /// Part of its scheduled time that a pattern keeps however late the run is.
 const LEAST_BUDGET: f64 = 0.25;
 
+/// A pattern that time ends should have at least this share of its scheduled time, whatever earlier ones took. The
+/// definition of release 0.5 calls a time within 10 % kept.
+pub const TIME_SHARE: f64 = 0.9;
+
+/// A first write that goes by counts may take this many times its scheduled time.
+const GUARD: f64 = 2.0;
+
 /// U of type 0, the only one release 2.1 rewrites without full rewrite.
 const TIME_UNITS_TYPE_0: u32 = 22;
 
@@ -74,6 +81,32 @@ pub fn budget_seconds(release: Release, scheduled_seconds: f64, debt_seconds: f6
     }
 }
 
+/// Time that ends the loop of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeLimit {
+    /// The time, the sync included.
+    pub seconds: f64,
+    /// It only keeps counts from taking for ever: it is no part of the definition.
+    pub is_guard: bool,
+}
+
+/// What bounds a pattern in time; None: only its calls end it. That is so for warm-up and fill-up, and with release 2.1 for
+/// all but the first writes of types 0 to 2. First writes of types 3 and 4 go by counts, up to [`GUARD`] times their time.
+#[must_use]
+pub fn time_limit(
+    release: Release,
+    access: Access,
+    spec: &PatternSpec,
+    scheduled_seconds: f64,
+    budget_seconds: f64,
+) -> Option<TimeLimit> {
+    let is_segmented_write = access == Access::Write && spec.pattern_type >= 3;
+    let by_time = access == Access::Write && !is_segmented_write;
+    let seconds = if is_segmented_write { GUARD * scheduled_seconds } else { budget_seconds };
+    let bounded = spec.time_units > 0 && (by_time || !repeats_counts(release));
+    bounded.then_some(TimeLimit { seconds, is_guard: is_segmented_write })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +153,26 @@ mod tests {
             assert_eq!(budget_seconds(Release::R2_1, 8.0, debt), 8.0, "{debt}");
         }
         assert_eq!(budget_seconds(Release::R1, 0.0, 3.0), 0.0);
+    }
+
+    #[test]
+    fn what_the_definition_drives_by_counts_has_no_time() {
+        let specs = patterns(MIN_M_PART_BYTES);
+        let of = |release, access, number: usize| {
+            time_limit(release, access, &specs[number], 8.0, 6.0).map(|limit| (limit.seconds, limit.is_guard))
+        };
+        for release in [Release::R0_5, Release::R1] {
+            for access in accesses() {
+                assert_eq!(of(release, access, 17), None, "warm-up");
+                assert_eq!(of(release, access, 33), None, "fill-up");
+                assert_eq!(of(release, access, 12), Some((6.0, false)));
+            }
+            assert_eq!(of(release, Access::Write, 26), Some((16.0, true)));
+            assert_eq!(of(release, Access::Read, 26), Some((6.0, false)));
+        }
+        assert_eq!(of(Release::R2_1, Access::Write, 12), Some((6.0, false)));
+        for (access, number) in [(Access::Write, 26), (Access::Rewrite, 3), (Access::Read, 12), (Access::Write, 17)] {
+            assert_eq!(of(Release::R2_1, access, number), None, "{access:?} {number}");
+        }
     }
 }

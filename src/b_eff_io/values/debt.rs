@@ -1,11 +1,8 @@
 //! Time that earlier overruns took from a pattern.
 
+use crate::b_eff_io::plan::schedule::TIME_SHARE;
 use crate::b_eff_io::records::{Ended, IoWarning, PatternRecord};
 use crate::frame::values::warning::largest;
-
-/// A pattern that time ended should have had at least this share of its scheduled time. The definition of release 0.5
-/// calls a time within 10 % kept.
-pub const TIME_SHARE: f64 = 0.9;
 
 /// Scheduled time that earlier overruns of the access method took from the pattern, seconds.
 #[must_use]

@@ -5,13 +5,13 @@
 //! through MPI-IO and with correct data. Other backends give values to compare with, never a b_eff_io. More ranks than
 //! cores is a warning, no condition.
 
-use super::debt::{short_of_time, TIME_SHARE};
+use super::debt::short_of_time;
 use super::totals::find;
 use super::{PartitionValue, TypeValue, Validity};
 use crate::b_eff_io::config::{Partitions, Release, Verify};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_defined_bytes, M_PART_DEVIATION};
-use crate::b_eff_io::plan::schedule::repeats_counts;
+use crate::b_eff_io::plan::schedule::{repeats_counts, TIME_SHARE};
 use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
