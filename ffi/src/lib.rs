@@ -11,7 +11,7 @@
 //! use beff_ffi::{Access, Element, Info, MpiFile, Open, TransferType, Universe};
 //!
 //! # fn main() -> beff_ffi::Result<()> {
-//! let universe = Universe::init()?; // MPI_Init_thread; dropped, MPI_Finalize
+//! let universe = Universe::init()?; // MPI_Init_thread, one thread; dropped, MPI_Finalize
 //! let world = universe.world();
 //! let mut ranks = [1];
 //! world.sum_u64(&mut ranks)?;

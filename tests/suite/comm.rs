@@ -211,3 +211,13 @@ fn a_killed_rank_leaves_a_journal_that_is_a_result() {
     let text = String::from_utf8_lossy(&report.stdout);
     assert!(report.status.success() && text.contains("KILLED") && text.contains("not measured"), "{text}");
 }
+
+/// Locks that no second thread needs would be in the time of every short message.
+#[test]
+fn mpi_is_asked_for_one_thread() {
+    let scratch = Scratch::new();
+    let run = short(2, &scratch).args(["--time", "2s", "--families", "ping-pong"]).run();
+    run.expect(0);
+    assert_eq!(document(&scratch)["setup"]["machine"]["mpi_thread_level"], "single", "{run}");
+    assert!(flat(&run.stdout).contains("thread level single"), "{run}");
+}

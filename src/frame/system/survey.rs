@@ -136,6 +136,7 @@ pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError
         mpi_built_with: beff_ffi::built_with().into(),
         mpi_library: beff_ffi::library_version(LIBRARY_CHARS)?,
         mpi_standard: universe.standard()?,
+        mpi_thread_level: Some(universe.thread_level()?.into()),
         started_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         command_line: std::env::args().collect(),
         kernel: survey.kernel.clone(),
