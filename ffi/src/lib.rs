@@ -69,7 +69,7 @@ pub use bare_file::{BareCall, BareFile, BareLoop};
 pub use comm::Comm;
 pub use datatype::{Element, FileType, TransferType};
 pub use error::{Cause, MpiError, Result};
-pub use exchange::{Exchange, Flow, Link, Way, Windows};
+pub use exchange::{Exchange, Flow, Link, Places, Walk, Way, Windows};
 pub use file::{MpiFile, Open};
 pub use info::Info;
 pub use requests::{Message, Requests};

@@ -76,7 +76,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
     let survey = start::look_around(world)?;
     let memory_bytes = config.memory_per_process_bytes.unwrap_or(survey.memory_per_rank_bytes);
     let plan = make_plan(config, world.size(), memory_bytes)?;
-    check_memory(&plan, &survey)?;
+    check_memory(&plan, config, &survey)?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let collector = machine.map(|machine| {
@@ -107,8 +107,8 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
 }
 
 /// Refuses messages that would not leave room for anything else.
-fn check_memory(plan: &CommPlan, survey: &Survey) -> Result<(), UsageError> {
-    let needed = Run::layout(plan).rank_bytes();
+fn check_memory(plan: &CommPlan, config: &CommConfig, survey: &Survey) -> Result<(), UsageError> {
+    let needed = 2 * Run::layout(plan, config.buffers).mapped_bytes();
     if needed <= survey.memory_per_rank_bytes / 2 {
         return Ok(());
     }

@@ -136,6 +136,20 @@ pub struct Announcement {
     pub effort: Effort,
     /// What the pilot measured.
     pub pilot: Vec<PilotRecord>,
+    /// The memory of the messages; None: not recorded.
+    #[serde(default)]
+    pub memory: Option<MessageMemory>,
+}
+
+/// The memory of the messages, as it was when the first pattern began. Which way they use it is in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageMemory {
+    /// Length of the memory that a rank sends from, and of the one that it receives into.
+    pub half_bytes: u64,
+    /// Of both memories in huge pages (AnonHugePages), all ranks; None: the kernel does not tell.
+    pub huge_page_total_bytes: Option<u64>,
+    /// The same of the rank that has least.
+    pub huge_page_smallest_bytes: Option<u64>,
 }
 
 /// Our loops of one kind beside bare ones.

@@ -101,9 +101,16 @@ fn two_runs_of_one_seed_measure_the_same_rings() {
 
 #[test]
 fn a_wrong_byte_is_found_and_named() {
-    for (ranks, families, sender) in [(2, "ping-pong", 0), (3, "ring", 0), (4, "random", u64::MAX)] {
+    let cases = [
+        (2, "ping-pong", 0, "cyclic"),
+        (3, "ring", 0, "cyclic"),
+        (4, "random", u64::MAX, "cyclic"),
+        (3, "ring", 0, "reused"),
+    ];
+    for (ranks, families, sender, buffers) in cases {
         let scratch = Scratch::new();
-        let run = short(ranks, &scratch).args(["--time", "2s", "--families", families, "--inject"]).run();
+        let args = ["--time", "2s", "--families", families, "--buffers", buffers, "--inject"];
+        let run = short(ranks, &scratch).args(args).run();
         run.expect(3);
         let result = document(&scratch);
         let all = items(&result["corruptions"]);
@@ -126,9 +133,10 @@ fn a_wrong_byte_is_found_and_named() {
 /// How far apart they are is a matter of an idle machine; here only that both run and are told.
 #[test]
 fn bare_loops_take_turns_with_ours() {
-    for ranks in [2, 3] {
+    for (ranks, buffers) in [(2, "cyclic"), (3, "cyclic"), (2, "reused")] {
         let scratch = Scratch::new();
-        let run = short(ranks, &scratch).args(["--time", "8s", "--families", "ping-pong,ring", "--bare"]).run();
+        let args = ["--time", "8s", "--families", "ping-pong,ring", "--bare", "--buffers", buffers];
+        let run = short(ranks, &scratch).args(args).run();
         run.expect(0);
         let result = document(&scratch);
         let all: Vec<_> =
@@ -220,4 +228,27 @@ fn mpi_is_asked_for_one_thread() {
     run.expect(0);
     assert_eq!(document(&scratch)["setup"]["machine"]["mpi_thread_level"], "single", "{run}");
     assert!(flat(&run.stdout).contains("thread level single"), "{run}");
+}
+
+/// Windows used again and again show caches: the result says so, and is not the definition.
+#[test]
+fn the_memory_of_the_messages_is_told() {
+    for (buffers, from, half_bytes) in
+        [("cyclic", "small_memory", Some(6 * ((1 << 17) + 16))), ("reused", "reused_windows", None)]
+    {
+        let scratch = Scratch::new();
+        let run = short(3, &scratch).args(["--time", "2s", "--families", "ring,random", "--buffers", buffers]).run();
+        run.expect(0);
+        let result = document(&scratch);
+        assert_eq!(result["config"]["buffers"], buffers);
+        assert_eq!(result["derived"]["messages_from"], from, "{run}");
+        let memory = &result["announcement"]["memory"];
+        assert!(half_bytes.is_none_or(|bytes| number(&memory["half_bytes"]) == bytes), "{memory}");
+        assert!(memory["huge_page_total_bytes"].is_u64(), "{memory}");
+        let criterion = format!("messages walk through memory ({buffers} buffers)");
+        let met = items(&result["derived"]["criteria"]).iter().find(|c| c["text"] == criterion).map(|c| &c["met"]);
+        assert_eq!(met, Some(&Value::from(buffers == "cyclic")), "{run}");
+        assert!(run.stdout.lines().last().unwrap_or_default().contains("from cache"), "{run}");
+        assert!(items(&result["patterns"]).iter().all(|p| number(&p["bytes_wrong"]) == 0), "{run}");
+    }
 }

@@ -52,6 +52,8 @@ pub struct Pilot {
     pub loop_seconds: f64,
     /// Seconds to compare one byte.
     pub verify_seconds_per_byte: f64,
+    /// Seconds to wipe one byte after it was received; 0: nothing is wiped.
+    pub wipe_seconds_per_byte: f64,
     /// Message sizes.
     pub sizes_bytes: Vec<u64>,
 }
@@ -119,11 +121,12 @@ impl Pilot {
         let of = |way: usize| self.iteration_seconds[size][way] * if ping_pong { 2.0 } else { scale.max(0.1) };
         let repetitions = repetitions(effort, size) as f64;
         let bytes = self.sizes_bytes.get(size).copied().unwrap_or(0) as f64 * pattern.steps as f64;
-        let beside = self.loop_seconds + bytes * self.verify_seconds_per_byte;
         let one = |way: usize| {
             let seconds = of(way);
             let count = if size == 0 { first_iterations } else { iterations };
-            count(effort.loop_seconds, seconds) as f64 * seconds + beside
+            let count = count(effort.loop_seconds, seconds) as f64;
+            let beside = bytes * self.verify_seconds_per_byte + count * bytes * self.wipe_seconds_per_byte;
+            count * seconds + self.loop_seconds + beside
         };
         let times = ways.iter().map(|way| one(*way));
         repetitions * if size as u64 >= effort.single_from { times.fold(f64::INFINITY, f64::min) } else { times.sum() }
@@ -213,7 +216,14 @@ mod tests {
         for (size, bytes) in sizes_bytes.iter().enumerate() {
             iteration_seconds[size] = [1.0, 2.0, 1.5].map(|f| f * (latency_seconds + *bytes as f64 * 1e-9));
         }
-        Pilot { iteration_seconds, steps: 2, loop_seconds: 1e-5, verify_seconds_per_byte: 2e-10, sizes_bytes }
+        Pilot {
+            iteration_seconds,
+            steps: 2,
+            loop_seconds: 1e-5,
+            verify_seconds_per_byte: 2e-10,
+            wipe_seconds_per_byte: 1e-10,
+            sizes_bytes,
+        }
     }
 
     fn all() -> Vec<Remaining> {

@@ -1,6 +1,6 @@
 //! Hand-made results of b_eff for the tests of the reports. The numbers follow simple formulas; they are no measurement.
 
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::*;
 use crate::b_eff::values::fixture::run;
 use crate::b_eff::values::{CommDerived, CommWarning};
@@ -74,6 +74,7 @@ pub fn interrupted() -> CommResult {
     result.ending.outcome = Outcome::Interrupted;
     result.ending.real_seconds = 21.5;
     result.ending.rank_memory_high_water_bytes = 0;
+    result.announcement.iter_mut().for_each(|told| told.memory = None);
     result
 }
 
@@ -84,6 +85,7 @@ pub fn failed() -> CommResult {
     });
     let effort = Effort { loop_seconds: 0.0005, single_from: 13, once_from: 19, random_rings: 4, extras: true };
     result.config.quick = true;
+    result.config.buffers = Buffers::Reused;
     result.config.time_seconds = 10.0;
     result.config.inject = true;
     result.config.memory_per_process_bytes = Some(512 << 20);
@@ -96,6 +98,11 @@ pub fn failed() -> CommResult {
     result.setup.clock_resolution_ns = 1000.0;
     if let Some(told) = &mut result.announcement {
         (told.limit_seconds, told.expected_seconds, told.effort) = (10.0, 9.25, effort);
+        told.memory = Some(MessageMemory {
+            half_bytes: 8 << 20,
+            huge_page_total_bytes: Some(60 << 20),
+            huge_page_smallest_bytes: Some(14 << 20),
+        });
     }
     result.patterns.retain(|p| p.family != Family::Random || ["random-1", "random-2"].contains(&p.pattern.as_str()));
     for size in result.patterns.iter_mut().flat_map(|p| p.sizes.iter_mut().skip(13)) {

@@ -14,12 +14,14 @@
 mod bare;
 mod budget;
 mod check;
+mod layout;
+mod left;
 mod memory;
 mod pattern;
 mod pilot;
 pub mod whole;
 
-pub use memory::Layout;
+pub use layout::Layout;
 pub use pattern::Broken;
 pub use whole::Run;
 

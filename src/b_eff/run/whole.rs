@@ -2,21 +2,24 @@
 
 use std::time::Instant;
 
-use beff_ffi::Comm;
+use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::effort::{repetitions, METHODS, REPETITIONS};
 use crate::b_eff::plan::sizes::SIZES;
-use crate::b_eff::plan::{CommPattern, CommPlan, Family};
-use crate::b_eff::records::{Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, Method, SizeRecord};
+use crate::b_eff::plan::{Buffers, CommPattern, CommPlan, Family};
+use crate::b_eff::records::{
+    Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, MessageMemory, Method, SizeRecord,
+};
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::agree::gather;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::{Observer, Standing};
-use crate::frame::system::memory::high_water_bytes;
+use crate::frame::system::memory::{high_water_bytes, huge_page_bytes};
 
 use super::budget::{Budget, Pace};
-use super::memory::{Layout, Memory};
+use super::layout::Layout;
+use super::memory::Memory;
 use super::pattern::{Broken, Loop, Pattern};
 use super::{bare, pilot};
 
@@ -58,9 +61,9 @@ impl<'a> Run<'a> {
         observer: &'a mut dyn Observer<CommLine>,
     ) -> Result<Self, String> {
         let begin = Instant::now();
-        let layout = Self::layout(plan);
+        let layout = Self::layout(plan, config.buffers);
         let memory = Memory::new(layout, comm.rank())
-            .map_err(|e| format!("rank {}: {} bytes for messages: {e}", comm.rank(), layout.rank_bytes()))?;
+            .map_err(|e| format!("rank {}: {} bytes for messages: {e}", comm.rank(), 2 * layout.mapped_bytes()))?;
         let limit_seconds = config.time_seconds;
         let of_patterns = (limit_seconds - bare::SECONDS).max(limit_seconds / 4.0);
         Ok(Self {
@@ -83,9 +86,9 @@ impl<'a> Run<'a> {
 
     /// Sizes of the memory that a plan needs.
     #[must_use]
-    pub fn layout(plan: &CommPlan) -> Layout {
+    pub fn layout(plan: &CommPlan, buffers: Buffers) -> Layout {
         let slots = plan.patterns.iter().map(CommPattern::most_steps).max().unwrap_or(1).max(1);
-        Layout { seed: plan.seed, slots, lmax_bytes: plan.lmax_bytes }
+        Layout { seed: plan.seed, slots, lmax_bytes: plan.lmax_bytes, buffers }
     }
 
     /// Flies the pilot and says what will be measured and for how long. Collective.
@@ -112,9 +115,27 @@ impl<'a> Run<'a> {
             expected_seconds: self.budget.expected_seconds + if self.bare { bare::SECONDS } else { 0.0 },
             effort: self.budget.effort,
             pilot: records,
+            memory: Some(
+                self.message_memory().map_err(|error| Broken { place: "memory of the messages".into(), error })?,
+            ),
         };
         self.observer.record(CommLine::Announcement(announcement.clone()));
         Ok(announcement)
+    }
+
+    /// The memory of the messages as the kernel gave it, over all ranks. Collective.
+    fn message_memory(&self) -> Result<MessageMemory, MpiError> {
+        let huge = huge_page_bytes(&self.memory.all());
+        let mut sums = [huge.unwrap_or(0), u64::from(huge.is_none())];
+        self.comm.sum_u64(&mut sums)?;
+        let mut least = [huge.unwrap_or(0)];
+        self.comm.min_u64(&mut least)?;
+        let [total, unknown] = sums;
+        Ok(MessageMemory {
+            half_bytes: self.layout.memory_bytes(),
+            huge_page_total_bytes: (unknown == 0).then_some(total),
+            huge_page_smallest_bytes: (unknown == 0).then_some(least[0]),
+        })
     }
 
     /// An error of rank 0 goes into the journal: what follows it is the end of all ranks.
@@ -174,7 +195,7 @@ impl<'a> Run<'a> {
             verify_seconds: self.verify_seconds,
             efforts: self.budget.efforts(self.interrupted),
             rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
-            rank_memory_planned_bytes: self.layout.rank_bytes(),
+            rank_memory_planned_bytes: 2 * self.layout.mapped_bytes(),
         }
     }
 
@@ -221,6 +242,7 @@ impl<'a> Run<'a> {
             let (method, size, number) = (*method, 0, number as u64);
             let l = Loop { method, repetition: 0, number, size, message_bytes: 1, iterations: 1 };
             pattern.timed(&mut self.memory, &l)?;
+            pattern.check(&mut self.memory, &l);
         }
         if steps > self.touched_slots {
             pattern.touch(&mut self.memory)?;
@@ -252,7 +274,7 @@ impl<'a> Run<'a> {
                 shared[loops.len()] = pattern.timed(&mut self.memory, &l)?;
                 self.damage(pattern, index, &l);
                 let begin = Instant::now();
-                pattern.check(&self.memory, &l);
+                pattern.check(&mut self.memory, &l);
                 shared[LOOPS] += begin.elapsed().as_secs_f64();
                 loops.push(l);
             }
@@ -288,7 +310,7 @@ impl<'a> Run<'a> {
     }
 
     /// Every rank's corruptions to rank 0.
-    fn report_corruption(&mut self, pattern: &Pattern<'_>) -> Result<(), beff_ffi::MpiError> {
+    fn report_corruption(&mut self, pattern: &Pattern<'_>) -> Result<(), MpiError> {
         for corruption in gather(self.comm, &pattern.corruptions)?.into_iter().flatten() {
             self.observer.record(CommLine::Corruption(corruption));
         }

@@ -1,7 +1,7 @@
 //! Hand-made results of b_eff for tests, by simple formulas; no measurement.
 
 use crate::b_eff::config::CommConfig;
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::*;
 use crate::frame::records::*;
 
@@ -22,7 +22,9 @@ pub(crate) fn run(hosts: u64, speed: Speed<'_>) -> CommResult {
     let ranks = 2 * hosts;
     let effort = Effort { loop_seconds: 0.0025, single_from: 21, once_from: 21, random_rings: 30, extras: true };
     let pilot = vec![PilotRecord { message_bytes: 1, method: Method::Sendrecv, iterations: 300, seconds: 0.0006 }];
-    result.announcement = Some(Announcement { limit_seconds: 240.0, expected_seconds: 187.5, effort, pilot });
+    let half_bytes = 6 * (4_194_304 + 16);
+    let memory = Some(MessageMemory { half_bytes, huge_page_total_bytes: Some(0), huge_page_smallest_bytes: Some(0) });
+    result.announcement = Some(Announcement { limit_seconds: 240.0, expected_seconds: 187.5, effort, pilot, memory });
     result.patterns.push(pattern("ping-pong", Family::PingPong, "2", 2, speed));
     for ring in 1..=6 {
         let shape = if ring == 1 { format!("{ranks} in rings of 2") } else { ranks.to_string() };
@@ -79,6 +81,7 @@ fn config() -> CommConfig {
         quick: false,
         seed: 42,
         families: vec![PingPong, Ring, Random, WorstCycle, Bisection, Cartesian],
+        buffers: Buffers::Cyclic,
         memory_per_process_bytes: None,
         rmax_gflops: None,
         out: None,

@@ -18,6 +18,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     page.field("patterns", &format!("{}: {}", count(setup.patterns, "pattern"), header::families(result)));
     let sizes: Vec<String> = setup.sizes_bytes.iter().map(u64::to_string).collect();
     page.field("sizes", &format!("{} bytes; Lmax is {}", sizes.join(", "), format_size(setup.lmax_bytes)));
+    page.field("memory", &header::pages(result));
     page.field(
         "loops",
         &format!(
