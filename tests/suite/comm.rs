@@ -51,6 +51,26 @@ fn check_whole(result: &Value, run: &Run, ranks: u64) {
     assert_eq!(last.contains("OVERSUBSCRIBED"), crowded, "{last}");
 }
 
+/// The repetition is the outermost loop: a line of the journal has loops of one, and all patterns come before the next.
+#[track_caller]
+fn check_repetitions(lines: &[Value], patterns: &[Value]) {
+    let repetitions_of = |line: &Value| -> Vec<u64> {
+        items(&line["sizes"]).iter().flat_map(|s| items(&s["loops"])).map(|l| number(&l["repetition"])).collect()
+    };
+    let mut last = 0;
+    for line in lines {
+        let all = repetitions_of(line);
+        assert!(!all.is_empty() && all.iter().all(|r| *r == all[0]) && all[0] >= last, "{} after {last}", all[0]);
+        last = all[0];
+    }
+    let first = lines.iter().take_while(|line| repetitions_of(line)[0] == 0).count();
+    assert_eq!(first, patterns.len());
+    for p in patterns {
+        let own = lines.iter().filter(|line| line["pattern"] == p["pattern"]);
+        assert_eq!(own.flat_map(repetitions_of).count(), repetitions_of(p).len(), "{}", p["pattern"]);
+    }
+}
+
 #[test]
 fn whole_on_two_to_seven_ranks() {
     for ranks in [2, 3, 4, 7] {
@@ -61,7 +81,7 @@ fn whole_on_two_to_seven_ranks() {
         let result = document(&scratch);
         check_whole(&result, &run, ranks);
         assert!(run.stderr.contains(&format!("b_eff on {ranks} ranks: about")), "no announcement; {run}");
-        assert_eq!(journal(&scratch, "pattern").len(), items(&result["patterns"]).len());
+        check_repetitions(&journal(&scratch, "pattern"), items(&result["patterns"]));
         let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
         let loops =
             items(&result["patterns"]).iter().flat_map(|p| items(&p["sizes"])).map(|s| items(&s["loops"]).len());

@@ -191,7 +191,7 @@ pub fn every_warning() -> Vec<CommWarning> {
 pub fn journal_lines(result: &CommResult) -> Vec<CommLine> {
     let mut lines = vec![result.start_line()];
     lines.extend(result.announcement.iter().cloned().map(CommLine::Announcement));
-    lines.extend(result.patterns.iter().cloned().map(|p| CommLine::Pattern(Box::new(p))));
+    lines.extend(result.patterns.iter().cloned().map(|p| CommLine::Pattern(Visit(Box::new(p)))));
     lines.extend(result.bare.iter().cloned().map(CommLine::Bare));
     lines.extend(result.corruptions.iter().cloned().map(CommLine::Corruption));
     lines.extend(result.errors.iter().cloned().map(CommLine::Error));

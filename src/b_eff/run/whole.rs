@@ -5,11 +5,11 @@ use std::time::Instant;
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff::config::CommConfig;
-use crate::b_eff::plan::effort::{repetitions, METHODS, REPETITIONS};
+use crate::b_eff::plan::effort::{METHODS, REPETITIONS};
 use crate::b_eff::plan::sizes::SIZES;
 use crate::b_eff::plan::{Buffers, CommPattern, CommPlan, Family};
 use crate::b_eff::records::{
-    Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, MessageMemory, Method, SizeRecord,
+    Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, MessageMemory, Method, SizeRecord, Visit,
 };
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::agree::gather;
@@ -25,8 +25,8 @@ use super::{bare, pilot};
 
 /// Size whose message is damaged with `--inject`, by index: 4096 bytes.
 const DAMAGED_SIZE: usize = 12;
-/// Loops of one size at most.
-const LOOPS: usize = METHODS * REPETITIONS as usize;
+/// Loops of one size in a visit at most.
+const LOOPS: usize = METHODS;
 
 /// A run under way.
 pub struct Run<'a> {
@@ -159,20 +159,23 @@ impl<'a> Run<'a> {
         Ok(self.ending())
     }
 
+    /// The repetition is the outermost loop: the three of one cell lie far apart in time, so that what disturbs the machine
+    /// for a while meets one of them.
     fn all(&mut self) -> Result<(), Broken> {
         let mut last = None;
-        for index in 0..self.plan.patterns.len() {
-            if !self.budget.wants(index) || self.interrupted {
+        for visit in 0..self.budget.visits() {
+            if !self.budget.wants(visit) || self.interrupted {
                 continue;
             }
+            let (index, repetition) = self.budget.of_visit(visit);
             self.observer.progress(&Standing {
-                what: self.plan.patterns[index].name.clone(),
+                what: format!("{} ({} of {REPETITIONS})", self.plan.patterns[index].name, repetition + 1),
                 done_seconds: self.begin.elapsed().as_secs_f64(),
                 all_seconds: self.budget.expected_seconds,
                 last_mb_per_second: last,
             });
-            last = self.measure(index)?;
-            self.budget.done(self.plan.patterns[index].family);
+            last = self.measure(visit)?;
+            self.budget.done(visit);
         }
         Ok(())
     }
@@ -199,9 +202,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One pattern; its last bandwidth.
-    fn measure(&mut self, index: usize) -> Result<Option<f64>, Broken> {
+    /// One repetition of a pattern; its last bandwidth.
+    fn measure(&mut self, visit: usize) -> Result<Option<f64>, Broken> {
         let begin = Instant::now();
+        let (index, repetition) = self.budget.of_visit(visit);
         let plan = &self.plan.patterns[index];
         let broken = |error| Broken { place: plan.name.clone(), error };
         let mut pattern = Pattern::new(self.comm, self.layout, index as u64, plan).map_err(broken)?;
@@ -210,10 +214,10 @@ impl<'a> Run<'a> {
         let mut pace = self.budget.first_pace(methods.len(), plan.most_steps());
         let mut sizes = Vec::with_capacity(SIZES);
         for size in 0..self.plan.sizes_bytes.len() {
-            sizes.push(self.size(&mut pattern, methods, index, size, &mut pace)?);
-            if self.interrupted {
+            if self.interrupted || !self.budget.has(repetition, size) {
                 break;
             }
+            sizes.push(self.size(&mut pattern, methods, visit, size, &mut pace)?);
         }
         let mut sums = [pattern.bytes_checked, pattern.bytes_wrong, pattern.allocations];
         self.comm.sum_u64(&mut sums).map_err(broken)?;
@@ -229,7 +233,7 @@ impl<'a> Run<'a> {
             allocations_in_clock: sums[2],
             real_seconds: begin.elapsed().as_secs_f64(),
         };
-        self.observer.record(CommLine::Pattern(Box::new(record)));
+        self.observer.record(CommLine::Pattern(Visit(Box::new(record))));
         if sums[1] > 0 {
             self.report_corruption(&pattern).map_err(broken)?;
         }
@@ -252,32 +256,33 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// All loops of one size.
+    /// The loops of one size in a visit.
     fn size(
         &mut self,
         pattern: &mut Pattern<'_>,
         methods: &[Method],
-        index: usize,
+        visit: usize,
         size: usize,
         pace: &mut Pace,
     ) -> Result<SizeRecord, Broken> {
+        let (index, repetition) = self.budget.of_visit(visit);
         let message_bytes = self.plan.sizes_bytes[size];
-        let effort = self.budget.effort;
-        let single = size as u64 >= effort.single_from;
+        let single = size as u64 >= self.budget.effort.single_from;
+        let only = single.then(|| self.budget.single_method(index, size, pace));
         // Times of the loops, elapsed and comparing time, a signal.
         let mut shared = [0.0; LOOPS + 3];
         let mut loops = Vec::with_capacity(LOOPS);
-        for repetition in 0..repetitions(&effort, size) as u32 {
-            for (way, method) in methods.iter().copied().enumerate().filter(|(way, _)| !single || *way == pace.best) {
-                let (iterations, number) = (pace.iterations[way], loops.len() as u64);
-                let l = Loop { method, repetition, number, size, message_bytes, iterations };
-                shared[loops.len()] = pattern.timed(&mut self.memory, &l)?;
-                self.damage(pattern, index, &l);
-                let begin = Instant::now();
-                pattern.check(&mut self.memory, &l);
-                shared[LOOPS] += begin.elapsed().as_secs_f64();
-                loops.push(l);
-            }
+        for (way, method) in methods.iter().copied().enumerate().filter(|(way, _)| only.is_none_or(|o| o == *way)) {
+            // Of all loops of this cell.
+            let number = repetition * METHODS as u64 + loops.len() as u64;
+            let repetition = repetition as u32;
+            let l = Loop { method, repetition, number, size, message_bytes, iterations: pace.iterations[way] };
+            shared[loops.len()] = pattern.timed(&mut self.memory, &l)?;
+            self.damage(pattern, index, &l);
+            let begin = Instant::now();
+            pattern.check(&mut self.memory, &l);
+            shared[LOOPS] += begin.elapsed().as_secs_f64();
+            loops.push(l);
         }
         shared[LOOPS + 1] = self.begin.elapsed().as_secs_f64();
         shared[LOOPS + 2] = f64::from(u8::from(self.interrupt.raised()));
@@ -292,7 +297,7 @@ impl<'a> Run<'a> {
             seconds,
         });
         let record = SizeRecord { message_bytes, loops: records.collect() };
-        self.budget.keep_time(index, size, shared[LOOPS + 1]);
+        self.budget.keep_time(visit, size, shared[LOOPS + 1]);
         self.budget.set_pace(pace, methods, &record, size);
         Ok(record)
     }
