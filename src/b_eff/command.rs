@@ -16,6 +16,7 @@ use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, sta
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::Views;
 use crate::frame::run::Observer;
+use crate::frame::system::launcher::binding;
 use crate::frame::system::placement::{numbering, transport};
 use crate::frame::system::survey::Survey;
 use crate::frame::units::format_seconds;
@@ -86,6 +87,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
             machine,
             numbering: numbering(&hosts),
             placement: survey.placement.clone(),
+            binding: binding(|name| std::env::var(name).ok()),
             lmax_bytes: plan.lmax_bytes,
             sizes_bytes: plan.sizes_bytes.clone(),
             patterns: plan.patterns.len() as u64,

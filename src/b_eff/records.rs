@@ -138,6 +138,9 @@ pub struct CommSetup {
     pub machine: Machine,
     /// Rank by rank.
     pub placement: Vec<Placement>,
+    /// What binds the ranks, as the launcher tells; None: it does not, or it was not recorded.
+    #[serde(default)]
+    pub binding: Option<String>,
     /// How ranks are numbered over hosts.
     pub numbering: Numbering,
     /// The way of the messages.

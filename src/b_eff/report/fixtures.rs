@@ -92,8 +92,9 @@ pub fn failed() -> CommResult {
     result.setup.numbering = Numbering::RoundRobin;
     result.setup.machine.hosts[1].cores = 1;
     for (rank, place) in result.setup.placement.iter_mut().enumerate() {
-        *place = Placement { host: rank as u64 % 2, cpus: "0-1".into() };
+        *place = Placement { host: rank as u64 % 2, cpus: "0-1".into(), cores: Some(2) };
     }
+    result.setup.binding = None;
     result.setup.transport = Transport::default();
     result.setup.clock_resolution_ns = 1000.0;
     if let Some(told) = &mut result.announcement {
@@ -178,6 +179,12 @@ pub fn every_warning() -> Vec<CommWarning> {
             message_bytes: 4096,
             method: Method::Nonblocking,
             ratio: 17.5,
+        },
+        CommWarning::IdenticalDiffer {
+            patterns: 36,
+            fastest: "ring-3".into(),
+            slowest: "random-7".into(),
+            ratio: 1.25,
         },
         CommWarning::ShortLoops { loops: 3, of: 900, shortest_seconds: 4e-6, clock_resolution_ns: 1000.0 },
         CommWarning::Overrun { limit_seconds: 240.0, expected_seconds: 200.0, real_seconds: 300.0 },

@@ -31,7 +31,13 @@ pub(crate) fn run(hosts: u64, speed: Speed<'_>) -> CommResult {
         result.patterns.push(pattern(&format!("ring-{ring}"), Family::Ring, &shape, 2 * ranks, speed));
     }
     for ring in 1..=30 {
-        result.patterns.push(pattern(&format!("random-{ring}"), Family::Random, &ranks.to_string(), 2 * ranks, speed));
+        result.patterns.push(pattern(
+            &format!("random-{ring}"),
+            Family::Random,
+            &format!("{ranks} ranks"),
+            2 * ranks,
+            speed,
+        ));
     }
     result.patterns.push(pattern("worst-cycle", Family::WorstCycle, &ranks.to_string(), 2 * ranks, speed));
     result.patterns.push(pattern("best-bisection", Family::Bisection, "pairs", ranks, speed));
@@ -97,7 +103,10 @@ fn setup(hosts: u64) -> CommSetup {
             environment: vec![("MPIR_CVAR_CH4_NUM_VCIS".into(), "2".into())],
             ..fixture::machine(list, &["beff-raw", "comm", "--time", "4m"])
         },
-        placement: (0..2 * hosts).map(|rank| Placement { host: rank / 2, cpus: (rank % 2).to_string() }).collect(),
+        placement: (0..2 * hosts)
+            .map(|rank| Placement { host: rank / 2, cpus: (rank % 2).to_string(), cores: Some(1) })
+            .collect(),
+        binding: Some("-bind-to of MPICH's mpirun".into()),
         numbering: if hosts == 1 { Numbering::OneHost } else { Numbering::Sequential },
         transport: Transport {
             device: Some("ch4:ofi".into()),

@@ -18,6 +18,7 @@ mod buffers;
 mod curve;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod identical;
 mod validity;
 mod value;
 mod warning;
@@ -28,7 +29,7 @@ pub use buffers::MessagesFrom;
 pub use curve::{bytes_per_second, Curve, MethodPoint, Point};
 pub use validity::{single_sizes, FREELY_SINGLE_FROM, LOOP_SECONDS, MOST_ITERATIONS};
 pub use value::{CommValue, Latencies, Level, MethodValue};
-pub use warning::CommWarning;
+pub use warning::{loose_ranks, CommWarning};
 
 use serde::Serialize;
 

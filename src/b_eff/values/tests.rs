@@ -227,8 +227,11 @@ fn every_warning_has_its_cause() {
 }
 
 fn place(result: &mut CommResult, cpus: [&str; 4]) {
-    let places =
-        cpus.into_iter().enumerate().map(|(rank, cpus)| Placement { host: rank as u64 / 2, cpus: cpus.into() });
+    let places = cpus.into_iter().enumerate().map(|(rank, cpus)| Placement {
+        host: rank as u64 / 2,
+        cpus: cpus.into(),
+        cores: None,
+    });
     result.setup.placement = places.collect();
 }
 
@@ -241,11 +244,21 @@ fn slow_down(result: &mut CommResult, factor: f64, every: usize) {
     }
 }
 
+/// The kernel says what a core is; where it does, CPUs need not be counted.
+#[test]
+fn a_rank_with_several_cores_is_not_bound() {
+    for (cpus, cores, bound) in [("0,32", 1, true), ("0-1", 2, false), ("0-3", 2, false), ("0-3", 1, true)] {
+        let mut result = constant();
+        result.setup.placement[2] = Placement { host: 1, cpus: cpus.into(), cores: Some(cores) };
+        assert_eq!(kinds(&result).is_empty(), bound, "{cpus} {cores}");
+    }
+}
+
 #[test]
 fn a_rank_alone_on_its_host_is_bound_if_it_has_one_core() {
     for (cpus, bound) in [("0", true), ("0,32", true), ("0-3", false)] {
         let mut result = constant();
-        result.setup.placement = (0..2).map(|host| Placement { host, cpus: cpus.into() }).collect();
+        result.setup.placement = (0..2).map(|host| Placement { host, cpus: cpus.into(), cores: None }).collect();
         assert_eq!(kinds(&result).is_empty(), bound, "{cpus}");
     }
 }

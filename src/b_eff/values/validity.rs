@@ -4,7 +4,7 @@
 //! core for each process, and enough time. Numbering and binding of ranks are warnings: both ways are b_eff.
 
 use super::curve::{of_average, Curve};
-use super::{buffers, efforts, RANDOM_RINGS, RINGS};
+use super::{buffers, efforts, identical, RANDOM_RINGS, RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
 use crate::frame::units::{format_seconds, format_size};
@@ -34,6 +34,7 @@ pub(super) fn criteria(result: &CommResult, curves: &[Curve]) -> Vec<Criterion> 
         buffers::criterion(result),
         all_patterns(result, curves),
         all_methods(result, curves),
+        identical::criterion(result, curves),
         loop_time(result),
         Criterion::no("errors", result.errors.len() as u64),
         data(result),
