@@ -41,7 +41,9 @@ fn beside_a_neighbour(ranks: u64, args: &[&str]) -> Option<(Value, String)> {
     let cpu = first_cpu();
     let (scratch, _neighbour) = (Scratch::new(), Neighbour::on(&cpu));
     let launch = Launch::through(&["taskset", "-c", &cpu], ranks).args(args);
-    let run = launch.into(&scratch).run();
+    // b_eff has no files.
+    let launch = if args[0] == "comm" { launch.arg("--out").arg(scratch.join("out")) } else { launch.into(&scratch) };
+    let run = launch.run();
     run.expect(0);
     Some((document(&scratch), run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
@@ -85,6 +87,15 @@ fn rows_of_imb_say_what_others_had() {
     let args = ["imb", "P_Write_Indv", "--msglog", "20:20", "--iter", "400,400", "--time", "2"];
     let Some((result, report)) = beside_a_neighbour(1, &args) else { return };
     assert_shared(items(&result["rows"]).iter(), "rows");
+    assert_warned(&result, &report);
+    assert!(report.contains("b busy: others had more than 5 % of the CPUs"), "{report}");
+}
+
+#[test]
+fn patterns_of_b_eff_say_what_others_had() {
+    let args = ["comm", "--quick", "--time", "3s", "--families", "ping-pong,ring", "--memory-per-process", "64M"];
+    let Some((result, report)) = beside_a_neighbour(2, &args) else { return };
+    assert_shared(items(&result["patterns"]).iter(), "patterns");
     assert_warned(&result, &report);
     assert!(report.contains("b busy: others had more than 5 % of the CPUs"), "{report}");
 }

@@ -23,6 +23,7 @@ pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine 
         mpi_built_with: "MPICH 4.0.2".into(),
         mpi_library: "MPICH Version: 4.0.2".into(),
         mpi_standard: "4.0".into(),
+        mpi_thread_level: Some("single".into()),
         started_utc: "2025-01-31T12:00:00Z".into(),
         command_line: command_line.iter().map(|&word| word.to_owned()).collect(),
         kernel: "Linux 6.18.0 x86_64".into(),

@@ -52,9 +52,11 @@ fn the_last_line_is_the_result() {
     let result = fixtures::complete();
     let value = derive(&result).value.b_eff.unwrap();
     let (all, each) = (value.bytes_per_second / 1e6, value.per_process_bytes_per_second / 1e6);
-    let expected = format!("b_eff = {all:.3} MB/s = {each:.3} MB/s per process on 4 processes, Lmax 4 MiB, VALID");
+    let expected =
+        format!("b_eff = {all:.3} MB/s = {each:.3} MB/s per process on 4 processes, Lmax 4 MiB, from memory, VALID");
     assert_eq!(last(result), expected);
-    let expected = "b_eff = not measured on 2 processes, Lmax 4 MiB, NOT VALID (2 criteria not reached), INTERRUPTED";
+    let expected =
+        "b_eff = not measured on 2 processes, Lmax 4 MiB, from memory, NOT VALID (2 criteria not reached), INTERRUPTED";
     assert_eq!(last(fixtures::interrupted()), expected);
     let failed = last(fixtures::failed());
     assert!(failed.starts_with("b_eff = ") && failed.contains(" MB/s per process on 4 processes, "), "{failed}");
