@@ -108,7 +108,7 @@ fn every_option_in_a_report_exists() {
 /// A line beside other systems says what it is.
 #[test]
 fn the_comparison_says_when_there_is_none() {
-    let said = |result: &crate::b_eff::records::CommResult| {
+    let said = |result: &CommResult| {
         let text = table(result, &derive(result), false);
         let row = text.lines().find(|line| line.trim_start().starts_with("this run")).unwrap().to_owned();
         (row, text.matches("NOT COMPARABLE").count())
