@@ -1,7 +1,9 @@
 //! The journal, whole and cut.
 
+use crate::b_eff::plan::Buffers;
 use crate::b_eff::records::{CommLine, CommPatternRecord, CommResult, Visit};
 use crate::b_eff::report::fixtures;
+use crate::b_eff::values::{derive, MessagesFrom};
 use crate::frame::report::checks::{assert_a_cut_keeps_the_rest, journal_of};
 use crate::frame::report::journal::read;
 
@@ -40,4 +42,16 @@ fn the_repetitions_of_a_pattern_become_one_record() {
     let place = lines.len() - 1;
     lines.splice(place..place, visits);
     assert!(read::<CommResult>(&journal_of(&lines)).unwrap() == result);
+}
+
+/// Files from before there was a choice are of reused windows, whatever verdict they were printed with.
+#[test]
+fn a_file_without_buffers_is_not_the_definition() {
+    let text = String::from_utf8(journal_of(&fixtures::journal_lines(&fixtures::complete()))).unwrap();
+    let old = text.replacen(r#""buffers":"cyclic","#, "", 1);
+    assert_ne!(old, text);
+    let result: CommResult = read(old.as_bytes()).unwrap();
+    assert_eq!(result.config.buffers, Buffers::Reused);
+    let derived = derive(&result);
+    assert_eq!((derived.messages_from, derived.valid), (MessagesFrom::ReusedWindows, false));
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::b_eff::cli::CommArgs;
+use crate::b_eff::plan::Buffers;
 use crate::b_eff::report::fixtures;
 use crate::b_eff::values::derive;
 use crate::frame::benchmark::has_option;
@@ -102,4 +103,22 @@ fn every_option_in_a_report_exists() {
             assert!(known(name), "{name}");
         }
     }
+}
+
+/// A line beside other systems says what it is.
+#[test]
+fn the_comparison_says_when_there_is_none() {
+    let said = |result: &CommResult| {
+        let text = table(result, &derive(result), false);
+        let row = text.lines().find(|line| line.trim_start().starts_with("this run")).unwrap().to_owned();
+        (row, text.matches("NOT COMPARABLE").count())
+    };
+    let mut result = fixtures::complete();
+    let (row, warned) = said(&result);
+    assert!(row.contains("this run   ") && warned == 0, "{row}");
+    result.config.buffers = Buffers::Reused;
+    let (row, warned) = said(&result);
+    assert!(row.contains("this run, reused, NOT VALID ") && warned == 2, "{row}");
+    let (row, warned) = said(&fixtures::interrupted());
+    assert!(row.contains("this run, NOT VALID ") && warned == 1, "{row}");
 }
