@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn calls_that_are_too_long_take_time_from_later_patterns() {
         let specs = patterns(32 * MIB);
-        // 64 MiB of both ranks take 8 s of the 4 s of pattern 1; pattern 2 has a quarter of its own left, one call of 4 MiB.
+        // 64 MiB of both ranks take 8 s of the 4 s of pattern 1; pattern 2 has a quarter of its own left.
         let mut write = course(Release::R1, Access::Write, 8);
         assert_eq!(shown(write.next(&specs[0], 1, true)), (1, 0.0, 0.25, EndedBy::Counts));
         let long = write.next(&specs[1], u64::MAX, true);

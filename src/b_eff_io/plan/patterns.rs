@@ -158,8 +158,8 @@ pub fn m_part_defined_bytes(memory_per_rank_bytes: u64, release: Release) -> u64
     (memory_per_rank_bytes / 128).clamp(MIN_M_PART_BYTES, most)
 }
 
-/// M_PART as it is measured: that of the definition to within [`M_PART_DEVIATION`], as well aligned as that allows, at most to
-/// 1 MiB (at least to 32 KiB, then).
+/// M_PART as it is measured: that of the definition to within [`M_PART_DEVIATION`], as well aligned as that allows: to 1 MiB
+/// if it can be, never to less than 32 KiB.
 ///
 /// Memory sizes are odd numbers, and everything a type writes behind its M_PART pattern would inherit that odd alignment:
 /// two machines of the same kind would run differently aligned patterns.

@@ -142,9 +142,14 @@ fn outlook(page: &mut Page, partition: &PartitionPreview, rate_bytes_per_second:
         if all.is_empty() {
             continue;
         }
+        let verdict = match seconds <= FITS * scheduled {
+            false => "does NOT fit",
+            true if all.iter().any(|(_, o)| o.ended_by == EndedBy::Space) => "does NOT fit the space",
+            true => "fits",
+        };
         let text = format!(
             "{}: {} at the assumed rate take {}, scheduled are {}",
-            if seconds <= FITS * scheduled { "fits" } else { "does NOT fit" },
+            verdict,
             // Every pattern has this rate.
             format_size((seconds * rate_bytes_per_second).round() as u64),
             format_seconds(seconds),
@@ -256,7 +261,7 @@ mod tests {
         let as_2_1 = plan(2e9, |input| PreviewInput { types: vec![1, 3], release: Release::R2_1, ..input });
         assert!(as_2_1.contains("does NOT fit") && !as_2_1.contains("guard: "), "{as_2_1}");
         let full = plan(2e9, |input| PreviewInput { limit_bytes: Some(1 << 30), ..input });
-        assert!(full.contains("space: "), "{full}");
+        assert!(full.contains("write does NOT fit the space: ") && full.contains("; space: "), "{full}");
     }
 
     #[test]

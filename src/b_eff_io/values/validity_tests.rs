@@ -182,12 +182,12 @@ const OURS: [Row; 10] = [
     ),
     (
         "a pattern not run",
-        |r| edit(r, 2, Access::Read, 20, |p| p.ended = Ended::NotRun("direct".into())),
+        |r| edit(r, 2, Access::Read, 20, |p| (p.calls, p.ended) = (0, Ended::NotRun("direct".into()))),
         all(&["all patterns run (incomplete: 1: read of type 2 on 2 ranks)"]),
     ),
     (
         "a pattern that an error ended",
-        |r| edit(r, 2, Access::Read, 20, |p| p.ended = Ended::Error),
+        |r| edit(r, 2, Access::Read, 20, |p| (p.calls, p.ended) = (3, Ended::Error)),
         all(&["all patterns run"]),
     ),
     (
