@@ -196,7 +196,7 @@ static double measure(struct row *r, const char *path, long x, int aggregate)
     return seconds;
 }
 
-static void run(const char *name, const char *directory, long x, int aggregate)
+static void run(const char *name, const char *directory, long x, int aggregate, int shown)
 {
     struct row r = {.what = parse(name), .comm = MPI_COMM_WORLD};
     int rank, ranks;
@@ -224,7 +224,7 @@ static void run(const char *name, const char *directory, long x, int aggregate)
     if (r.failed)
         die("a call failed, or the last one was short", name);
     MPI_Reduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank == 0)
+    if (rank == 0 && shown)
         printf("%s %s %ld %ld %.4f\n", name, aggregate ? "aggregate" : "non-aggregate", x, r.n, slowest * 1e6);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0 || (r.what.pointer == 'P' && r.what.group != 'O'))
@@ -240,9 +240,11 @@ int main(int argc, char **argv)
     struct benchmark what = parse(argv[1]);
     int modes = what.write && what.blocking && what.group != 'O' ? 2 : 1;
     int sizes = what.group == 'O' ? 1 : argc - 3;
+    /* The first contact of ranks, files and memory is nobody's. */
+    run(argv[1], argv[2], what.group == 'O' ? 0 : atol(argv[3]), 1, 0);
     for (int mode = 0; mode < modes; mode++)
         for (int n = 0; n < sizes; n++)
-            run(argv[1], argv[2], what.group == 'O' ? 0 : atol(argv[3 + n]), mode == 0);
+            run(argv[1], argv[2], what.group == 'O' ? 0 : atol(argv[3 + n]), mode == 0, 1);
     MPI_Finalize();
     return 0;
 }

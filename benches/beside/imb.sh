@@ -26,6 +26,8 @@ tmp=$(mktemp -d "$dir/beside-imb.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 "${MPICC:?}" -O2 -o "$tmp/imb" "$here/imb.c"
 printf '%s\n' "${sizes[@]}" >"$tmp/sizes"
+# As deep below DIR as ours: each part of a path is looked up in every opening.
+mkdir -p "$tmp/beff-raw-0000000000-00000/mpiio"
 
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
@@ -40,7 +42,7 @@ of_name() { case $1 in S_*) echo 1 ;; *) echo "$ranks" ;; esac; }
 
 # run_c NAME, run_ours NAME: lines "NAME mode bytes us".
 run_c() {
-    timeout 300 "${mpirun[@]}" -n "$(of_name "$1")" "${launch[@]}" "$tmp/imb" "$1" "$tmp" "${sizes[@]}" </dev/null | awk '{ print $1, $2, $3, $5 }'
+    timeout 300 "${mpirun[@]}" -n "$(of_name "$1")" "${launch[@]}" "$tmp/imb" "$1" "$tmp/beff-raw-0000000000-00000/mpiio" "${sizes[@]}" </dev/null | awk '{ print $1, $2, $3, $5 }'
 }
 run_ours() {
     rm -f "$tmp"/ours.*

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use beff_ffi::MpiError;
 
-use super::job::{Foreseen, RowJob};
+use super::job::{Foreseen, RowJob, Which};
 use super::outcome::{Beside, RowOutcome, Stages, Stopped};
 use super::summary::summarize;
 use super::timed::Way;
-use super::trial::{one_file, trial, Which, TRIAL_STEPS};
+use super::trial::{one_file, trial, TRIAL_STEPS};
 use super::Bench;
 use crate::imb_io::plan::repetitions::Measured;
 use crate::imb_io::plan::Style;

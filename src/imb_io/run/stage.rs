@@ -10,11 +10,10 @@ use beff_backends::{
 use beff_ffi::{Comm, MpiError};
 
 use super::data::Data;
-use super::job::RowJob;
+use super::job::{RowJob, Which};
 use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::timed::{Syncs, Task, Way};
-use super::trial::Which;
 use super::{check, contents, timed, Bench};
 use crate::frame::config::CachePolicy;
 use crate::frame::run::agree::{any, first_message};
