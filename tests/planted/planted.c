@@ -355,6 +355,17 @@ MOVES(pread64, )
     }
 ENDS(fsync)
 ENDS(close)
+#define RESERVES(function)                                                                                                  \
+    int function(int fd, int mode, off64_t begin, off64_t bytes) {                                                          \
+        static int (*real)(int, int, off64_t, off64_t);                                                                     \
+        static struct known of = {.name = #function};                                                                       \
+        if (!real) real = (int (*)(int, int, off64_t, off64_t))next(#function);                                             \
+        int planted = PLANTED, result = real(fd, mode, begin, bytes);                                                       \
+        if (planted) plant(&of, fd, mode, result, 0);                                                                       \
+        return result;                                                                                                      \
+    }
+RESERVES(fallocate)
+RESERVES(fallocate64)
 
 /* The clock. */
 int clock_gettime(clockid_t clock, struct timespec *time) {
