@@ -11,8 +11,9 @@
  *
  * BEFF_PLANTED      rules, separated by blanks: FUNCTION[@RANK][#NTH]=NS[+STEP]. FUNCTION may end in `*`. Call n (from 0, of this
  *                   function and rank) takes NS + STEP * (n % 8) ns. Of several rules that fit, the last one holds. Calls
- *                   without a rule are passed on, neither timed nor told. The word `computing` lets the clock go on while
- *                   the program computes outside of its calls, by the processor's time: for loops that wait for it.
+ *                   without a rule are passed on, neither timed nor told. Two words are no rules: `computing` lets the clock
+ *                   go on while the program computes outside of its calls, by the processor's time, for loops that wait for
+ *                   it; `cycles` plants the cycle counter too.
  * BEFF_PLANTED_LOG  directory for `rank-N.log`, one line for each call (of messages: for equal calls behind each other):
  *                   function, number of the first, calls, begin and end on the clock in ns, file (or descriptor), count
  *                   (elements or bytes of one call), return value, name of the file (open alone).
@@ -58,6 +59,7 @@ struct known {
 
 static int active;    /* 1 in a rank of the program */
 static int computing; /* the clock goes on while the program computes */
+static int cycles;    /* the cycle counter is planted too */
 static long rank, ranks = 1;
 static uint64_t now_ns = BEGIN_NS;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -126,7 +128,7 @@ static const char *first_of(const char *a, const char *b, const char *c) {
     return value ? value : getenv(c);
 }
 
-static void virtual_cycles(void);
+static int virtual_cycles(void);
 
 __attribute__((constructor)) static void begin(void) {
     const char *plan = getenv("BEFF_PLANTED"), *directory = getenv("BEFF_PLANTED_LOG");
@@ -139,6 +141,7 @@ __attribute__((constructor)) static void begin(void) {
     char *copy = strdup(plan), *rest = copy;
     for (char *word; (word = strtok_r(rest, " ", &rest));) {
         if (strcmp(word, "computing") == 0) computing = 1;
+        else if (strcmp(word, "cycles") == 0) cycles = 1;
         else read_rule(word);
     }
     free(copy);
@@ -147,7 +150,8 @@ __attribute__((constructor)) static void begin(void) {
     log_file = fopen(path, "w");
     if (!log_file) refuse(path, strerror(errno));
     dl_iterate_phdr(find_program, 0);
-    if (!computing) virtual_cycles();
+    cycles = cycles && virtual_cycles();
+    fprintf(log_file, "cycles 0 1 0 0 0 %d 0\n", cycles);
     active = 1;
 }
 
@@ -405,8 +409,8 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, str
 }
 
 /* The cycle counter, which the program reads for the laps of `imb`. Reading it is forbidden, and the fault answered: the program
- * gets its clock in ns, everybody else (MPI, the kernel's own clock) the counter. Not beside `computing`, which has calls that do
- * not block: threads that C libraries make for those have this signal blocked. */
+ * gets its clock in ns, everybody else (MPI, the kernel's own clock) the counter. Not for calls that do not block: threads that C
+ * libraries make for those have this signal blocked. */
 #ifdef __x86_64__
 static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 
@@ -435,18 +439,18 @@ static void cycles_read(int signal, siginfo_t *info, void *context) {
     registers[REG_RIP] += plain ? 2 : 3;
 }
 
-static void virtual_cycles(void) {
+static int virtual_cycles(void) {
     real_sigaction = (int (*)(int, const struct sigaction *, struct sigaction *))next("sigaction");
     struct sigaction answer = {.sa_sigaction = cycles_read, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
     real_sigaction(SIGSEGV, &answer, 0);
-    prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+    return prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0;
 }
 
 /* Nobody takes the answer away. */
 int sigaction(int signal, const struct sigaction *wanted, struct sigaction *old) {
     if (!real_sigaction) real_sigaction = (int (*)(int, const struct sigaction *, struct sigaction *))next("sigaction");
-    return real_sigaction(signal, active && signal == SIGSEGV ? 0 : wanted, old);
+    return real_sigaction(signal, cycles && signal == SIGSEGV ? 0 : wanted, old);
 }
 #else
-static void virtual_cycles(void) {}
+static int virtual_cycles(void) { return 0; }
 #endif

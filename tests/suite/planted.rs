@@ -139,6 +139,11 @@ impl Planted {
         Self { result: document(&scratch), ranks: (0..ranks).map(read).collect(), run, _scratch: scratch }
     }
 
+    /// True if the cycle counter is planted too: asked for, and possible on this machine.
+    pub fn has_cycles(&self) -> bool {
+        self.ranks.iter().all(|calls| calls.iter().any(|call| call.is("cycles") && call.count == 1))
+    }
+
     /// The sessions of a rank with files whose names contain `name`.
     pub fn sessions(&self, rank: usize, name: &str) -> Vec<Session<'_>> {
         let calls = &self.ranks[rank];
