@@ -9,6 +9,8 @@ mod alone;
 mod architecture;
 #[path = "suite/backends.rs"]
 mod backends;
+#[path = "suite/clock.rs"]
+mod clock;
 #[path = "suite/comm.rs"]
 mod comm;
 #[path = "suite/direct_checks.rs"]
@@ -37,6 +39,8 @@ mod options;
 mod pairs;
 #[path = "../ffi/tests/ranks/patient.rs"]
 mod patient;
+#[path = "suite/planted.rs"]
+mod planted;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]

@@ -196,6 +196,18 @@ impl Launch {
         self.args([arg])
     }
 
+    /// With this in the environment of the launcher and of the ranks.
+    pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Ended after so long.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
     /// Files below `scratch`, outputs beside them with the prefix `out`.
     pub fn into(self, scratch: &Scratch) -> Self {
         let disk = scratch.join("disk");

@@ -16,25 +16,30 @@ pub fn patient(command: &mut Command) {
 }
 
 /// `patient.c` as a library, made by the first test that needs it.
-fn library() -> &'static Path {
+pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| build().unwrap_or_else(|e| panic!("cc cannot make a library of patient.c: {e}")))
+    LIBRARY.get_or_init(|| library_of("patient", SOURCE))
 }
 
-fn build() -> Result<PathBuf, Error> {
+/// The library that `cc` makes of `source`; made once for each text.
+pub fn library_of(name: &str, source: &str) -> PathBuf {
+    build(name, source).unwrap_or_else(|e| panic!("cc cannot make a library of {name}.c: {e}"))
+}
+
+fn build(name: &str, source: &str) -> Result<PathBuf, Error> {
     let mut hasher = DefaultHasher::new();
-    SOURCE.hash(&mut hasher);
+    source.hash(&mut hasher);
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let library = directory.join(format!("patient-{:016x}.so", hasher.finish()));
+    let library = directory.join(format!("{name}-{:016x}.so", hasher.finish()));
     if library.exists() {
         return Ok(library);
     }
     // Several test programs may be here at once: each makes its own, and whole ones replace each other.
-    let own = directory.join(format!("patient-{}.so", std::process::id()));
+    let own = directory.join(format!("{name}-{}.so", std::process::id()));
     let mut cc = Command::new("cc");
     cc.args(["-O2", "-shared", "-fPIC", "-x", "c", "-", "-ldl", "-o"]).arg(&own);
     let mut child = cc.stdin(Stdio::piped()).spawn()?;
-    child.stdin.take().expect("a pipe").write_all(SOURCE.as_bytes())?;
+    child.stdin.take().expect("a pipe").write_all(source.as_bytes())?;
     let status = child.wait()?;
     if !status.success() {
         return Err(Error::other(format!("{cc:?}: {status}")));

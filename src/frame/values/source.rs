@@ -108,3 +108,50 @@ impl Reading<'_> {
 fn share_not_from(storage_bytes: u64, moved_bytes: u64) -> f64 {
     1.0 - storage_bytes as f64 / moved_bytes as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::records::fixture::storage;
+
+    /// A read of 1000 bytes of which the kernel counted so many.
+    fn source(counted_bytes: u64) -> Source {
+        let storage = storage();
+        let evidence = Evidence::default();
+        let reading = Reading {
+            storage: &storage,
+            evidence: &evidence,
+            moved_bytes: 1000,
+            counted_bytes: Some(counted_bytes),
+            direct: None,
+        };
+        reading.source()
+    }
+
+    #[test]
+    fn more_than_ten_percent_from_a_cache_is_a_cache_figure() {
+        assert!(!source(1000).cached && !source(901).cached, "9.9 %");
+        assert!(source(899).cached && source(0).cached, "10.1 %");
+        assert_eq!(source(750).cache_share, Some(0.25));
+    }
+
+    #[test]
+    fn sums_have_the_cache_figures_alone() {
+        let reads = [(1000, 1000), (1000, 901), (1000, 899), (500, 100)];
+        let all = Cached { reads: 2, asked_bytes: 1500, storage_bytes: 999 };
+        assert_eq!(Cached::of(reads.into_iter()), Some(all));
+        assert_eq!(Cached::of([(1000, 901)].into_iter()), None);
+    }
+
+    /// A file system that counts some ways of reading or none: from nine tenths on the count is believed.
+    #[test]
+    fn a_count_of_nearly_all_bytes_is_one() {
+        let storage = StorageRecord { fs_type: "lustre".into(), ..storage() };
+        let evidence = Evidence { resident_before_bytes: Some(1000), range_bytes: 1000, ..Evidence::default() };
+        let of = |counted| {
+            let counted_bytes = Some(counted);
+            Reading { storage: &storage, evidence: &evidence, moved_bytes: 1000, counted_bytes, direct: None }.source()
+        };
+        assert_eq!((of(901).storage_bytes, of(899).storage_bytes), (Some(901), Some(0)));
+    }
+}

@@ -1,0 +1,170 @@
+//! b_eff: a loop's time is that of the slowest rank, its iterations are those that were made, and the best of all loops counts.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::planted::{Call, Planted, STEP_SECONDS};
+use crate::support::{items, number};
+
+/// What messages take. Which rank is the slowest depends on the method.
+const MESSAGES: [&str; 11] = [
+    "MPI_Barrier=1000000",
+    "MPI_Allreduce=1000000",
+    "MPI_Sendrecv=300000+3000",
+    "MPI_Sendrecv@1=400000+3000",
+    "MPI_Alltoallv=450000+5000",
+    "MPI_Alltoallv@0=600000+3000",
+    "MPI_Waitall=500000+2000",
+    "MPI_Waitall@1=420000+2000",
+    "MPI_Send=160000+1000",
+    "MPI_Recv=170000+1000",
+    "MPI_Recv@1=180000+1000",
+];
+
+/// Calls between a barrier and the next agreement of the ranks.
+#[derive(Debug, Default)]
+struct Loop {
+    /// By function: calls and their length.
+    calls: BTreeMap<String, (u64, u64)>,
+    seconds: f64,
+}
+
+/// The loops of a rank, one for each barrier.
+fn loops(calls: &[Call]) -> Vec<Loop> {
+    let mut all: Vec<Loop> = Vec::new();
+    let mut open = false;
+    for call in calls {
+        if call.is("MPI_Barrier") {
+            all.push(Loop::default());
+            open = true;
+        } else if call.is("MPI_Allreduce") {
+            open = false;
+        } else if let (Some(last), true) = (all.last_mut(), open) {
+            let of = last.calls.entry(call.function.clone()).or_default();
+            *of = (of.0 + call.calls, call.count);
+            last.seconds += call.seconds();
+        }
+    }
+    all
+}
+
+/// A loop as all ranks made it.
+#[derive(Debug)]
+struct Made {
+    method: &'static str,
+    message_bytes: u64,
+    /// Calls of all ranks.
+    calls: u64,
+    /// Ranks that made any.
+    ranks: u64,
+    slowest_seconds: f64,
+}
+
+/// The loops of all ranks: they all make the same barriers.
+fn made(run: &Planted) -> Vec<Made> {
+    let by_rank: Vec<Vec<Loop>> = run.ranks.iter().map(|calls| loops(calls)).collect();
+    let barriers = by_rank[0].len();
+    assert!(by_rank.iter().all(|loops| loops.len() == barriers), "barriers of the ranks differ");
+    let all = (0..barriers).map(|n| by_rank.iter().map(|loops| &loops[n]).collect::<Vec<_>>());
+    all.filter_map(|of_ranks| {
+        let names = [
+            ("MPI_Send", "ping_pong"),
+            ("MPI_Sendrecv", "sendrecv"),
+            ("MPI_Alltoallv", "alltoallv"),
+            ("MPI_Waitall", "nonblocking"),
+        ];
+        let has = |name: &str| of_ranks.iter().any(|l| l.calls.contains_key(name));
+        let (name, method) = *names.iter().find(|(name, _)| has(name))?;
+        let own = || of_ranks.iter().filter_map(|l| l.calls.get(name));
+        Some(Made {
+            method,
+            message_bytes: own().map(|(_, bytes)| *bytes).max()?,
+            calls: own().map(|(calls, _)| *calls).sum(),
+            ranks: own().count() as u64,
+            slowest_seconds: of_ranks.iter().map(|l| l.seconds).fold(0.0, f64::max),
+        })
+    })
+    .collect()
+}
+
+/// Takes the loop out that a record tells of: the same messages, and the time of the slowest rank.
+#[track_caller]
+fn take(made: &mut Vec<Made>, record: &Value, message_bytes: u64, messages: u64, what: &str) {
+    let (method, iterations) = (record["method"].as_str().unwrap(), number(&record["iterations"]));
+    let seconds = record["seconds"].as_f64().unwrap();
+    let fits = |m: &Made| {
+        let per_iteration = match m.method {
+            // One call for each message, and for the other messages of a rank.
+            "sendrecv" | "ping_pong" => messages,
+            _ => m.ranks,
+        };
+        m.method == method && m.message_bytes == message_bytes && m.calls == iterations * per_iteration
+    };
+    let at = made.iter().position(|m| fits(m) && (m.slowest_seconds - seconds).abs() < STEP_SECONDS);
+    let candidates: Vec<&Made> = made.iter().filter(|m| fits(m)).collect();
+    let at =
+        at.unwrap_or_else(|| panic!("{what}: no loop took what this one says: {record}; there were {candidates:?}"));
+    made.remove(at);
+}
+
+#[track_caller]
+fn check(run: &Planted) {
+    let mut made = made(run);
+    let result = &run.result;
+    let patterns = items(&result["patterns"]);
+    let mut loops = 0;
+    for p in patterns {
+        for size in items(&p["sizes"]) {
+            let (bytes, messages) = (number(&size["message_bytes"]), number(&p["messages"]));
+            for l in items(&size["loops"]) {
+                take(&mut made, l, bytes, messages, &format!("{}, {bytes} bytes", p["pattern"]));
+                loops += 1;
+            }
+        }
+    }
+    assert_eq!(patterns.len(), 7, "{}", run.run);
+    assert_eq!(loops, 21 * 3 + 6 * 21 * 9, "{}", run.run);
+    // What is left are the loops of the pilot and of the warm-up, few beside the others.
+    let ring = patterns.iter().find(|p| p["family"] == "ring").unwrap();
+    let pilot = items(&result["announcement"]["pilot"]);
+    assert_eq!(pilot.len(), 3 * 21);
+    for l in pilot {
+        take(&mut made, l, number(&l["message_bytes"]), number(&ring["messages"]), "pilot");
+    }
+    check_best(result);
+}
+
+/// The rate of a size is that of the fastest of its loops.
+#[track_caller]
+fn check_best(result: &Value) {
+    for (p, curve) in items(&result["patterns"]).iter().zip(items(&result["derived"]["curves"])) {
+        assert_eq!(p["pattern"], curve["pattern"]);
+        for (size, point) in items(&p["sizes"]).iter().zip(items(&curve["points"])) {
+            let bytes = number(&size["message_bytes"]) * number(&p["messages"]);
+            let rate = |l: &Value| (bytes * number(&l["iterations"])) as f64 / l["seconds"].as_f64().unwrap();
+            let best = items(&size["loops"]).iter().map(rate).fold(0.0, f64::max);
+            let told = point["bytes_per_second"].as_f64().unwrap();
+            assert!((told / best - 1.0).abs() < 1e-12, "{}: {told} {best}", p["pattern"]);
+        }
+    }
+}
+
+const ARGS: [&str; 8] =
+    ["comm", "--memory-per-process", "16M", "--families", "ping-pong,ring", "--quiet", "--time", "100m"];
+
+#[track_caller]
+fn comm(ranks: u64, more: &[&str]) -> Planted {
+    let rules: Vec<&str> = MESSAGES.iter().chain(more).copied().collect();
+    Planted::launch(ranks, &rules, |launch, scratch| launch.args(ARGS).arg("--out").arg(scratch.join("out")))
+}
+
+#[test]
+fn loops_of_two_ranks_take_what_the_slower_one_spent() {
+    check(&comm(2, &[]));
+}
+
+#[test]
+fn loops_of_three_ranks_take_what_the_slowest_one_spent() {
+    check(&comm(3, &["MPI_Sendrecv@2=350000+1000", "MPI_Waitall@2=900000+1000"]));
+}

@@ -1,0 +1,437 @@
+//! b_eff_io: intervals, counts of calls, the slowest rank, time debt.
+
+use serde_json::Value;
+
+use crate::planted::{largest, same, seconds, Call, Planted, Session, STEP_SECONDS};
+use crate::support::{items, number};
+
+/// M_PART = 2 MiB, files of 300 MB.
+const SMALL: [&str; 6] = ["--memory-per-process", "64M", "--space=300M", "--release", "1", "--quiet"];
+
+/// What the calls of MPI take. Rank 1 is slower in opening, its transfers and syncs, rank 0 in closing, views and decisions.
+const MPI: [&str; 18] = [
+    "MPI_Barrier=1000000",
+    "MPI_Allreduce=50000",
+    "MPI_Allreduce@0=90000",
+    "MPI_Bcast=0",
+    "MPI_File_open=3000000",
+    "MPI_File_open@1=4000000+100000",
+    "MPI_File_close=2000000",
+    "MPI_File_close@0=2500000+100000",
+    "MPI_File_set_view=700000",
+    "MPI_File_set_view@0=900000+50000",
+    "MPI_File_sync=5000000+100000",
+    "MPI_File_sync@1=6000000+100000",
+    "MPI_File_write*=2000000+30000",
+    "MPI_File_write*@1=2500000+30000",
+    "MPI_File_read*=1500000+20000",
+    "MPI_File_read*@1=1900000+20000",
+    // Not always the same rank.
+    "MPI_File_write_ordered@0=3000000+10000",
+    "MPI_File_read_ordered@0=2800000+10000",
+];
+
+fn with<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    SMALL.iter().chain(args).copied().collect()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+fn part(record: &Value, name: &str) -> f64 {
+    record["intervals"][name].as_f64().unwrap_or_else(|| panic!("no {name} in {record}"))
+}
+
+fn total(record: &Value) -> f64 {
+    ["view_seconds", "room_seconds", "transfer_seconds", "decide_seconds", "sync_seconds"]
+        .iter()
+        .map(|name| part(record, name))
+        .sum()
+}
+
+/// The records of the patterns of one type with one access.
+fn patterns_of<'a>(run: &'a Planted, of: &Value) -> Vec<&'a Value> {
+    let same = |p: &&Value| ["backend", "ranks", "access", "pattern_type"].iter().all(|key| p[*key] == of[*key]);
+    items(&run.result["patterns"]).iter().filter(same).collect()
+}
+
+/// The session of a rank that a record of a type tells of: the first one that writes, the second one, or the one that reads.
+fn session<'a>(run: &'a Planted, rank: usize, of: &Value) -> Session<'a> {
+    let name = format!("/{}/n{}-type{}-", text(of, "backend"), of["ranks"], of["pattern_type"]);
+    let moving: Vec<_> = run.sessions(rank, &name).into_iter().filter(|s| s.moves().count() > 0).collect();
+    let writes = |s: &&Session<'_>| s.moves().any(Call::writes);
+    let found = match text(of, "access") {
+        "write" => moving.iter().find(writes),
+        "rewrite" => moving.iter().filter(writes).nth(1),
+        _ => moving.iter().find(|s| !writes(s)),
+    };
+    found.unwrap_or_else(|| panic!("rank {rank} has no file for {of}")).clone()
+}
+
+/// The sessions of all ranks of a record's partition.
+fn sessions<'a>(run: &'a Planted, of: &Value) -> Vec<Session<'a>> {
+    (0..number(&of["ranks"]) as usize).map(|rank| session(run, rank, of)).collect()
+}
+
+/// Parts of a pattern's time on one rank.
+#[derive(Clone, Debug, Default)]
+struct Spent {
+    view: f64,
+    transfer: f64,
+    decide: f64,
+    sync: f64,
+    /// By call.
+    moves: Vec<f64>,
+    /// By decision.
+    decisions: Vec<f64>,
+}
+
+impl Spent {
+    fn total(&self) -> f64 {
+        self.view + self.transfer + self.decide + self.sync
+    }
+
+    /// Of the calls of one rank from a view to the next one.
+    #[track_caller]
+    fn of(calls: &[&Call], file: i64, record: &Value, per_call: bool, what: &str) -> Self {
+        let own = || calls.iter().copied().filter(|call| call.file == file);
+        let count = |name: &str| own().filter(|call| call.is(name)).count();
+        let rounds = items(&record["rounds"]).len();
+        assert_eq!(count("MPI_File_set_view"), 1, "{what}: views");
+        let moves: Vec<f64> = own().filter(|call| call.moves()).map(Call::seconds).collect();
+        assert_eq!(moves.len() as u64, number(&record["calls"]), "{what}: calls");
+        let expected = if record["access"] == "read" { 0 } else { rounds };
+        assert_eq!(count("MPI_File_sync"), expected, "{what}: syncs");
+        // The sync comes behind the last call.
+        if expected > 0 {
+            let last = own().next_back().expect("a call");
+            assert!(last.is("MPI_File_sync"), "{what}: {last:?} behind the sync");
+        }
+        let decisions: Vec<f64> =
+            decisions(calls, per_call).into_iter().take(number(&record["decisions"]) as usize).collect();
+        Self {
+            view: seconds(own().filter(|call| call.is("MPI_File_set_view"))),
+            transfer: moves.iter().sum(),
+            decide: decisions.iter().sum(),
+            sync: seconds(own().filter(|call| call.is("MPI_File_sync"))),
+            moves,
+            decisions,
+        }
+    }
+}
+
+/// What the agreements took from a view on, also those behind the pattern: with a decision after each call a barrier and the
+/// word of the root, but for the first one.
+fn decisions(calls: &[&Call], per_call: bool) -> Vec<f64> {
+    let all = |name: &'static str| calls.iter().filter(move |call| call.is(name)).map(|call| call.seconds());
+    if !per_call {
+        return all("MPI_Allreduce").collect();
+    }
+    let words = all("MPI_Barrier").zip(all("MPI_Bcast")).map(|(barrier, word)| barrier + word);
+    all("MPI_Allreduce").take(1).chain(words).collect()
+}
+
+/// Calls of a session from each view on.
+fn from_view_to_view<'a>(session: &Session<'a>) -> Vec<Vec<&'a Call>> {
+    let mut groups: Vec<Vec<&Call>> = Vec::new();
+    for call in session.calls {
+        if call.is("MPI_File_set_view") && call.file == session.open.file {
+            groups.push(Vec::new());
+        }
+        if let Some(group) = groups.last_mut() {
+            group.push(call);
+        }
+    }
+    groups
+}
+
+/// One pattern: the intervals are those of the slowest rank, each what its calls took; batches and decisions likewise.
+#[track_caller]
+fn check_pattern(record: &Value, spent: &[Spent], per_call: bool, what: &str) {
+    let totals: Vec<f64> = spent.iter().map(Spent::total).collect();
+    let slowest = &spent[largest(&totals)];
+    let planted = [
+        ("view_seconds", slowest.view),
+        ("room_seconds", 0.0),
+        ("transfer_seconds", slowest.transfer),
+        ("decide_seconds", slowest.decide),
+        ("sync_seconds", slowest.sync),
+    ];
+    for (name, planted) in planted {
+        same(&record["intervals"][name], planted, &format!("{what}: {name}"));
+    }
+    let decisions = slowest.decisions.len();
+    assert_eq!(number(&record["decisions"]) as usize, decisions, "{what}: decisions");
+    let least = |n: usize| spent.iter().map(|s| s.decisions[n]).fold(f64::INFINITY, f64::min);
+    let cost: f64 = (0..decisions).map(least).sum();
+    same(&record["decision_cost_seconds"], cost, &format!("{what}: cost of the decisions"));
+    let (mut done, batches) = (0, items(&record["batches"]));
+    for (n, batch) in batches.iter().enumerate() {
+        let calls = done..done + number(&batch["calls"]) as usize;
+        let of_ranks = spent.iter().map(|s| s.moves[calls.clone()].iter().sum::<f64>());
+        // The root tells its own clock, as in release 2.1; the last batch is agreed on behind the clock.
+        let ranks = if per_call && n + 1 < batches.len() { 1 } else { spent.len() };
+        let worst = of_ranks.take(ranks).fold(0.0, f64::max);
+        same(&batch["seconds"], worst, &format!("{what}: batch of calls {calls:?}"));
+        done = calls.end;
+    }
+    assert_eq!(done as u64, number(&record["calls"]), "{what}: calls of the batches");
+    let rounds: Vec<&Value> = items(&record["rounds"]).iter().collect();
+    let sum = |key: &str| rounds.iter().map(|r| r[key].as_f64().unwrap()).sum::<f64>();
+    assert!((sum("seconds") - slowest.total()).abs() < STEP_SECONDS, "{what}: rounds");
+    assert_eq!(sum("calls") as u64, number(&record["calls"]), "{what}: calls of the rounds");
+}
+
+/// Opening and closing: each the slowest rank's.
+#[track_caller]
+fn check_file(of: &Value, sessions: &[Session<'_>], what: &str) {
+    let worst = |call: fn(&Session<'_>) -> f64| sessions.iter().map(call).fold(0.0, f64::max);
+    same(&of["open_seconds"], worst(|s| s.open.seconds()), &format!("{what}: open"));
+    same(&of["close_seconds"], worst(|s| s.close.seconds()), &format!("{what}: close"));
+}
+
+/// Everything that MPI-IO alone was measured with.
+#[track_caller]
+fn check_mpiio(run: &Planted) {
+    let per_call = run.result["config"]["termination"] == "per-call";
+    let types = items(&run.result["types"]);
+    assert!(!types.is_empty());
+    let mut slowest_ranks = [0; 8];
+    for of in types {
+        let what = format!("{} ranks, {}, type {}", of["ranks"], text(of, "access"), of["pattern_type"]);
+        let sessions = sessions(run, of);
+        check_file(of, &sessions, &what);
+        let groups: Vec<_> = sessions.iter().map(from_view_to_view).collect();
+        let records: Vec<_> = patterns_of(run, of).into_iter().filter(|p| number(&p["calls"]) > 0).collect();
+        for (rank, groups) in groups.iter().enumerate() {
+            assert_eq!(groups.len(), records.len(), "{what}: patterns of rank {rank} with a view");
+        }
+        for (n, record) in records.into_iter().enumerate() {
+            let what = format!("{what}, pattern {}", record["pattern"]);
+            let spent: Vec<Spent> = groups
+                .iter()
+                .zip(&sessions)
+                .enumerate()
+                .map(|(rank, (groups, s))| {
+                    Spent::of(&groups[n], s.open.file, record, per_call, &format!("{what}, rank {rank}"))
+                })
+                .collect();
+            check_pattern(record, &spent, per_call, &what);
+            slowest_ranks[largest(&spent.iter().map(Spent::total).collect::<Vec<_>>())] += 1;
+        }
+    }
+    assert!(
+        slowest_ranks[..2].iter().all(|patterns| *patterns > 0),
+        "one rank is always the slowest: {slowest_ranks:?}"
+    );
+}
+
+#[test]
+fn intervals_of_mpiio_are_what_the_calls_took() {
+    let run = Planted::run(2, &MPI, &with(&["-T", "6s"]));
+    check_mpiio(&run);
+    assert_eq!(items(&run.result["types"]).len(), 15, "{}", run.run);
+}
+
+#[test]
+fn intervals_are_those_of_the_partition() {
+    let rules: Vec<&str> = MPI.into_iter().chain(["MPI_File_w*@2=2200000", "MPI_File_sync@2=9000000"]).collect();
+    let run = Planted::run(3, &rules, &with(&["-T", "3s", "--partitions", "2,3", "--types", "0,1,2"]));
+    check_mpiio(&run);
+    assert_eq!(items(&run.result["types"]).len(), 18, "{}", run.run);
+}
+
+/// A pattern has what the ones before have left of its time, a quarter at least, and ends when no further call fits.
+#[test]
+fn an_overrun_shortens_what_follows() {
+    // No late sync: that would be believed of the next ones.
+    let late = ["MPI_File_set_view#9=400000000", "MPI_File_open@1#6=150000000", "MPI_File_close@1#6=120000000"];
+    let rules: Vec<&str> = MPI.into_iter().chain(late).collect();
+    let run = Planted::run(2, &rules, &with(&["-T", "12s"]));
+    check_mpiio(&run);
+    let (mut shortened, mut at_least, mut by_time) = (0, 0, 0);
+    for access in ["write", "rewrite", "read"] {
+        let mut debt = 0.0;
+        for of in items(&run.result["types"]).iter().filter(|of| of["access"] == access) {
+            debt += of["open_seconds"].as_f64().unwrap();
+            for p in patterns_of(&run, of) {
+                let what = format!("{access}, pattern {}", p["pattern"]);
+                let scheduled = p["scheduled_seconds"].as_f64().unwrap();
+                let budget = (scheduled - debt).max(0.25 * scheduled);
+                same(&p["budget_seconds"], budget, &format!("{what}: budget"));
+                shortened += u32::from(budget < scheduled);
+                at_least += u32::from(scheduled > 0.0 && budget == 0.25 * scheduled);
+                by_time += u32::from(check_end(p, budget, &what));
+                debt = (debt + total(p) - scheduled).max(0.0);
+            }
+            debt += of["close_seconds"].as_f64().unwrap();
+        }
+    }
+    assert!(shortened >= 10 && at_least >= 2 && by_time >= 10, "{shortened} {at_least} {by_time}");
+}
+
+/// True if it ended by its time: then it is used, and not exceeded, but for what one call and the guess of the sync take.
+#[track_caller]
+fn check_end(p: &Value, budget: f64, what: &str) -> bool {
+    // The guard of first writes of types 3 and 4 has another time.
+    if p["ended"]["by"] != "time" {
+        return false;
+    }
+    let call = part(p, "transfer_seconds") / number(&p["calls"]) as f64;
+    let guess = 0.25 * part(p, "sync_seconds") + 1e-3;
+    let used = total(p);
+    assert!(number(&p["calls"]) == 1 || used < budget + guess, "{what}: {used} s of {budget}: {p}");
+    assert!(used + 1.3 * call + guess > budget, "{what}: only {used} s of {budget}: {p}");
+    true
+}
+
+/// Decisions after each call, as release 2.1 makes them.
+#[test]
+fn a_decision_after_each_call() {
+    let rules: Vec<&str> = MPI.into_iter().chain(["MPI_Bcast=30000", "MPI_Bcast@1=40000"]).collect();
+    let run = Planted::run(2, &rules, &with(&["-T", "6s", "--types", "0,1", "--termination", "per-call"]));
+    assert_eq!(run.result["config"]["termination"], "per-call");
+    check_mpiio(&run);
+    let most = items(&run.result["patterns"]).iter().map(|p| items(&p["batches"]).len()).max();
+    assert!(most > Some(5), "{most:?}");
+    for p in items(&run.result["patterns"]) {
+        assert!(items(&p["batches"]).iter().all(|b| b["calls"] == 1), "{p}");
+    }
+}
+
+/// Backends in turns: every round of a write has its sync, and they add up.
+#[test]
+fn every_round_ends_with_its_sync() {
+    let rules: Vec<&str> = MPI.into_iter().chain(KERNEL).collect();
+    let args = ["-T", "12s", "--types", "0,2", "--backend", "mpiio,posix", "--rounds", "3", "--direct", "off"];
+    let run = Planted::run(2, &rules, &with(&args));
+    let mut most = 0;
+    for of in items(&run.result["types"]).iter().filter(|of| of["backend"] == "mpiio") {
+        let sessions = sessions(&run, of);
+        let groups: Vec<_> = sessions.iter().map(from_view_to_view).collect();
+        for (n, p) in patterns_of(&run, of).into_iter().enumerate() {
+            let what = format!("{}, pattern {}", text(of, "access"), p["pattern"]);
+            for (session, groups) in sessions.iter().zip(&groups) {
+                Spent::of(&groups[n], session.open.file, p, false, &what);
+            }
+            let rounds = items(&p["rounds"]);
+            let seconds: f64 = rounds.iter().map(|r| r["seconds"].as_f64().unwrap()).sum();
+            assert!((seconds - total(p)).abs() < STEP_SECONDS, "{what}: {seconds} s in rounds: {p}");
+            most = most.max(rounds.len());
+        }
+    }
+    assert_eq!(most, 3);
+}
+
+/// What the calls of the kernel take.
+const KERNEL: [&str; 10] = [
+    "open64=1000000",
+    "open64@1=1500000+10000",
+    "close=700000",
+    "close@0=800000+20000",
+    "pwrite64=400000+7000",
+    "pwrite64@1=500000+7000",
+    "pread64=300000+9000",
+    "pread64@1=350000+9000",
+    "fsync=6000000+50000",
+    "fsync@0=8000000+50000",
+];
+
+#[test]
+fn intervals_of_posix_are_what_the_calls_took() {
+    let rules: Vec<&str> =
+        ["MPI_Barrier=1000000", "MPI_Allreduce=50000", "MPI_Bcast=0"].into_iter().chain(KERNEL).collect();
+    let args = ["-T", "3s", "--backend", "posix", "--direct", "off", "--types", "0,2,3", "--cache", "keep"];
+    let run = Planted::run(2, &rules, &with(&args));
+    for of in items(&run.result["types"]) {
+        let what = format!("{}, type {}", text(of, "access"), of["pattern_type"]);
+        let sessions = sessions(&run, of);
+        check_file(of, &sessions, &what);
+        // The records one after the other take their calls from those of each rank.
+        let mut left: Vec<Vec<&Call>> =
+            sessions.iter().map(|s| s.own().filter(|c| c.moves() || c.is("fsync")).collect()).collect();
+        for p in patterns_of(&run, of).into_iter().filter(|p| number(&p["calls"]) > 0) {
+            let what = format!("{what}, pattern {}", p["pattern"]);
+            let chunks = number(&p["calls"]) * (number(&p["call_bytes"]) / number(&p["chunk_bytes"]));
+            let written = p["access"] != "read";
+            let mut spent = Vec::new();
+            for (rank, left) in left.iter_mut().enumerate() {
+                let rest = left.split_off(chunks as usize + usize::from(written));
+                let calls = std::mem::replace(left, rest);
+                let (moves, syncs): (Vec<&Call>, Vec<&Call>) = calls.iter().partition(|call| call.moves());
+                assert_eq!(syncs.len(), usize::from(written), "{what}, rank {rank}: syncs");
+                assert!(!written || calls.last().is_some_and(|call| call.is("fsync")), "{what}: calls behind the sync");
+                spent.push([seconds(moves), seconds(syncs)]);
+            }
+            let recorded = |name: &str| part(p, name);
+            assert!(recorded("view_seconds") + recorded("room_seconds") < STEP_SECONDS, "{what}: {p}");
+            let totals: Vec<f64> = spent.iter().map(|[moves, sync]| moves + sync).collect();
+            let slowest = spent[largest(&totals)];
+            same(&p["intervals"]["transfer_seconds"], slowest[0], &format!("{what}: transfer"));
+            same(&p["intervals"]["sync_seconds"], slowest[1], &format!("{what}: sync"));
+        }
+        assert!(left.iter().all(Vec::is_empty), "{what}: calls that no record tells of: {left:?}");
+    }
+}
+
+/// mmap makes its files longer before it writes: that is room, not transfer. Its transfers are no calls and take no time here.
+#[test]
+fn room_is_what_making_the_file_longer_took() {
+    let rules: Vec<&str> = ["MPI_Barrier=1000000", "MPI_Allreduce=50000", "MPI_Bcast=0"]
+        .into_iter()
+        .chain(KERNEL)
+        .chain(["fallocate*=900000+30000", "fallocate*@1=1300000+20000"])
+        .collect();
+    let args = ["-T", "2s", "--backend", "mmap", "--types", "0,2", "--cache", "keep", "--space=60M"];
+    let args: Vec<&str> =
+        args.into_iter().chain(["--memory-per-process", "64M", "--release", "1", "--quiet"]).collect();
+    let run = Planted::run(2, &rules, &args);
+    let (mut patterns, mut rooms) = (0, 0);
+    for of in items(&run.result["types"]).iter().filter(|of| of["access"] == "write") {
+        let name = format!("/mmap/n2-type{}-", of["pattern_type"]);
+        let sessions: Vec<_> = (0..2)
+            .map(|rank| {
+                let all = run.sessions(rank, &name);
+                all.into_iter().find(|s| s.own().any(|call| call.is("fsync"))).expect("a file that is synced")
+            })
+            .collect();
+        let of_ranks: Vec<Vec<Vec<&Call>>> = sessions.iter().map(from_sync_to_sync).collect();
+        let records: Vec<_> = patterns_of(&run, of).into_iter().filter(|p| number(&p["calls"]) > 0).collect();
+        for groups in &of_ranks {
+            assert_eq!(groups.len(), records.len(), "type {}: syncs", of["pattern_type"]);
+        }
+        for (n, p) in records.into_iter().enumerate() {
+            let what = format!("type {}, pattern {}", of["pattern_type"], p["pattern"]);
+            let room = |group: &[&Call]| seconds(group.iter().copied().filter(|c| reserves(c) && c.count == 0));
+            let sync = |group: &[&Call]| seconds(group.iter().copied().filter(|c| c.is("fsync")));
+            let spent: Vec<[f64; 2]> = of_ranks.iter().map(|groups| [room(&groups[n]), sync(&groups[n])]).collect();
+            let slowest = spent[largest(&spent.iter().map(|[room, sync]| room + sync).collect::<Vec<_>>())];
+            same(&p["intervals"]["room_seconds"], slowest[0], &format!("{what}: room"));
+            same(&p["intervals"]["sync_seconds"], slowest[1], &format!("{what}: sync"));
+            assert!(part(p, "transfer_seconds") < STEP_SECONDS, "{what}: {p}");
+            (patterns, rooms) = (patterns + 1, rooms + u32::from(slowest[0] > 0.0));
+        }
+    }
+    if rooms == 0 {
+        crate::support::skip("the file system of the build has no fallocate: no room is made in one call");
+    }
+    assert!(patterns > 10 && (rooms == 0 || rooms == patterns), "{rooms} of {patterns}");
+}
+
+fn reserves(call: &Call) -> bool {
+    call.function.starts_with("fallocate")
+}
+
+/// The calls on a file up to each sync.
+fn from_sync_to_sync<'a>(session: &Session<'a>) -> Vec<Vec<&'a Call>> {
+    let mut groups = vec![Vec::new()];
+    for call in session.own() {
+        groups.last_mut().expect("never empty").push(call);
+        if call.is("fsync") {
+            groups.push(Vec::new());
+        }
+    }
+    groups.pop();
+    groups
+}
