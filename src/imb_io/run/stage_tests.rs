@@ -12,6 +12,7 @@ use crate::frame::run::evidence::Site;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::run_dir::RunDir;
+use crate::frame::system::residency;
 use crate::imb_io::config::{Buffers, ImbConfig};
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::processes::{Groups, Member};
@@ -27,6 +28,8 @@ enum Asked {
     /// With the bytes of the file at that time; None: there was none.
     Open(OpenMode, Option<Vec<u8>>),
     Prepare,
+    /// A write begins, with so many bytes of the file in the page cache; None: nobody can know.
+    Cached(Option<u64>),
     /// Calls, and where in the memory the window of each begins.
     Move(Batch, Vec<usize>),
     Sync,
@@ -38,20 +41,34 @@ type Log = Rc<RefCell<Vec<Asked>>>;
 /// A wrong byte: behind so many batches, the first one in the window of this call.
 type Fault = Option<(usize, u64)>;
 
-/// posix, and a log.
-struct Spy(Box<dyn Driver>, Log, Fault);
+/// posix, and a log; it says that it is direct, if so.
+struct Spy {
+    driver: Box<dyn Driver>,
+    log: Log,
+    fault: Fault,
+    direct: Option<bool>,
+}
 
 struct SpyFile {
     file: Box<dyn OpenFile>,
     pattern: Option<Pattern>,
     log: Log,
     fault: Fault,
+    direct: Option<bool>,
+    path: PathBuf,
 }
 
 impl Driver for Spy {
     fn open(&self, request: &OpenRequest<'_>) -> beff_backends::Result<Box<dyn OpenFile>> {
-        self.1.borrow_mut().push(Asked::Open(request.mode, fs::read(request.path).ok()));
-        Ok(Box::new(SpyFile { file: self.0.open(request)?, pattern: None, log: self.1.clone(), fault: self.2 }))
+        self.log.borrow_mut().push(Asked::Open(request.mode, fs::read(request.path).ok()));
+        Ok(Box::new(SpyFile {
+            file: self.driver.open(request)?,
+            pattern: None,
+            log: self.log.clone(),
+            fault: self.fault,
+            direct: self.direct,
+            path: request.path.to_path_buf(),
+        }))
     }
 }
 
@@ -78,10 +95,15 @@ impl OpenFile for SpyFile {
     ) -> beff_backends::Result<InForce> {
         self.log.borrow_mut().push(Asked::Prepare);
         self.pattern = Some(*pattern);
-        self.file.prepare(pattern, direction, ring, hints)
+        Ok(InForce { direct: self.direct, ..self.file.prepare(pattern, direction, ring, hints)? })
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> beff_backends::Result<u64> {
+        if self.direct.is_some() {
+            let file = fs::File::open(&self.path).unwrap();
+            let cached = residency::resident_bytes(&file, &(0..u64::MAX / 2)).ok().map(|(bytes, _)| bytes);
+            self.log.borrow_mut().push(Asked::Cached(cached));
+        }
         self.moved(batch, ring);
         self.file.write(batch, ring, latency)
     }
@@ -113,7 +135,7 @@ fn staged(name: &str, mode: Mode, steps: u64, config: &ImbConfig) -> (Vec<Asked>
 }
 
 fn with_fault(name: &str, mode: Mode, steps: u64, config: &ImbConfig, fault: Fault) -> (Vec<Asked>, Done) {
-    through_spy((name, mode, steps), config, fault, |bench, of| {
+    through_spy((name, mode, steps), config, (fault, None), |bench, of| {
         let transfer = of.row.benchmark.transfer().unwrap();
         let shape = Shape::new(*transfer, SAMPLE_BYTES, steps, (0, 1), config.buffers).unwrap();
         stage(bench, &Job { of, shape: &shape, way: Way::Blocking, which: Which::Only })
@@ -123,16 +145,17 @@ fn with_fault(name: &str, mode: Mode, steps: u64, config: &ImbConfig, fault: Fau
 fn through_spy(
     (name, mode, steps): (&str, Mode, u64),
     config: &ImbConfig,
-    fault: Fault,
+    (fault, direct): (Fault, Option<bool>),
     work: impl FnOnce(&mut Bench<'_>, &RowJob<'_>) -> Result<Done, Stopped>,
 ) -> (Vec<Asked>, Done) {
-    let scratch = tempfile::tempdir().unwrap();
+    // Where pages can be dropped: not in memory, as /tmp may be.
+    let scratch = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let world = Comm::own();
     let log = Log::default();
     let posix = (driver("posix").unwrap().make)(&DriverOptions::default());
     let backend = Backend {
         name: "posix".into(),
-        driver: Box::new(Spy(posix, log.clone(), fault)),
+        driver: Box::new(Spy { driver: posix, log: log.clone(), fault, direct }),
         moves_data: true,
         is_mpi: false,
     };
@@ -222,6 +245,7 @@ fn syncs_stand_where_the_mode_says() {
                 Asked::Sync => 's',
                 Asked::Close => 'c',
                 Asked::Open(..) => 'o',
+                Asked::Cached(_) => '?',
             })
             .collect::<String>()
     };
@@ -234,7 +258,7 @@ fn what_is_opened_and_closed_is_there_before_or_empty() {
     for (file, length) in [(FileState::Existing, 1), (FileState::New, 0)] {
         let config = config(file);
         let run = |bench: &mut Bench<'_>, of: &RowJob<'_>| open_close::run(bench, of, 3, true);
-        let (asked, done) = through_spy(("Open_Close", Mode::Aggregate, 3), &config, None, run);
+        let (asked, done) = through_spy(("Open_Close", Mode::Aggregate, 3), &config, (None, None), run);
         let opened =
             asked.iter().filter_map(|asked| if let Asked::Open(_, bytes) = asked { bytes.clone() } else { None });
         let opened: Vec<_> = opened.collect();
@@ -242,6 +266,27 @@ fn what_is_opened_and_closed_is_there_before_or_empty() {
         assert!(length == 0 || opened[0][0] == !opened[1][0], "{opened:?}");
         assert_eq!((done.checked.bytes_checked, done.checked.bytes_wrong), (1, 0));
     }
+}
+
+/// Direct writes would have the pages of the preparation to throw away, in the clock.
+#[test]
+fn direct_writes_find_no_pages_of_what_was_there_before() {
+    let cached = |direct| {
+        let config = config(FileState::Existing);
+        let (asked, _) =
+            through_spy(("S_Write_Indv", Mode::Aggregate, 100), &config, (None, Some(direct)), |bench, of| {
+                let transfer = of.row.benchmark.transfer().unwrap();
+                let shape = Shape::new(*transfer, SAMPLE_BYTES, 100, (0, 1), config.buffers).unwrap();
+                stage(bench, &Job { of, shape: &shape, way: Way::Blocking, which: Which::Only })
+            });
+        asked.iter().find_map(|asked| if let Asked::Cached(bytes) = asked { *bytes } else { None })
+    };
+    let Some(through_the_cache) = cached(false) else {
+        println!("SKIPPED: nobody knows what is in the page cache here");
+        return;
+    };
+    assert!(through_the_cache >= 100 * SAMPLE_BYTES, "{through_the_cache}");
+    assert_eq!(cached(true), Some(0));
 }
 
 fn batches(asked: &[Asked]) -> Vec<&[usize]> {
