@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_long};
 
 use crate::comm::Comm;
-use crate::exchange::Walk;
+use crate::places::Walk;
 use crate::shim;
 
 /// What a rank does in a bare loop.

@@ -31,7 +31,7 @@
 //! 1. [`error`]: what every call returns. [`universe`] and [`comm`]: MPI itself, ranks and what they agree on.
 //! 2. [`info`], [`datatype`] and [`mod@file`]: hints, what is moved, how a file is seen; then [`access`], every call
 //!    that moves data, and [`transfers`], many of them at once.
-//! 3. [`exchange`], the loops of b_eff, and [`requests`], the messages of two-phase transfers.
+//! 3. [`exchange`] and [`places`], the loops of b_eff and where their messages lie, and [`requests`], the messages of two-phase transfers.
 //! 4. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
 //!    nothing to do with MPI.
 
@@ -54,6 +54,7 @@ pub mod exchange;
 pub mod file;
 pub mod info;
 pub mod linux;
+pub mod places;
 pub mod requests;
 pub mod transfers;
 pub mod universe;
@@ -69,9 +70,10 @@ pub use bare_file::{BareCall, BareFile, BareLoop};
 pub use comm::Comm;
 pub use datatype::{Element, FileType, TransferType};
 pub use error::{Cause, MpiError, Result};
-pub use exchange::{Exchange, Flow, Link, Places, Walk, Way, Windows};
+pub use exchange::{Exchange, Link, Way};
 pub use file::{MpiFile, Open};
 pub use info::Info;
+pub use places::{Flow, Places, Walk, Windows};
 pub use requests::{Message, Requests};
 pub use transfers::{Transfer, Transfers};
 pub use universe::{built_with, library_version, Universe};
