@@ -31,20 +31,34 @@ const MPI: [&str; 18] = [
     "MPI_File_read_ordered@0=2800000+10000",
 ];
 
-fn with<'a>(args: &[&'a str]) -> Vec<&'a str> {
+/// What the calls of the kernel take.
+pub(super) const KERNEL: [&str; 10] = [
+    "open64=1000000",
+    "open64@1=1500000+10000",
+    "close=700000",
+    "close@0=800000+20000",
+    "pwrite64=400000+7000",
+    "pwrite64@1=500000+7000",
+    "pread64=300000+9000",
+    "pread64@1=350000+9000",
+    "fsync=6000000+50000",
+    "fsync@0=8000000+50000",
+];
+
+pub(super) fn with<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let space = if args.iter().any(|arg| arg.starts_with("--space")) { None } else { Some("--space=300M") };
     SMALL.iter().chain(args).copied().chain(space).collect()
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_else(|| panic!("no {key} in {value}"))
 }
 
-fn part(record: &Value, name: &str) -> f64 {
+pub(super) fn part(record: &Value, name: &str) -> f64 {
     record["intervals"][name].as_f64().unwrap_or_else(|| panic!("no {name} in {record}"))
 }
 
-fn total(record: &Value) -> f64 {
+pub(super) fn total(record: &Value) -> f64 {
     ["view_seconds", "room_seconds", "transfer_seconds", "decide_seconds", "sync_seconds"]
         .iter()
         .map(|name| part(record, name))
@@ -52,7 +66,7 @@ fn total(record: &Value) -> f64 {
 }
 
 /// The records of the patterns of one type with one access.
-fn patterns_of<'a>(run: &'a Planted, of: &Value) -> Vec<&'a Value> {
+pub(super) fn patterns_of<'a>(run: &'a Planted, of: &Value) -> Vec<&'a Value> {
     let same = |p: &&Value| ["backend", "ranks", "access", "pattern_type"].iter().all(|key| p[*key] == of[*key]);
     items(&run.result["patterns"]).iter().filter(same).collect()
 }
@@ -71,7 +85,7 @@ fn session<'a>(run: &'a Planted, rank: usize, of: &Value) -> Session<'a> {
 }
 
 /// The sessions of all ranks of a record's partition.
-fn sessions<'a>(run: &'a Planted, of: &Value) -> Vec<Session<'a>> {
+pub(super) fn sessions<'a>(run: &'a Planted, of: &Value) -> Vec<Session<'a>> {
     (0..number(&of["ranks"]) as usize).map(|rank| session(run, rank, of)).collect()
 }
 
@@ -186,7 +200,7 @@ fn check_pattern(record: &Value, spent: &[Spent], per_call: bool, what: &str) {
 
 /// Opening and closing: each the slowest rank's.
 #[track_caller]
-fn check_file(of: &Value, sessions: &[Session<'_>], what: &str) {
+pub(super) fn check_file(of: &Value, sessions: &[Session<'_>], what: &str) {
     let worst = |call: fn(&Session<'_>) -> f64| sessions.iter().map(call).fold(0.0, f64::max);
     same(&of["open_seconds"], worst(|s| s.open.seconds()), &format!("{what}: open"));
     same(&of["close_seconds"], worst(|s| s.close.seconds()), &format!("{what}: close"));
@@ -376,118 +390,4 @@ fn every_round_ends_with_its_sync() {
         }
     }
     assert_eq!(most, 3);
-}
-
-/// What the calls of the kernel take.
-const KERNEL: [&str; 10] = [
-    "open64=1000000",
-    "open64@1=1500000+10000",
-    "close=700000",
-    "close@0=800000+20000",
-    "pwrite64=400000+7000",
-    "pwrite64@1=500000+7000",
-    "pread64=300000+9000",
-    "pread64@1=350000+9000",
-    "fsync=6000000+50000",
-    "fsync@0=8000000+50000",
-];
-
-#[test]
-fn intervals_of_posix_are_what_the_calls_took() {
-    let rules: Vec<&str> =
-        ["MPI_Barrier=1000000", "MPI_Allreduce=50000", "MPI_Bcast=0"].into_iter().chain(KERNEL).collect();
-    let args = ["-T", "3s", "--backend", "posix", "--direct", "off", "--types", "0,2,3", "--cache", "keep"];
-    let run = Planted::run(2, &rules, &with(&args));
-    for of in items(&run.result["types"]) {
-        let what = format!("{}, type {}", text(of, "access"), of["pattern_type"]);
-        let sessions = sessions(&run, of);
-        check_file(of, &sessions, &what);
-        // The records one after the other take their calls from those of each rank.
-        let mut left: Vec<Vec<&Call>> =
-            sessions.iter().map(|s| s.own().filter(|c| c.moves() || c.is("fsync")).collect()).collect();
-        for p in patterns_of(&run, of).into_iter().filter(|p| number(&p["calls"]) > 0) {
-            let what = format!("{what}, pattern {}", p["pattern"]);
-            let chunks = number(&p["calls"]) * (number(&p["call_bytes"]) / number(&p["chunk_bytes"]));
-            let written = p["access"] != "read";
-            let mut spent = Vec::new();
-            for (rank, left) in left.iter_mut().enumerate() {
-                let rest = left.split_off(chunks as usize + usize::from(written));
-                let calls = std::mem::replace(left, rest);
-                let (moves, syncs): (Vec<&Call>, Vec<&Call>) = calls.iter().partition(|call| call.moves());
-                assert_eq!(syncs.len(), usize::from(written), "{what}, rank {rank}: syncs");
-                assert!(!written || calls.last().is_some_and(|call| call.is("fsync")), "{what}: calls behind the sync");
-                spent.push([seconds(moves), seconds(syncs)]);
-            }
-            let recorded = |name: &str| part(p, name);
-            assert!(recorded("view_seconds") + recorded("room_seconds") < STEP_SECONDS, "{what}: {p}");
-            let totals: Vec<f64> = spent.iter().map(|[moves, sync]| moves + sync).collect();
-            let slowest = spent[largest(&totals)];
-            same(&p["intervals"]["transfer_seconds"], slowest[0], &format!("{what}: transfer"));
-            same(&p["intervals"]["sync_seconds"], slowest[1], &format!("{what}: sync"));
-        }
-        assert!(left.iter().all(Vec::is_empty), "{what}: calls that no record tells of: {left:?}");
-    }
-}
-
-/// mmap makes its files longer before it writes: that is room, not transfer. Its transfers are no calls and take no time here.
-#[test]
-fn room_is_what_making_the_file_longer_took() {
-    let rules: Vec<&str> = ["MPI_Barrier=1000000", "MPI_Allreduce=50000", "MPI_Bcast=0"]
-        .into_iter()
-        .chain(KERNEL)
-        .chain(["fallocate*=900000+30000", "fallocate*@1=1300000+20000"])
-        .collect();
-    let args = ["-T", "2s", "--backend", "mmap", "--types", "0,2", "--cache", "keep", "--space=60M"];
-    let args: Vec<&str> =
-        args.into_iter().chain(["--memory-per-process", "64M", "--release", "1", "--quiet"]).collect();
-    let run = Planted::run(2, &rules, &args);
-    let (mut patterns, mut rooms) = (0, 0);
-    for of in items(&run.result["types"]).iter().filter(|of| of["access"] == "write") {
-        let name = format!("/mmap/n2-type{}-", of["pattern_type"]);
-        let sessions: Vec<_> = (0..2)
-            .map(|rank| {
-                let all = run.sessions(rank, &name);
-                all.into_iter().find(|s| s.own().any(|call| call.is("fsync"))).expect("a file that is synced")
-            })
-            .collect();
-        let of_ranks: Vec<Vec<Vec<&Call>>> = sessions.iter().map(from_sync_to_sync).collect();
-        let records: Vec<_> = patterns_of(&run, of).into_iter().filter(|p| number(&p["calls"]) > 0).collect();
-        for groups in &of_ranks {
-            assert_eq!(groups.len(), records.len(), "type {}: syncs", of["pattern_type"]);
-        }
-        for (n, p) in records.into_iter().enumerate() {
-            let what = format!("type {}, pattern {}", of["pattern_type"], p["pattern"]);
-            let room = |group: &[&Call]| seconds(group.iter().copied().filter(|c| reserves(c) && c.count == 0));
-            let sync = |group: &[&Call]| seconds(group.iter().copied().filter(|c| c.is("fsync")));
-            let spent: Vec<[f64; 2]> = of_ranks.iter().map(|groups| [room(&groups[n]), sync(&groups[n])]).collect();
-            let slowest = spent[largest(&spent.iter().map(|[room, sync]| room + sync).collect::<Vec<_>>())];
-            same(&p["intervals"]["room_seconds"], slowest[0], &format!("{what}: room"));
-            same(&p["intervals"]["sync_seconds"], slowest[1], &format!("{what}: sync"));
-            assert!(part(p, "transfer_seconds") < STEP_SECONDS, "{what}: {p}");
-            let rounds: f64 = items(&p["rounds"]).iter().map(|r| r["seconds"].as_f64().unwrap()).sum();
-            assert!((rounds - total(p)).abs() < STEP_SECONDS, "{what}: {rounds} s in rounds: {p}");
-            (patterns, rooms) = (patterns + 1, rooms + u32::from(slowest[0] > 0.0));
-        }
-    }
-    if rooms == 0 {
-        crate::support::skip("the file system of the build has no fallocate: no room is made in one call");
-    }
-    assert!(patterns > 10 && (rooms == 0 || rooms == patterns), "{rooms} of {patterns}");
-}
-
-fn reserves(call: &Call) -> bool {
-    call.function.starts_with("fallocate")
-}
-
-/// The calls on a file up to each sync.
-fn from_sync_to_sync<'a>(session: &Session<'a>) -> Vec<Vec<&'a Call>> {
-    let mut groups = vec![Vec::new()];
-    for call in session.own() {
-        groups.last_mut().expect("never empty").push(call);
-        if call.is("fsync") {
-            groups.push(Vec::new());
-        }
-    }
-    groups.pop();
-    groups
 }
