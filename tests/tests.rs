@@ -17,6 +17,8 @@ mod comm;
 mod direct_checks;
 #[path = "suite/faults.rs"]
 mod faults;
+#[path = "suite/few_calls.rs"]
+mod few_calls;
 #[path = "suite/full_disk.rs"]
 mod full_disk;
 #[path = "suite/imb.rs"]
@@ -39,6 +41,8 @@ mod pairs;
 mod patient;
 #[path = "suite/planted.rs"]
 mod planted;
+#[path = "suite/schedule.rs"]
+mod schedule;
 #[path = "suite/signals.rs"]
 mod signals;
 #[path = "suite/space.rs"]

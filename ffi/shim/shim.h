@@ -33,9 +33,15 @@ int beff_cause_of_class(int error_class);
 const char *beff_class_name(int error_class);
 /* In place: the send buffer macro is no address constant on every library. */
 int beff_allreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+/* Where messages begin: at base, then `advance` bytes further, and at 0 again where that would be behind last. */
+struct beff_bare_walk {
+    long base, advance, last;
+};
 /* Loops of b_eff as a C programmer writes them (bare.c); seconds of this rank, -1 if a call failed. */
-double beff_bare_ping_pong(const char *out, char *in, int bytes, long iterations, int begins, int peer, MPI_Comm comm);
-double beff_bare_sendrecv(const char *out, char *in, int bytes, long iterations, int left, int right, MPI_Comm comm);
+double beff_bare_ping_pong(const char *out, char *in, struct beff_bare_walk walk, int bytes, long iterations, int begins,
+                           int peer, MPI_Comm comm);
+double beff_bare_sendrecv(const char *out, char *in, struct beff_bare_walk walk, int bytes, long iterations, int left,
+                          int right, MPI_Comm comm);
 /* n transfers of `bytes` each from so many windows of one buffer in turn, to offsets that grow by `stride` or wherever the file
  * pointer is. */
 struct beff_bare_loop {

@@ -1,4 +1,4 @@
-//! Exchanges between neighbours, the loops of b_eff: the same messages again and again, by one of several calls.
+//! Exchanges between neighbours, the loops of b_eff: messages of one length again and again, by one of several calls.
 //!
 //! The loops stand here and not behind a call per message: what is measured is the MPI library, and a short message
 //! takes as long as a few dozen instructions.
@@ -52,31 +52,76 @@ impl Windows {
 
 /// Where the messages of one loop lie in memory.
 #[derive(Clone, Copy, Debug)]
+pub enum Places<'a> {
+    /// Each step has windows of its own, which the iterations use in turn.
+    Windows {
+        /// For each step, where the first window to be sent from begins in the memory of the sends.
+        send_at: &'a [usize],
+        /// For each step, where the first window to be received into begins in the memory of the receives. The ranges of
+        /// two steps, with all windows, must not overlap.
+        receive_at: &'a [usize],
+        /// Windows of the sends.
+        send: Windows,
+        /// Windows of the receives.
+        receive: Windows,
+    },
+    /// One message behind the other, at the same place of both memories, and from their beginning where the next one would
+    /// not fit.
+    Walk(Walk),
+}
+
+/// A walk through memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk {
+    /// Where the first message begins.
+    pub begin: usize,
+    /// Distance of two messages, at least their length.
+    pub advance_bytes: usize,
+    /// Bytes of both memories that the messages lie in.
+    pub memory_bytes: usize,
+}
+
+impl Walk {
+    /// The last place where a message of this length may begin; None: nowhere.
+    pub(crate) fn last(self, message_bytes: usize) -> Option<usize> {
+        self.memory_bytes.checked_sub(message_bytes).filter(|last| self.begin <= *last)
+    }
+
+    /// Whether so many messages behind each other lie inside and apart.
+    fn fits(self, message_bytes: usize, messages: usize) -> bool {
+        let Some(last) = self.last(message_bytes) else { return false };
+        let advance = self.advance_bytes.max(1);
+        let on_grid = self.begin % advance == 0;
+        message_bytes <= advance && messages + usize::from(!on_grid) <= last / advance + 1
+    }
+}
+
+/// The messages of one loop.
+#[derive(Clone, Copy, Debug)]
 pub struct Flow<'a> {
     /// Length of a message.
     pub message_bytes: usize,
-    /// For each step, where the first window to be sent from begins in the memory of the sends.
-    pub send_at: &'a [usize],
-    /// For each step, where the first window to be received into begins in the memory of the receives. The ranges of two
-    /// steps, with all windows, must not overlap.
-    pub receive_at: &'a [usize],
-    /// Windows of the sends.
-    pub send_windows: Windows,
-    /// Windows of the receives.
-    pub receive_windows: Windows,
+    /// Where they lie.
+    pub places: Places<'a>,
 }
 
 impl Flow<'_> {
-    /// Whether all windows of all places lie inside of memories of these lengths, and those of the receives apart.
+    /// Whether all messages lie inside of memories of these lengths, and what an iteration receives apart.
     fn fits(&self, steps: usize, send_bytes: usize, receive_bytes: usize) -> bool {
-        let reaches = (self.send_windows.reach(self.message_bytes), self.receive_windows.reach(self.message_bytes));
+        let (send_at, receive_at, send, receive) = match self.places {
+            Places::Windows { send_at, receive_at, send, receive } => (send_at, receive_at, send, receive),
+            Places::Walk(walk) => {
+                return walk.memory_bytes <= send_bytes.min(receive_bytes) && walk.fits(self.message_bytes, steps);
+            }
+        };
+        let reaches = (send.reach(self.message_bytes), receive.reach(self.message_bytes));
         let (Some(out), Some(into)) = reaches else { return false };
         let inside = |at: usize, reach: usize, len: usize| at.checked_add(reach).is_some_and(|end| end <= len);
-        let apart = |n: usize| self.receive_at[..n].iter().all(|at| at.abs_diff(self.receive_at[n]) >= into);
-        self.send_at.len() == steps
-            && self.receive_at.len() == steps
-            && self.send_at.iter().all(|at| inside(*at, out, send_bytes))
-            && self.receive_at.iter().all(|at| inside(*at, into, receive_bytes))
+        let apart = |n: usize| receive_at[..n].iter().all(|at| at.abs_diff(receive_at[n]) >= into);
+        send_at.len() == steps
+            && receive_at.len() == steps
+            && send_at.iter().all(|at| inside(*at, out, send_bytes))
+            && receive_at.iter().all(|at| inside(*at, into, receive_bytes))
             && (1..steps).all(apart)
     }
 }
@@ -89,6 +134,8 @@ pub struct Exchange<'a> {
     sends: Vec<c_int>,
     receives: Vec<c_int>,
     requests: Vec<MPI_Request>,
+    /// Places of the steps of an iteration.
+    at: Vec<(usize, usize)>,
     send_counts: Vec<c_int>,
     receive_counts: Vec<c_int>,
     send_places: Vec<c_int>,
@@ -120,6 +167,7 @@ impl<'a> Exchange<'a> {
             sends: links.iter().map(|l| rank(l.send_to)).collect::<Result<_>>()?,
             receives: links.iter().map(|l| rank(l.receive_from)).collect::<Result<_>>()?,
             requests: Vec::with_capacity(2 * links.len()),
+            at: vec![(0, 0); links.len()],
             send_counts: vec![0; ranks],
             receive_counts: vec![0; ranks],
             send_places: vec![0; ranks],
@@ -133,62 +181,89 @@ impl<'a> Exchange<'a> {
     /// What MPI reports. Nothing is under way afterwards.
     ///
     /// # Panics
-    /// If a window lies outside of its memory or receives overlap, or there are not as many places as steps.
+    /// If a message lies outside of its memory or receives overlap, or there are not as many windows as steps.
     pub fn run(&mut self, way: Way, flow: &Flow<'_>, send: &[u8], receive: &mut [u8], iterations: u64) -> Result<()> {
         assert!(flow.fits(self.sends.len(), send.len(), receive.len()), "messages outside of their memory: {flow:?}");
+        // The places of MPI_Alltoallv are C integers too.
+        c_integer(send.len().max(receive.len()) as u64, "MPI_ERR_COUNT")?;
         let count = c_integer(flow.message_bytes as u64, "MPI_ERR_COUNT")?;
         if way == Way::Alltoallv {
-            self.arrange(flow, count)?;
+            self.arrange(count);
         }
-        let (mut from, mut to) = (Turn::default(), Turn::default());
-        for _ in 0..iterations {
-            // SAFETY: every window of every place lies inside its memory, as asserted above, and the shifts are those of
-            // windows; the memories are borrowed until all messages of the iteration are complete, which each of the
-            // calls below awaits, also when it fails.
-            unsafe {
-                let (out, into) = (send.as_ptr().add(from.shift_bytes), receive.as_mut_ptr().add(to.shift_bytes));
-                match way {
-                    Way::Sendrecv => self.sendrecv(flow, count, out, into)?,
-                    Way::Alltoallv => self.alltoallv(out, into)?,
-                    Way::Nonblocking => self.nonblocking(flow, count, out, into)?,
-                    Way::PingPong => self.ping_pong(flow, count, out, into)?,
+        let (out, into) = (send.as_ptr(), receive.as_mut_ptr());
+        // SAFETY: the next places are those of the flow, which lie inside its memory, as asserted above; the memories are
+        // borrowed until the loop is over.
+        unsafe {
+            match flow.places {
+                Places::Windows { send_at, receive_at, send, receive } => {
+                    let turns = [Turn::of(send), Turn::of(receive)];
+                    self.go(way, InTurn { send_at, receive_at, turns }, count, out, into, iterations)
+                }
+                Places::Walk(walk) => {
+                    let last = walk.memory_bytes - flow.message_bytes;
+                    let on = Onward { at: walk.begin, advance: walk.advance_bytes, last };
+                    self.go(way, on, count, out, into, iterations)
                 }
             }
-            from.next(flow.send_windows);
-            to.next(flow.receive_windows);
+        }
+    }
+
+    /// The loop itself, compiled for each kind of places.
+    ///
+    /// # Safety
+    /// `out` and `into` are valid for `count` bytes at all places that `next` gives, until this returns.
+    #[inline]
+    unsafe fn go<P: Next>(
+        &mut self,
+        way: Way,
+        mut next: P,
+        count: c_int,
+        out: *const u8,
+        into: *mut u8,
+        iterations: u64,
+    ) -> Result<()> {
+        for _ in 0..iterations {
+            // SAFETY: the caller's promise; each of these calls awaits all messages of its iteration, also when it fails.
+            unsafe {
+                match way {
+                    Way::Sendrecv => self.sendrecv(&mut next, count, out, into)?,
+                    Way::Alltoallv => self.alltoallv(&mut next, out, into)?,
+                    Way::Nonblocking => self.nonblocking(&mut next, count, out, into)?,
+                    Way::PingPong => self.ping_pong(&mut next, count, out, into)?,
+                }
+            }
+            next.end_of_iteration();
         }
         Ok(())
     }
 
-    /// Counts and places by rank, as MPI_Alltoallv wants them; those of ranks without a message stay 0.
-    fn arrange(&mut self, flow: &Flow<'_>, count: c_int) -> Result<()> {
-        for (step, (to, from)) in self.sends.iter().zip(&self.receives).enumerate() {
+    /// Counts by rank, as MPI_Alltoallv wants them; those of ranks without a message stay 0.
+    fn arrange(&mut self, count: c_int) {
+        for (to, from) in self.sends.iter().zip(&self.receives) {
             if let Ok(to) = usize::try_from(*to) {
                 self.send_counts[to] = count;
-                self.send_places[to] = c_integer(flow.send_at[step] as u64, "MPI_ERR_COUNT")?;
             }
             if let Ok(from) = usize::try_from(*from) {
                 self.receive_counts[from] = count;
-                self.receive_places[from] = c_integer(flow.receive_at[step] as u64, "MPI_ERR_COUNT")?;
             }
         }
-        Ok(())
     }
 
     /// # Safety
-    /// `out` and `into` are valid for every place of the flow and `count` bytes behind it.
+    /// As [`Exchange::go`].
     #[inline]
-    unsafe fn sendrecv(&self, flow: &Flow<'_>, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
+    unsafe fn sendrecv(&self, next: &mut impl Next, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
         for (step, (to, from)) in self.sends.iter().zip(&self.receives).enumerate() {
+            let (send_at, receive_at) = next.next(step);
             // SAFETY: the caller's promise; ranks of a valid communicator or MPI_PROC_NULL.
             check(unsafe {
                 mpi_sys::MPI_Sendrecv(
-                    out.add(flow.send_at[step]).cast::<c_void>(),
+                    out.add(send_at).cast::<c_void>(),
                     count,
                     mpi_sys::RSMPI_UINT8_T,
                     *to,
                     TAG,
-                    into.add(flow.receive_at[step]).cast::<c_void>(),
+                    into.add(receive_at).cast::<c_void>(),
                     count,
                     mpi_sys::RSMPI_UINT8_T,
                     *from,
@@ -202,9 +277,19 @@ impl<'a> Exchange<'a> {
     }
 
     /// # Safety
-    /// `out` and `into` are valid for all places and counts of [`Exchange::arrange`].
+    /// As [`Exchange::go`], with the counts of [`Exchange::arrange`].
     #[inline]
-    unsafe fn alltoallv(&self, out: *const u8, into: *mut u8) -> Result<()> {
+    unsafe fn alltoallv(&mut self, next: &mut impl Next, out: *const u8, into: *mut u8) -> Result<()> {
+        for (step, (to, from)) in self.sends.iter().zip(&self.receives).enumerate() {
+            let (send_at, receive_at) = next.next(step);
+            // MPI_PROC_NULL is negative. C integers: the memories are no longer than one can say.
+            if let Some(place) = usize::try_from(*to).ok().and_then(|to| self.send_places.get_mut(to)) {
+                *place = send_at as c_int;
+            }
+            if let Some(place) = usize::try_from(*from).ok().and_then(|from| self.receive_places.get_mut(from)) {
+                *place = receive_at as c_int;
+            }
+        }
         // SAFETY: the caller's promise; the four lists have one entry for each rank.
         check(unsafe {
             mpi_sys::MPI_Alltoallv(
@@ -222,12 +307,12 @@ impl<'a> Exchange<'a> {
     }
 
     /// # Safety
-    /// As [`Exchange::sendrecv`].
+    /// As [`Exchange::go`].
     #[inline]
-    unsafe fn nonblocking(&mut self, flow: &Flow<'_>, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
+    unsafe fn nonblocking(&mut self, next: &mut impl Next, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
         self.requests.clear();
         // SAFETY: the caller's promise.
-        let begun = unsafe { self.begin(flow, count, out, into) };
+        let begun = unsafe { self.begin(next, count, out, into) };
         if begun.is_err() {
             // The senders of these receives may never send; a send that was begun has its receive over there.
             for request in &mut self.requests {
@@ -249,30 +334,37 @@ impl<'a> Exchange<'a> {
         begun.and(waited)
     }
 
-    /// Begins all messages of an iteration.
+    /// Begins all messages of an iteration: the receives first.
     ///
     /// # Safety
-    /// As [`Exchange::sendrecv`], until all requests are complete.
+    /// As [`Exchange::go`], until all requests are complete.
     #[inline]
-    unsafe fn begin(&mut self, flow: &Flow<'_>, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
+    unsafe fn begin(&mut self, next: &mut impl Next, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
         let null = constant!(shim::beff_proc_null);
-        for (step, from) in self.receives.iter().enumerate().filter(|(_, from)| **from != null) {
-            // SAFETY: the caller's promise; the request is kept and waited for.
-            self.requests.push(unsafe { self.comm.begin_receive(into.add(flow.receive_at[step]), count, *from) }?);
+        let steps = self.sends.len();
+        // Both are placed before either: a step has one place in its iteration.
+        for step in 0..steps {
+            self.at[step] = next.next(step);
         }
-        for (step, to) in self.sends.iter().enumerate().filter(|(_, to)| **to != null) {
+        for step in (0..steps).filter(|step| self.receives[*step] != null) {
+            let (_, receive_at) = self.at[step];
             // SAFETY: the caller's promise; the request is kept and waited for.
-            self.requests.push(unsafe { self.comm.begin_send(out.add(flow.send_at[step]), count, *to) }?);
+            self.requests.push(unsafe { self.comm.begin_receive(into.add(receive_at), count, self.receives[step]) }?);
+        }
+        for step in (0..steps).filter(|step| self.sends[*step] != null) {
+            let (send_at, _) = self.at[step];
+            // SAFETY: the caller's promise; the request is kept and waited for.
+            self.requests.push(unsafe { self.comm.begin_send(out.add(send_at), count, self.sends[step]) }?);
         }
         Ok(())
     }
 
     /// # Safety
-    /// As [`Exchange::sendrecv`], for the first step.
+    /// As [`Exchange::go`].
     #[inline]
-    unsafe fn ping_pong(&self, flow: &Flow<'_>, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
+    unsafe fn ping_pong(&self, next: &mut impl Next, count: c_int, out: *const u8, into: *mut u8) -> Result<()> {
         let (Some(&to), Some(&from)) = (self.sends.first(), self.receives.first()) else { return Ok(()) };
-        let (send_at, receive_at) = (flow.send_at[0], flow.receive_at[0]);
+        let (send_at, receive_at) = next.next(0);
         let begins = self.comm.rank() < u64::try_from(to).unwrap_or(0);
         // SAFETY: the caller's promise; both calls are complete when they return; no status is wanted.
         let (send, receive) = unsafe {
@@ -293,20 +385,75 @@ impl<'a> Exchange<'a> {
     }
 }
 
+/// Where the next message is sent from and received into.
+trait Next {
+    /// Of this step.
+    fn next(&mut self, step: usize) -> (usize, usize);
+    /// All steps of an iteration are behind.
+    fn end_of_iteration(&mut self);
+}
+
+/// One message behind the other.
+struct Onward {
+    at: usize,
+    advance: usize,
+    last: usize,
+}
+
+impl Next for Onward {
+    #[inline]
+    fn next(&mut self, _: usize) -> (usize, usize) {
+        let at = self.at;
+        self.at += self.advance;
+        if self.at > self.last {
+            self.at = 0;
+        }
+        (at, at)
+    }
+
+    #[inline]
+    fn end_of_iteration(&mut self) {}
+}
+
+/// Windows in turn.
+struct InTurn<'a> {
+    send_at: &'a [usize],
+    receive_at: &'a [usize],
+    /// Of the sends and of the receives.
+    turns: [Turn; 2],
+}
+
+impl Next for InTurn<'_> {
+    #[inline]
+    fn next(&mut self, step: usize) -> (usize, usize) {
+        let [from, to] = &self.turns;
+        (self.send_at[step] + from.shift_bytes, self.receive_at[step] + to.shift_bytes)
+    }
+
+    #[inline]
+    fn end_of_iteration(&mut self) {
+        self.turns.iter_mut().for_each(Turn::next);
+    }
+}
+
 /// Whose turn it is among windows.
-#[derive(Default)]
 struct Turn {
+    windows: Windows,
     number: usize,
     shift_bytes: usize,
 }
 
 impl Turn {
+    fn of(windows: Windows) -> Self {
+        Self { windows, number: 0, shift_bytes: 0 }
+    }
+
     #[inline]
-    fn next(&mut self, windows: Windows) {
+    fn next(&mut self) {
         self.number += 1;
-        self.shift_bytes += windows.stride_bytes;
-        if self.number == windows.count {
-            *self = Self::default();
+        self.shift_bytes += self.windows.stride_bytes;
+        if self.number == self.windows.count {
+            *self = Self::of(self.windows);
         }
     }
 }

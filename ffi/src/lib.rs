@@ -11,7 +11,7 @@
 //! use beff_ffi::{Access, Element, Info, MpiFile, Open, TransferType, Universe};
 //!
 //! # fn main() -> beff_ffi::Result<()> {
-//! let universe = Universe::init()?; // MPI_Init_thread; dropped, MPI_Finalize
+//! let universe = Universe::init()?; // MPI_Init_thread, one thread; dropped, MPI_Finalize
 //! let world = universe.world();
 //! let mut ranks = [1];
 //! world.sum_u64(&mut ranks)?;
@@ -69,7 +69,7 @@ pub use bare_file::{BareCall, BareFile, BareLoop};
 pub use comm::Comm;
 pub use datatype::{Element, FileType, TransferType};
 pub use error::{Cause, MpiError, Result};
-pub use exchange::{Exchange, Flow, Link, Way, Windows};
+pub use exchange::{Exchange, Flow, Link, Places, Walk, Way, Windows};
 pub use file::{MpiFile, Open};
 pub use info::Info;
 pub use requests::{Message, Requests};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::b_eff::config::CommConfig;
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 use crate::frame::error::UsageError;
 use crate::frame::options::{self, common_help, words, DEFAULT_SEED, MEASURED, OUTPUT, TRUST};
 
@@ -30,6 +30,10 @@ pub struct CommArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, default_values_t = Family::ALL,
         hide_default_value = true, help_heading = MEASURED)]
     pub families: Vec<Family>,
+    /// Memory that the messages use: cyclic, as the definition has it, walks through six times Lmax; reused sends the same
+    /// few windows again and again, which shows the caches and is never valid
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Buffers::Cyclic, help_heading = MEASURED)]
+    pub buffers: Buffers,
     /// Memory of the unit that one rank runs on; decides the longest message, Lmax = SIZE / 128, at most 128M [default:
     /// memory of the node or of its control group, divided by the ranks on it]
     #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = MEASURED)]
@@ -83,6 +87,7 @@ impl CommArgs {
             quick: self.quick,
             seed: self.seed,
             families,
+            buffers: self.buffers,
             memory_per_process_bytes: self.memory_per_process,
             rmax_gflops: self.rmax,
             out: self.out.clone(),
@@ -101,6 +106,11 @@ words! { Family:
     Cartesian = "cartesian", "neighbours in two and three dimensions; only reported";
 }
 
+words! { Buffers:
+    Cyclic = "cyclic", "walk through memory, as the definition has it";
+    Reused = "reused", "the same few windows again and again: what caches give";
+}
+
 pub(crate) const COMM: &str = concat!(
     "Examples:
   The effective bandwidth of all ranks, kept in comm.json:
@@ -113,7 +123,7 @@ pub(crate) const COMM: &str = concat!(
       beff-raw comm --plan 1000
 
 Patterns, sizes, loops and the value are those of the paper on b_eff: 21 message sizes from 1 byte to Lmax, three
-methods, three repetitions; the value is the geometric mean of rings and random rings.
+methods, three repetitions, messages that walk through memory; the value is the geometric mean of rings and random rings.
 
 ",
     common_help!()

@@ -15,7 +15,9 @@ use crate::frame::command::start::Ready;
 use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::Views;
+use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::Observer;
+use crate::frame::system::launcher::binding;
 use crate::frame::system::placement::{numbering, transport};
 use crate::frame::system::survey::Survey;
 use crate::frame::units::format_seconds;
@@ -76,7 +78,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
     let survey = start::look_around(world)?;
     let memory_bytes = config.memory_per_process_bytes.unwrap_or(survey.memory_per_rank_bytes);
     let plan = make_plan(config, world.size(), memory_bytes)?;
-    check_memory(&plan, &survey)?;
+    check_memory(&plan, config, &survey)?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let collector = machine.map(|machine| {
@@ -86,6 +88,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
             machine,
             numbering: numbering(&hosts),
             placement: survey.placement.clone(),
+            binding: binding(|name| std::env::var(name).ok()),
             lmax_bytes: plan.lmax_bytes,
             sizes_bytes: plan.sizes_bytes.clone(),
             patterns: plan.patterns.len() as u64,
@@ -98,7 +101,8 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
     // Messages of their own: nothing else can match them.
     let comm = start::or_abort(world.duplicate());
     let work = |observer: &mut dyn Observer<CommLine>| {
-        let mut run = start::made(world, Run::new(&comm, &plan, config, &interrupt, observer))?;
+        let cpus = start::or_abort(HostCpus::survey(&comm));
+        let mut run = start::made(world, Run::new(&comm, &plan, config, cpus, &interrupt, observer))?;
         let announcement = start::or_abort(run.announce());
         start::announce(world, args.quiet, || announce(config, &announcement, world.size()));
         Ok(start::or_abort(run.execute()))
@@ -107,8 +111,8 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
 }
 
 /// Refuses messages that would not leave room for anything else.
-fn check_memory(plan: &CommPlan, survey: &Survey) -> Result<(), UsageError> {
-    let needed = Run::layout(plan).rank_bytes();
+fn check_memory(plan: &CommPlan, config: &CommConfig, survey: &Survey) -> Result<(), UsageError> {
+    let needed = 2 * Run::layout(plan, config.buffers).mapped_bytes();
     if needed <= survey.memory_per_rank_bytes / 2 {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 
 /// Everything that decides what b_eff measures and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct CommConfig {
     pub seed: u64,
     /// Families of patterns that are measured, in order; all of them for a value.
     pub families: Vec<Family>,
+    /// Memory that the messages use. Results from before there was a choice reused theirs.
+    #[serde(default)]
+    pub buffers: Buffers,
     /// Memory of the unit one rank runs on; None: found out. Decides Lmax.
     pub memory_per_process_bytes: Option<u64>,
     /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor.

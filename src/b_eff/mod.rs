@@ -3,13 +3,13 @@
 //!
 //! ```text
 //! pilot: every size and method on one ring        # -> what fits into the time, announced
-//! for pattern in plan:                            # ping-pong, 6 rings, 30 random rings, what is only reported
-//!     for size in 21 sizes:
-//!         for repetition, for method:
-//!             barrier, loop of iterations         <- the clock: calls of MPI and nothing else
-//!             compare what was received           <- outside
-//!         one maximum over the ranks: times of all loops, time so far, signal
-//!     one sum over the ranks; record
+//! for repetition in 0..3:                        # outermost: the three of one cell are far apart in time
+//!     for pattern in plan:                       # ping-pong, 6 rings, 30 random rings, what is only reported
+//!         for size in 21 sizes, for method:
+//!             barrier, loop of iterations        <- the clock: calls of MPI and nothing else
+//!             compare what was received, wipe it <- outside
+//!             one maximum over the ranks for each size: times of the loops, time so far, signal
+//!         one sum over the ranks; record
 //! ```
 
 pub mod cli;

@@ -7,7 +7,9 @@ use crate::b_eff::config::CommConfig;
 pub use crate::b_eff::plan::effort::Effort;
 use crate::b_eff::plan::Family;
 pub use crate::frame::records::BarePair;
-use crate::frame::records::{run_record, Machine, Numbering, Outcome, Placement, Transport, Warning};
+use crate::frame::records::{
+    run_record, Machine, MachineShare, Numbering, Outcome, Placement, TakeIn, Transport, Warning,
+};
 
 /// Value of the field `benchmark` in the files of b_eff.
 pub const B_EFF: &str = "b_eff";
@@ -83,8 +85,46 @@ pub struct CommPatternRecord {
     pub bytes_wrong: u64,
     /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
     pub allocations_in_clock: u64,
-    /// Time of the pattern from the first barrier to the last comparison.
+    /// Who had the CPUs meanwhile, in all repetitions; None: not watched.
+    #[serde(default)]
+    pub machine: Option<MachineShare>,
+    /// Time of the pattern from the first barrier to the last comparison, in all repetitions.
     pub real_seconds: f64,
+}
+
+/// What one repetition brought of a pattern. The repetitions of a pattern are far apart in time, and each has a line of the
+/// journal; in the result they are one record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Visit(pub Box<CommPatternRecord>);
+
+impl TakeIn<Visit> for Vec<CommPatternRecord> {
+    fn take_in(&mut self, Visit(record): Visit) {
+        match self.iter_mut().find(|known| known.pattern == record.pattern) {
+            Some(known) => known.add(*record),
+            None => self.push(*record),
+        }
+    }
+}
+
+impl CommPatternRecord {
+    /// Another repetition of the same pattern. By index, because sizes may be equal where memory is tiny.
+    fn add(&mut self, later: Self) {
+        for (index, size) in later.sizes.into_iter().enumerate() {
+            match self.sizes.get_mut(index) {
+                Some(known) => known.loops.extend(size.loops),
+                None => self.sizes.push(size),
+            }
+        }
+        self.bytes_checked += later.bytes_checked;
+        self.bytes_wrong += later.bytes_wrong;
+        self.allocations_in_clock += later.allocations_in_clock;
+        match (&mut self.machine, later.machine) {
+            (Some(known), Some(more)) => known.add(more),
+            (known, _) => *known = None,
+        }
+        self.real_seconds += later.real_seconds;
+    }
 }
 
 /// What the pilot saw of one size and method on one ring of all ranks: from this the time of the run is announced.
@@ -107,6 +147,9 @@ pub struct CommSetup {
     pub machine: Machine,
     /// Rank by rank.
     pub placement: Vec<Placement>,
+    /// What binds the ranks, as the launcher tells; None: it does not, or it was not recorded.
+    #[serde(default)]
+    pub binding: Option<String>,
     /// How ranks are numbered over hosts.
     pub numbering: Numbering,
     /// The way of the messages.
@@ -136,6 +179,20 @@ pub struct Announcement {
     pub effort: Effort,
     /// What the pilot measured.
     pub pilot: Vec<PilotRecord>,
+    /// The memory of the messages; None: not recorded.
+    #[serde(default)]
+    pub memory: Option<MessageMemory>,
+}
+
+/// The memory of the messages, as it was when the first pattern began. Which way they use it is in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageMemory {
+    /// Length of the memory that a rank sends from, and of the one that it receives into.
+    pub half_bytes: u64,
+    /// Of both memories in huge pages (AnonHugePages), all ranks; None: the kernel does not tell.
+    pub huge_page_total_bytes: Option<u64>,
+    /// The same of the rank that has least.
+    pub huge_page_smallest_bytes: Option<u64>,
 }
 
 /// Our loops of one kind beside bare ones.
@@ -195,8 +252,8 @@ pub struct CommEnding {
     pub pilot_seconds: f64,
     /// Of that, comparing data, slowest rank.
     pub verify_seconds: f64,
-    /// Efforts later than the announced one: from which pattern (its index in the plan) on, and which. Empty if the
-    /// announcement held.
+    /// Efforts later than the announced one: from which pattern (its index in the plan, counted on through the repetitions)
+    /// on, and which. Empty if the announcement held.
     pub efforts: Vec<(u64, Effort)>,
     /// Largest resident memory of a rank (VmHWM).
     pub rank_memory_high_water_bytes: u64,
@@ -218,8 +275,8 @@ run_record! {
     records {
         /// What was told before the first pattern; None: it ended before that.
         announcement: Option<Announcement> = Announcement(Announcement),
-        /// Patterns in order of measurement.
-        patterns: Vec<CommPatternRecord> = Pattern(Box<CommPatternRecord>),
+        /// Patterns in the order in which they were first measured, with all their repetitions.
+        patterns: Vec<CommPatternRecord> = Pattern(Visit),
         /// Our loops beside bare ones, if asked for.
         bare: Vec<BareRecord> = Bare(BareRecord),
         /// Corruption found.

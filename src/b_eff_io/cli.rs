@@ -57,8 +57,9 @@ pub struct MeasureArgs {
     /// Type 1 without the shared file pointer: a strided view, one chunk per collective call
     #[arg(long, help_heading = MEASURED)]
     pub no_shared: bool,
-    /// Memory of the unit that one rank runs on; decides the largest chunk, M_PART = max(2M, SIZE / 128) [default:
-    /// memory of the node or of its control group, divided by the ranks on it]
+    /// Memory of the unit that one rank runs on; decides the largest chunk, M_PART = max(2M, SIZE / 128), rounded by less
+    /// than 1 %. A value may be compared only with the M_PART of the memory that is there [default: memory of the node or of
+    /// its control group, divided by the ranks on it]
     #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = MEASURED)]
     pub memory_per_process: Option<u64>,
     /// Segments of types 3 and 4 are rounded up to a multiple of SIZE, itself a multiple of 8; give the striping unit of

@@ -6,6 +6,7 @@ pub mod benchmark;
 pub mod checks;
 pub mod command;
 pub mod config;
+pub mod digits;
 pub mod error;
 pub mod hints;
 pub mod options;

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
-use crate::imb_io::config::Multi;
+use crate::imb_io::config::{Buffers, FileState, Multi};
 use crate::imb_io::plan::{ModeChoice, Policy};
 
 /// Options of `imb`.
@@ -59,6 +59,14 @@ pub struct ImbMeasureArgs {
     #[arg(long, alias = "aggregate_mode", value_enum, value_name = "MODE", default_value = "multi", ignore_case = true,
         help_heading = MEASURED)]
     pub aggregate_mode: ModeChoice,
+    /// What writes find. existing: a file with all its bytes, written before, outside the clock, that are overwritten, as in the
+    /// release; new: an empty file that grows, which has blocks to find and more to sync
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "existing", help_heading = MEASURED)]
+    pub file: FileState,
+    /// Memory of the repetitions. reused: one buffer for all, as in the release; of reads the last one is compared, and a second
+    /// pass over the file, outside the clock. cold: memory of its own for each, compared as it came. Pending reads never share any
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "reused", help_heading = MEASURED)]
+    pub buffers: Buffers,
     /// Sizes of the samples from a file: bytes, or with K, M, G; between blanks, commas or lines
     #[arg(long, value_name = "FILE", conflicts_with = "msglog", help_heading = MEASURED)]
     pub msglen: Option<PathBuf>,
@@ -159,6 +167,14 @@ words! { Multi:
     Slowest = "0", "one line for all groups, of the slowest one";
     Each = "1", "one line for each group";
 }
+words! { FileState:
+    Existing = "existing", "all bytes are there and are overwritten";
+    New = "new", "empty";
+}
+words! { Buffers:
+    Reused = "reused", "one buffer for all repetitions";
+    Cold = "cold", "memory of its own for each repetition";
+}
 words! { Policy:
     Dynamic = "dynamic", "the time limit";
     MultipleNp = "multiple_np" or "multiple-np", "the time limit, and no more than the size before had";
@@ -183,11 +199,13 @@ pub(crate) const IMB: &str = concat!(
   The columns of the release, for a script that reads them:
       mpirun -n 4 beff-raw imb S_Read_Indv --imb-format > s_read.txt
 
-Options of the release may be spelled with one dash. What differs from it:
+Options of the release may be spelled with one dash. As in the release, files are there with all
+their bytes before they are written (--file), all repetitions have one buffer (--buffers), and t_pure is
+the blocking call. What differs from it:
   - The count of every transfer is checked and data is compared. A row with a short transfer is an
     error and has no time; the release counts reads behind the end of the file as fast ones.
   - Reads do not come from the pages that the preparation left in the cache; --cache keep lets them.
-  - Each repetition has a place of its own in the file, each pending request memory of its own.
+  - Each repetition has a place of its own in the file, each pending read memory of its own.
   - Bandwidths of P_*_Priv are those of the bytes that were moved, and their ranks begin together.
   - The files lie in a directory of the run under --path and are removed; --keep-files leaves them.
   - Names of --include and --exclude are joined by commas.

@@ -17,6 +17,26 @@ pub enum Multi {
     Each,
 }
 
+/// What writes find where they write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileState {
+    /// The file is there with all its bytes, written before, outside the clock; they are overwritten. As in the release.
+    Existing,
+    /// The file is empty and grows.
+    New,
+}
+
+/// Memory of the repetitions of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Buffers {
+    /// One buffer for all of them, as in the release; only reads that may be pending together have one each.
+    Reused,
+    /// Each has memory of its own, which was not used just before.
+    Cold,
+}
+
 /// Everything that decides what IMB-IO measures and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ImbConfig {
@@ -42,6 +62,12 @@ pub struct ImbConfig {
     pub repetitions: Repetitions,
     /// Aggregate, non-aggregate or both.
     pub modes: ModeChoice,
+    /// What writes find; None: not known, in a result from before it was told.
+    #[serde(default)]
+    pub file: Option<FileState>,
+    /// Memory of the repetitions; None: not known, in a result from before it was told.
+    #[serde(default)]
+    pub buffers: Option<Buffers>,
     /// MPI-IO hints for every file, as (key, value) in order; later ones win.
     pub hints: Vec<(String, String)>,
     /// MPI_MODE_UNIQUE_OPEN.

@@ -51,6 +51,8 @@ impl ImbArgs {
             sizes: sizes(measure)?,
             repetitions: repetitions(measure)?,
             modes: measure.aggregate_mode,
+            file: Some(measure.file),
+            buffers: Some(measure.buffers),
             hints: all_hints(access)?,
             unique_open: access.unique_open,
             cache: access.cache,

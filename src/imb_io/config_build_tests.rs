@@ -6,7 +6,7 @@ use super::*;
 use crate::frame::benchmark::of_words;
 use crate::frame::command::known_backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::imb_io::config::Multi;
+use crate::imb_io::config::{Buffers, FileState, Multi};
 use crate::imb_io::legacy;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::ModeChoice;
@@ -42,6 +42,10 @@ fn refused_file(option: &str, text: &str, parts: &[&str]) {
 fn defaults_are_those_of_the_release() {
     let c = config("").unwrap();
     assert_eq!((c.benchmarks.len(), c.benchmarks[0].as_str(), c.npmin, c.multi), (37, "S_Write_Indv", 1, None));
+    assert_eq!(c.file, Some(FileState::Existing));
+    assert_eq!(config("--file new").unwrap().file, Some(FileState::New));
+    assert_eq!(c.buffers, Some(Buffers::Reused));
+    assert_eq!(config("--buffers cold").unwrap().buffers, Some(Buffers::Cold));
     assert_eq!((c.sizes, c.repetitions, c.modes), (Sizes::default(), Repetitions::default(), ModeChoice::Both));
     assert_eq!((c.backends, c.cache, c.direct), (vec!["mpiio".to_owned()], CachePolicy::Drop, DirectPolicy::ByBackend));
     assert_eq!((c.queue_depth, c.unique_open, c.bare, c.inject, c.keep_files), (32, false, false, false, false));

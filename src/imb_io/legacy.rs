@@ -31,7 +31,7 @@ const OPTIONS: [(&str, &str); 13] = [
 
 /// Options of the release that we do not have, and what to do instead.
 const MISSING: [(&str, &str); 17] = [
-    ("off_cache", "Leave it out: the data of each transfer lies in memory that was not used just before."),
+    ("off_cache", "Give --buffers cold: each repetition then has memory that was not used just before."),
     (
         "mem",
         "Leave it out: memory is planned, shown before the run, and refused if it is too much; --msglog limits it.",

@@ -5,10 +5,11 @@
 //! for benchmark, ranks (the others wait), mode, size in plan:
 //!     for backend in backends:
 //!         a trial, if the pilot does not say that the time limit is far
-//!         make or fill the file, open, prepare, lay out or poison the windows, drop cached pages
+//!         make or fill the file (for writes with other bytes), open, prepare, lay out or poison the windows, drop cached pages
 //!         two barriers, n calls (each with its syncs, or one behind all)   <- the clock
+//!         reads into one buffer: compare the last one, make all of them again into memory of their own
 //!         close; compare every byte, remove the file
-//!         (non-blocking: once more, with the load between beginning and completing)
+//!         (non-blocking: first the blocking call, then the call alone, then with the load between beginning and completing)
 //!         sums, extremes and errors of all ranks; record
 //! ```
 

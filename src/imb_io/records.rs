@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::frame::records::BarePair;
-use crate::frame::records::{run_record, Evidence, Machine, Outcome, StorageRecord, Warning};
+use crate::frame::records::{run_record, Evidence, Machine, MachineShare, Outcome, StorageRecord, Warning};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::Mode;
 
@@ -49,12 +49,17 @@ pub struct RepetitionTimes {
     pub max_seconds: f64,
 }
 
-/// A non-blocking benchmark run twice, per repetition, of the slowest rank each.
+/// A non-blocking benchmark beside its blocking call, per repetition, of the slowest rank each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverlapTimes {
-    /// Alone: begun and completed at once.
-    pub pure_seconds: f64,
-    /// With the CPU load between beginning and completing.
+    /// The blocking call of the same transfer: t_pure, and what the load is as long as. None: not measured, in files from before
+    /// it was.
+    #[serde(default)]
+    pub blocking_seconds: Option<f64>,
+    /// The non-blocking call alone: begun and completed at once.
+    #[serde(alias = "pure_seconds")]
+    pub alone_seconds: f64,
+    /// The non-blocking call with the CPU load between beginning and completing.
     pub overlapped_seconds: f64,
     /// The load alone, as calibrated.
     pub cpu_seconds: f64,
@@ -87,13 +92,13 @@ pub struct RowRecord {
     pub times: Vec<GroupTimes>,
     /// Over the repetitions; None: not complete, a non-blocking benchmark, or a cycle counter that the clock contradicts.
     pub repetition_times: Option<RepetitionTimes>,
-    /// Both runs of a non-blocking benchmark.
+    /// All runs of a non-blocking benchmark.
     pub overlap: Option<OverlapTimes>,
     /// Of `times`, the sync behind all repetitions in aggregate mode, per repetition, slowest rank; 0 for reads.
     pub sync_seconds: f64,
     /// Bytes that the transfers of the timed repetitions say they moved, all ranks and groups.
     pub moved_bytes: u64,
-    /// Bytes compared, all ranks.
+    /// Bytes compared, all ranks; of reads into one buffer the last repetition's and those of the second pass.
     pub bytes_checked: u64,
     /// Of these, bytes that were wrong.
     pub bytes_wrong: u64,
@@ -102,6 +107,9 @@ pub struct RowRecord {
     pub allocations_in_clock: u64,
     /// The calls used, in words.
     pub strategy: String,
+    /// The calls of t_pure; None: a blocking benchmark, or not measured.
+    #[serde(default)]
+    pub blocking_strategy: Option<String>,
     /// True if the page cache was bypassed, None if the backend cannot know.
     pub direct: Option<bool>,
     /// Of the hints asked for, what the library lists after preparing; empty: none asked for, or no such backend.
@@ -110,6 +118,9 @@ pub struct RowRecord {
     pub evidence: Option<Evidence>,
     /// Bytes the kernel fetched from storage on behalf of the ranks (/proc/self/io), where `evidence` is; None: not known.
     pub storage_read_bytes: Option<u64>,
+    /// Who had the CPUs during the repetitions (of a non-blocking benchmark: the overlapped ones); None: not watched.
+    #[serde(default)]
+    pub machine: Option<MachineShare>,
     /// Time of the row with its preparation, trial and verification.
     pub real_seconds: f64,
 }

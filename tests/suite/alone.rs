@@ -9,6 +9,8 @@ mod costs;
 mod direct;
 #[path = "evidence.rs"]
 mod evidence;
+#[path = "machine.rs"]
+mod machine;
 #[path = "rounds.rs"]
 mod rounds;
 #[path = "tuning.rs"]

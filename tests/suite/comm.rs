@@ -51,6 +51,26 @@ fn check_whole(result: &Value, run: &Run, ranks: u64) {
     assert_eq!(last.contains("OVERSUBSCRIBED"), crowded, "{last}");
 }
 
+/// The repetition is the outermost loop: a line of the journal has loops of one, and all patterns come before the next.
+#[track_caller]
+fn check_repetitions(lines: &[Value], patterns: &[Value]) {
+    let repetitions_of = |line: &Value| -> Vec<u64> {
+        items(&line["sizes"]).iter().flat_map(|s| items(&s["loops"])).map(|l| number(&l["repetition"])).collect()
+    };
+    let mut last = 0;
+    for line in lines {
+        let all = repetitions_of(line);
+        assert!(!all.is_empty() && all.iter().all(|r| *r == all[0]) && all[0] >= last, "{} after {last}", all[0]);
+        last = all[0];
+    }
+    let first = lines.iter().take_while(|line| repetitions_of(line)[0] == 0).count();
+    assert_eq!(first, patterns.len());
+    for p in patterns {
+        let own = lines.iter().filter(|line| line["pattern"] == p["pattern"]);
+        assert_eq!(own.flat_map(repetitions_of).count(), repetitions_of(p).len(), "{}", p["pattern"]);
+    }
+}
+
 #[test]
 fn whole_on_two_to_seven_ranks() {
     for ranks in [2, 3, 4, 7] {
@@ -61,7 +81,7 @@ fn whole_on_two_to_seven_ranks() {
         let result = document(&scratch);
         check_whole(&result, &run, ranks);
         assert!(run.stderr.contains(&format!("b_eff on {ranks} ranks: about")), "no announcement; {run}");
-        assert_eq!(journal(&scratch, "pattern").len(), items(&result["patterns"]).len());
+        check_repetitions(&journal(&scratch, "pattern"), items(&result["patterns"]));
         let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
         let loops =
             items(&result["patterns"]).iter().flat_map(|p| items(&p["sizes"])).map(|s| items(&s["loops"]).len());
@@ -101,9 +121,16 @@ fn two_runs_of_one_seed_measure_the_same_rings() {
 
 #[test]
 fn a_wrong_byte_is_found_and_named() {
-    for (ranks, families, sender) in [(2, "ping-pong", 0), (3, "ring", 0), (4, "random", u64::MAX)] {
+    let cases = [
+        (2, "ping-pong", 0, "cyclic"),
+        (3, "ring", 0, "cyclic"),
+        (4, "random", u64::MAX, "cyclic"),
+        (3, "ring", 0, "reused"),
+    ];
+    for (ranks, families, sender, buffers) in cases {
         let scratch = Scratch::new();
-        let run = short(ranks, &scratch).args(["--time", "2s", "--families", families, "--inject"]).run();
+        let args = ["--time", "2s", "--families", families, "--buffers", buffers, "--inject"];
+        let run = short(ranks, &scratch).args(args).run();
         run.expect(3);
         let result = document(&scratch);
         let all = items(&result["corruptions"]);
@@ -126,9 +153,10 @@ fn a_wrong_byte_is_found_and_named() {
 /// How far apart they are is a matter of an idle machine; here only that both run and are told.
 #[test]
 fn bare_loops_take_turns_with_ours() {
-    for ranks in [2, 3] {
+    for (ranks, buffers) in [(2, "cyclic"), (3, "cyclic"), (2, "reused")] {
         let scratch = Scratch::new();
-        let run = short(ranks, &scratch).args(["--time", "8s", "--families", "ping-pong,ring", "--bare"]).run();
+        let args = ["--time", "8s", "--families", "ping-pong,ring", "--bare", "--buffers", buffers];
+        let run = short(ranks, &scratch).args(args).run();
         run.expect(0);
         let result = document(&scratch);
         let all: Vec<_> =
@@ -210,4 +238,37 @@ fn a_killed_rank_leaves_a_journal_that_is_a_result() {
     let report = Command::new(PROGRAM).arg("report").arg(&out).output().unwrap();
     let text = String::from_utf8_lossy(&report.stdout);
     assert!(report.status.success() && text.contains("KILLED") && text.contains("not measured"), "{text}");
+}
+
+/// Locks that no second thread needs would be in the time of every short message.
+#[test]
+fn mpi_is_asked_for_one_thread() {
+    let scratch = Scratch::new();
+    let run = short(2, &scratch).args(["--time", "2s", "--families", "ping-pong"]).run();
+    run.expect(0);
+    assert_eq!(document(&scratch)["setup"]["machine"]["mpi_thread_level"], "single", "{run}");
+    assert!(flat(&run.stdout).contains("thread level single"), "{run}");
+}
+
+/// Windows used again and again show caches: the result says so, and is not the definition.
+#[test]
+fn the_memory_of_the_messages_is_told() {
+    for (buffers, from, half_bytes) in
+        [("cyclic", "small_memory", Some(6 * ((1 << 17) + 16))), ("reused", "reused_windows", None)]
+    {
+        let scratch = Scratch::new();
+        let run = short(3, &scratch).args(["--time", "2s", "--families", "ring,random", "--buffers", buffers]).run();
+        run.expect(0);
+        let result = document(&scratch);
+        assert_eq!(result["config"]["buffers"], buffers);
+        assert_eq!(result["derived"]["messages_from"], from, "{run}");
+        let memory = &result["announcement"]["memory"];
+        assert!(half_bytes.is_none_or(|bytes| number(&memory["half_bytes"]) == bytes), "{memory}");
+        assert!(memory["huge_page_total_bytes"].is_u64(), "{memory}");
+        let criterion = format!("messages walk through memory ({buffers} buffers)");
+        let met = items(&result["derived"]["criteria"]).iter().find(|c| c["text"] == criterion).map(|c| &c["met"]);
+        assert_eq!(met, Some(&Value::from(buffers == "cyclic")), "{run}");
+        assert!(run.stdout.lines().last().unwrap_or_default().contains("from cache"), "{run}");
+        assert!(items(&result["patterns"]).iter().all(|p| number(&p["bytes_wrong"]) == 0), "{run}");
+    }
 }

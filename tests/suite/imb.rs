@@ -71,7 +71,7 @@ fn check_row(row: &Value) {
     let moved = sample * repetitions * number(&row["groups"]);
     assert_eq!(number(&row["moved_bytes"]), moved, "{what}");
     assert_eq!(number(&row["allocations_in_clock"]), 0, "{what}");
-    let files = if row["overlap"].is_null() { 1 } else { 2 };
+    let files = if row["overlap"].is_null() { 1 } else { 3 };
     if row["backend"] != "null" {
         assert!(number(&row["bytes_checked"]) >= files * moved, "{what}: {} compared", row["bytes_checked"]);
     }
@@ -91,10 +91,29 @@ fn every_name(ranks: u64, list: &str) {
         let single = row["benchmark"].as_str().unwrap().starts_with("S_");
         assert_eq!(number(&row["ranks"]), if single { 1 } else { ranks }, "{}", what(row));
     }
+    check_pure(rows(&result));
     assert_eq!(journal(&scratch, "row").len(), rows(&result).len());
     assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
     let last = run.stdout.lines().last().unwrap_or_default();
     assert!(last.starts_with("IMB-IO = complete and verified"), "{last}");
+}
+
+/// t_pure of each of the 18 non-blocking names, and of our four, is the time of the calls that its blocking name makes.
+#[track_caller]
+fn check_pure(rows: &[Value]) {
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|row| !row["overlap"].is_null()) {
+        let name = row["benchmark"].as_str().unwrap();
+        let blocking = name.replace("_All", "").replace("_IWrite", "_Write").replace("_IRead", "_Read");
+        let same = |other: &&Value| other["benchmark"] == blocking && other["sample_bytes"] == row["sample_bytes"];
+        let blocking = rows.iter().find(same).unwrap();
+        assert_eq!(row["blocking_strategy"], blocking["strategy"], "{}", what(row));
+        assert_ne!(row["blocking_strategy"], row["strategy"], "{}", what(row));
+        assert!(row["overlap"]["blocking_seconds"].as_f64().is_some_and(|s| s > 0.0), "{}", what(row));
+        names.push(name);
+    }
+    names.dedup();
+    assert_eq!(names.len(), 18 + 4);
 }
 
 #[test]
@@ -148,7 +167,8 @@ fn all_reads_are_whole_where_the_release_meets_the_end_of_file() {
     let row = rows(&result).iter().find(|row| row["sample_bytes"] == 65536).unwrap();
     check_row(row);
     assert_eq!((number(&row["repetitions"]), number(&row["moved_bytes"])), (640, 640 * 65536));
-    assert_eq!(number(&row["bytes_checked"]), 640 * 65536);
+    // One more than there are: what the last one has left, and all of them once more.
+    assert_eq!(number(&row["bytes_checked"]), 641 * 65536);
 }
 
 /// The release never rewinds its pointers with this policy.

@@ -29,9 +29,12 @@ fn check_damage(result: &Value, run: &Run) {
     for c in all {
         assert!(c["file"].as_str().is_some_and(|f| f.starts_with("mpiio/row")), "{c}");
         assert_eq!(c["looks_like"], "one bit flipped", "{c}");
-        assert_eq!((number(&c["found"]) ^ number(&c["expected"]), number(&c["bytes_wrong"])), (0x10, 1), "{c}");
-        // What was read in any order has no place that could be named.
-        assert_eq!(c["offset_bytes"].is_u64(), c["benchmark"] != "P_Read_Shared", "{c}");
+        assert_eq!(number(&c["found"]) ^ number(&c["expected"]), 0x10, "{c}");
+        // What was read in any order has no place that could be named; and a rank may have found the same record as its last one
+        // and in the second pass.
+        let any_order = c["benchmark"] == "P_Read_Shared";
+        assert!(number(&c["bytes_wrong"]) == 1 || any_order && number(&c["bytes_wrong"]) == 2, "{c}");
+        assert_eq!(c["offset_bytes"].is_u64(), !any_order, "{c}");
     }
 }
 
@@ -58,9 +61,10 @@ fn reads_of_any_volume_are_compared() {
     let (run, result) = imb::run(2, &scratch, &words);
     assert_eq!(result["derived"]["verdict"]["verdict"], "verified", "{run}");
     for row in rows(&result).iter().filter(|row| row["sample_bytes"] != 0) {
-        let files = if row["benchmark"] == "P_IRead_Expl" { 2 } else { 1 };
+        // Of what is read into one buffer the last sample is compared twice.
+        let compared = if row["benchmark"] == "P_IRead_Expl" { 3 * 130 + 1 } else { 130 + 1 };
         let found = ["repetitions", "moved_bytes", "bytes_checked"].map(|key| number(&row[key]));
-        assert_eq!(found, [130, 130 << 20, files * (130 << 20)], "{}; {run}", row["benchmark"]);
+        assert_eq!(found, [130, 130 << 20, compared << 20], "{}; {run}", row["benchmark"]);
         assert_eq!(number(&row["allocations_in_clock"]), 0, "{}", row["benchmark"]);
     }
     // In the middle: step 65, whose window is used again by step 129.

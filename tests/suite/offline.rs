@@ -22,7 +22,14 @@ fn the_table_of_a_plan_has_times_bytes_and_memory() {
     let done = plan(&["--ranks", "4", "-T", "15m", "--space", "20G", "--memory-per-process", "1G"]);
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(done.status.success(), "{text}");
-    for part in ["scatter", "seg-coll", "memory", "4 ranks"] {
+    for part in [
+        "scatter",
+        "seg-coll",
+        "memory",
+        "4 ranks",
+        "write    does NOT fit the space: ",
+        "ended by counts: 0, 9, 17, 25-42; space: 1-8",
+    ] {
         assert!(text.contains(part), "no '{part}' in {text}");
     }
 }

@@ -52,11 +52,13 @@ pub struct Pilot {
     pub loop_seconds: f64,
     /// Seconds to compare one byte.
     pub verify_seconds_per_byte: f64,
+    /// Seconds to wipe one byte after it was received; 0: nothing is wiped.
+    pub wipe_seconds_per_byte: f64,
     /// Message sizes.
     pub sizes_bytes: Vec<u64>,
 }
 
-/// What is left to do of one pattern.
+/// What is left to do of one pattern in one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remaining {
     /// What it is one of; random rings are counted in order.
@@ -65,6 +67,8 @@ pub struct Remaining {
     pub random: u64,
     /// Steps of the rank that has most.
     pub steps: u64,
+    /// The repetition, from 0.
+    pub repetition: u64,
     /// First size that is not measured yet.
     pub from_size: usize,
 }
@@ -73,11 +77,13 @@ impl Remaining {
     /// Whether the pattern is measured at all with this effort.
     #[must_use]
     pub fn wanted(&self, effort: &Effort) -> bool {
-        match self.family {
-            Family::Ring | Family::PingPong => true,
-            Family::Random => self.random < effort.random_rings,
-            Family::WorstCycle | Family::Bisection | Family::Cartesian => effort.extras,
-        }
+        let has_sizes = self.repetition < repetitions(effort, 0);
+        has_sizes
+            && match self.family {
+                Family::Ring | Family::PingPong => true,
+                Family::Random => self.random < effort.random_rings,
+                Family::WorstCycle | Family::Bisection | Family::Cartesian => effort.extras,
+            }
     }
 }
 
@@ -99,7 +105,7 @@ pub fn iterations(loop_seconds: f64, iteration_seconds: f64) -> u64 {
 }
 
 impl Pilot {
-    /// Seconds of what remains of a pattern.
+    /// Seconds of what remains of a pattern in this repetition.
     #[must_use]
     pub fn seconds(&self, pattern: &Remaining, effort: &Effort) -> f64 {
         // One that was begun is finished.
@@ -109,7 +115,7 @@ impl Pilot {
         (pattern.from_size..SIZES).map(|size| self.size_seconds(pattern, effort, size)).sum()
     }
 
-    /// Seconds of one size of a pattern.
+    /// Seconds of one size of a pattern in this repetition.
     #[must_use]
     pub fn size_seconds(&self, pattern: &Remaining, effort: &Effort, size: usize) -> f64 {
         let scale = pattern.steps as f64 / self.steps.max(1) as f64;
@@ -117,16 +123,23 @@ impl Pilot {
         let ping_pong = pattern.family == Family::PingPong;
         let ways: &[usize] = if ping_pong { &[0] } else { &[0, 1, 2] };
         let of = |way: usize| self.iteration_seconds[size][way] * if ping_pong { 2.0 } else { scale.max(0.1) };
-        let repetitions = repetitions(effort, size) as f64;
+        if pattern.repetition >= repetitions(effort, size) {
+            return 0.0;
+        }
         let bytes = self.sizes_bytes.get(size).copied().unwrap_or(0) as f64 * pattern.steps as f64;
-        let beside = self.loop_seconds + bytes * self.verify_seconds_per_byte;
         let one = |way: usize| {
             let seconds = of(way);
             let count = if size == 0 { first_iterations } else { iterations };
-            count(effort.loop_seconds, seconds) as f64 * seconds + beside
+            let count = count(effort.loop_seconds, seconds) as f64;
+            let beside = bytes * self.verify_seconds_per_byte + count * bytes * self.wipe_seconds_per_byte;
+            count * seconds + self.loop_seconds + beside
         };
         let times = ways.iter().map(|way| one(*way));
-        repetitions * if size as u64 >= effort.single_from { times.fold(f64::INFINITY, f64::min) } else { times.sum() }
+        if size as u64 >= effort.single_from {
+            times.fold(f64::INFINITY, f64::min)
+        } else {
+            times.sum()
+        }
     }
 }
 
@@ -213,15 +226,25 @@ mod tests {
         for (size, bytes) in sizes_bytes.iter().enumerate() {
             iteration_seconds[size] = [1.0, 2.0, 1.5].map(|f| f * (latency_seconds + *bytes as f64 * 1e-9));
         }
-        Pilot { iteration_seconds, steps: 2, loop_seconds: 1e-5, verify_seconds_per_byte: 2e-10, sizes_bytes }
+        Pilot {
+            iteration_seconds,
+            steps: 2,
+            loop_seconds: 1e-5,
+            verify_seconds_per_byte: 2e-10,
+            wipe_seconds_per_byte: 1e-10,
+            sizes_bytes,
+        }
     }
 
     fn all() -> Vec<Remaining> {
-        let one = |family, random| Remaining { family, random, steps: 2, from_size: 0 };
-        let mut all = vec![one(Family::PingPong, 0)];
-        all.extend((0..6).map(|_| one(Family::Ring, 0)));
-        all.extend((0..30).map(|n| one(Family::Random, n)));
-        all.extend((0..10).map(|_| one(Family::Cartesian, 0)));
+        let mut all = Vec::new();
+        for repetition in 0..REPETITIONS {
+            let one = |family, random| Remaining { family, random, steps: 2, repetition, from_size: 0 };
+            all.push(one(Family::PingPong, 0));
+            all.extend((0..6).map(|_| one(Family::Ring, 0)));
+            all.extend((0..30).map(|n| one(Family::Random, n)));
+            all.extend((0..10).map(|_| one(Family::Cartesian, 0)));
+        }
         all
     }
 
@@ -261,6 +284,17 @@ mod tests {
         assert_eq!(place(more) + 1, place(small));
         let slow = choose(&pilot(1e-6), &all(), 100.0, 4.0, (Bound::None, false));
         assert!(slow.1 <= 100.0);
+    }
+
+    #[test]
+    fn what_is_not_repeated_takes_no_time_in_later_repetitions() {
+        let effort = Effort { once_from: 13, ..ladder(false)[0] };
+        let of = |repetition| Remaining { family: Family::Ring, random: 0, steps: 2, repetition, from_size: 0 };
+        let pilot = pilot(1e-6);
+        assert!(pilot.size_seconds(&of(0), &effort, 13) > 0.0 && pilot.size_seconds(&of(2), &effort, 12) > 0.0);
+        assert_eq!(pilot.size_seconds(&of(1), &effort, 13), 0.0);
+        let once = Effort { once_from: 0, ..effort };
+        assert!(of(0).wanted(&once) && !of(1).wanted(&once));
     }
 
     #[test]

@@ -10,10 +10,12 @@ pub mod random;
 pub mod rings;
 pub mod sizes;
 mod view;
+pub mod walk;
 
 pub use error::{Obstacle, PlanError};
 pub use pattern::CommPattern;
 pub use sizes::{lmax_bytes, sizes};
+pub use walk::Buffers;
 
 use serde::{Deserialize, Serialize};
 

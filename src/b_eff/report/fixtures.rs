@@ -1,6 +1,6 @@
 //! Hand-made results of b_eff for the tests of the reports. The numbers follow simple formulas; they are no measurement.
 
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::*;
 use crate::b_eff::values::fixture::run;
 use crate::b_eff::values::{CommDerived, CommWarning};
@@ -74,6 +74,7 @@ pub fn interrupted() -> CommResult {
     result.ending.outcome = Outcome::Interrupted;
     result.ending.real_seconds = 21.5;
     result.ending.rank_memory_high_water_bytes = 0;
+    result.announcement.iter_mut().for_each(|told| told.memory = None);
     result
 }
 
@@ -84,18 +85,26 @@ pub fn failed() -> CommResult {
     });
     let effort = Effort { loop_seconds: 0.0005, single_from: 13, once_from: 19, random_rings: 4, extras: true };
     result.config.quick = true;
+    result.config.buffers = Buffers::Reused;
     result.config.time_seconds = 10.0;
     result.config.inject = true;
     result.config.memory_per_process_bytes = Some(512 << 20);
     result.setup.numbering = Numbering::RoundRobin;
+    result.patterns[1].machine = Some(fixture::machine_share(2.5));
     result.setup.machine.hosts[1].cores = 1;
     for (rank, place) in result.setup.placement.iter_mut().enumerate() {
-        *place = Placement { host: rank as u64 % 2, cpus: "0-1".into() };
+        *place = Placement { host: rank as u64 % 2, cpus: "0-1".into(), cores: Some(2) };
     }
+    result.setup.binding = None;
     result.setup.transport = Transport::default();
     result.setup.clock_resolution_ns = 1000.0;
     if let Some(told) = &mut result.announcement {
         (told.limit_seconds, told.expected_seconds, told.effort) = (10.0, 9.25, effort);
+        told.memory = Some(MessageMemory {
+            half_bytes: 8 << 20,
+            huge_page_total_bytes: Some(60 << 20),
+            huge_page_smallest_bytes: Some(14 << 20),
+        });
     }
     result.patterns.retain(|p| p.family != Family::Random || ["random-1", "random-2"].contains(&p.pattern.as_str()));
     for size in result.patterns.iter_mut().flat_map(|p| p.sizes.iter_mut().skip(13)) {
@@ -172,6 +181,12 @@ pub fn every_warning() -> Vec<CommWarning> {
             method: Method::Nonblocking,
             ratio: 17.5,
         },
+        CommWarning::IdenticalDiffer {
+            patterns: 36,
+            fastest: "ring-3".into(),
+            slowest: "random-7".into(),
+            ratio: 1.25,
+        },
         CommWarning::ShortLoops { loops: 3, of: 900, shortest_seconds: 4e-6, clock_resolution_ns: 1000.0 },
         CommWarning::Overrun { limit_seconds: 240.0, expected_seconds: 200.0, real_seconds: 300.0 },
         CommWarning::Shared(Warning::Oversubscribed { hosts: 1, host: "node01".into(), ranks: 4, cores: 2 }),
@@ -184,7 +199,7 @@ pub fn every_warning() -> Vec<CommWarning> {
 pub fn journal_lines(result: &CommResult) -> Vec<CommLine> {
     let mut lines = vec![result.start_line()];
     lines.extend(result.announcement.iter().cloned().map(CommLine::Announcement));
-    lines.extend(result.patterns.iter().cloned().map(|p| CommLine::Pattern(Box::new(p))));
+    lines.extend(result.patterns.iter().cloned().map(|p| CommLine::Pattern(Visit(Box::new(p)))));
     lines.extend(result.bare.iter().cloned().map(CommLine::Bare));
     lines.extend(result.corruptions.iter().cloned().map(CommLine::Corruption));
     lines.extend(result.errors.iter().cloned().map(CommLine::Error));

@@ -1,7 +1,9 @@
 //! The journal, whole and cut.
 
-use crate::b_eff::records::CommResult;
+use crate::b_eff::plan::Buffers;
+use crate::b_eff::records::{CommLine, CommPatternRecord, CommResult, Visit};
 use crate::b_eff::report::fixtures;
+use crate::b_eff::values::{derive, MessagesFrom};
 use crate::frame::report::checks::{assert_a_cut_keeps_the_rest, journal_of};
 use crate::frame::report::journal::read;
 
@@ -15,4 +17,41 @@ fn a_whole_journal_reads_back_as_the_result() {
 #[test]
 fn a_journal_cut_in_a_line_keeps_the_rest() {
     assert_a_cut_keeps_the_rest::<CommResult>(&fixtures::journal_lines(&fixtures::complete()));
+}
+
+/// Each repetition of a pattern has a line; the result has one record, with the loops in the order of the repetitions.
+#[test]
+fn the_repetitions_of_a_pattern_become_one_record() {
+    let mut result = fixtures::complete();
+    let sizes = result.patterns.iter_mut().flat_map(|p| &mut p.sizes);
+    sizes.for_each(|size| size.loops.sort_by_key(|l| l.repetition));
+    let of_repetition = |record: &CommPatternRecord, repetition: u32| {
+        let mut part = record.clone();
+        part.sizes.iter_mut().for_each(|size| size.loops.retain(|l| l.repetition == repetition));
+        // What is not repeated comes last, and is missing in later repetitions.
+        part.sizes.retain(|size| !size.loops.is_empty());
+        if repetition > 0 {
+            (part.bytes_checked, part.real_seconds) = (0, 0.0);
+        }
+        CommLine::Pattern(Visit(Box::new(part)))
+    };
+    let whole = fixtures::journal_lines(&result);
+    let is_pattern = |line: &&CommLine| matches!(line, CommLine::Pattern(_));
+    let mut lines: Vec<CommLine> = whole.iter().filter(|line| !is_pattern(line)).cloned().collect();
+    let visits = (0..3).flat_map(|repetition| result.patterns.iter().map(move |p| of_repetition(p, repetition)));
+    let place = lines.len() - 1;
+    lines.splice(place..place, visits);
+    assert!(read::<CommResult>(&journal_of(&lines)).unwrap() == result);
+}
+
+/// Files from before there was a choice are of reused windows, whatever verdict they were printed with.
+#[test]
+fn a_file_without_buffers_is_not_the_definition() {
+    let text = String::from_utf8(journal_of(&fixtures::journal_lines(&fixtures::complete()))).unwrap();
+    let old = text.replacen(r#""buffers":"cyclic","#, "", 1);
+    assert_ne!(old, text);
+    let result: CommResult = read(old.as_bytes()).unwrap();
+    assert_eq!(result.config.buffers, Buffers::Reused);
+    let derived = derive(&result);
+    assert_eq!((derived.messages_from, derived.valid), (MessagesFrom::ReusedWindows, false));
 }

@@ -26,7 +26,7 @@ pub fn table(result: &CommResult, derived: &CommDerived, details: bool) -> Strin
     let mut page = Page::default();
     let wrong_data = "DATA CORRUPTION: messages received were not the messages sent; see below.";
     ending::banner(&mut page, result, wrong_data);
-    header::write(&mut page, result);
+    header::write(&mut page, result, derived);
     values::write(&mut page, result, derived);
     values::methods(&mut page, derived);
     patterns::average(&mut page, derived);

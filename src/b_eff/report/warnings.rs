@@ -47,6 +47,12 @@ fn cause(warning: &CommWarning) -> String {
             method.name(),
             figure(*ratio)
         ),
+        CommWarning::IdenticalDiffer { patterns, fastest, slowest, ratio } => format!(
+            "{} are the same exchange, and yet S of {fastest} is {} times that of {slowest}: the machine was not the same all the \
+             time, or ranks were moved.",
+            count(*patterns, "ring"),
+            figure(*ratio)
+        ),
         CommWarning::ShortLoops { loops, of, shortest_seconds, clock_resolution_ns } => format!(
             "{loops} of {of} loops are shorter than 100 steps of the clock ({} each); the shortest took {}.",
             nanoseconds(*clock_resolution_ns),
@@ -128,6 +134,9 @@ fn next_step(warning: &CommWarning, config: &CommConfig) -> String {
         CommWarning::EffortReduced { .. } => "Give a longer --time.",
         CommWarning::Disturbed { .. } => {
             "Repeat on an idle machine, with each rank bound to a core; the best repetition counts, but it may be disturbed too."
+        }
+        CommWarning::IdenticalDiffer { .. } => {
+            "Repeat on an idle machine, with each rank bound to a core; the value is not valid until they agree within 10 %."
         }
         CommWarning::ShortLoops { .. } => {
             "Give a longer --time; if the clock is coarse, look at the clock source of the kernel (available_clocksource)."

@@ -4,12 +4,13 @@ use beff_ffi::bare::{run, Bare};
 use beff_ffi::{Cause, Comm, MpiError};
 
 use crate::b_eff::plan::effort::iterations;
-use crate::b_eff::plan::{CommPattern, CommPlan};
+use crate::b_eff::plan::{Buffers, CommPattern, CommPlan};
 use crate::b_eff::records::{BarePair, BareRecord, Method};
 use crate::frame::run::turns::{Side, Turns};
 
 use super::check::compare as compare_bytes;
-use super::memory::{Layout, Memory};
+use super::layout::Layout;
+use super::memory::Memory;
 use super::pattern::{Broken, Loop, Pattern};
 
 /// Time for each of the four comparisons.
@@ -58,7 +59,7 @@ fn one(
         for side in order {
             seconds[side as usize] = match side {
                 Side::Ours => pattern.timed(memory, &l)?,
-                Side::Bare => bare_seconds(comm, bare, memory, &l).map_err(beside)?,
+                Side::Bare => bare_seconds(comm, &mut pattern, bare, memory, &l).map_err(beside)?,
             };
         }
         comm.max_f64(&mut seconds).map_err(beside)?;
@@ -93,12 +94,16 @@ fn wrong_bytes(
     pattern.timed(memory, l)?;
     pattern.check(memory, l);
     memory.poison();
-    bare_seconds(comm, bare, memory, l).map_err(beside)?;
-    let mut wrong = [pattern.bytes_wrong];
-    // Of two messages of an iteration the one from the left comes last; both ends send from the beginning of their memory.
-    if let Some(Bare::PingPong { peer: sender } | Bare::Sendrecv { left: sender, .. }) = bare {
-        wrong[0] += compare_bytes(layout.stream(sender), 0, &memory.received()[..l.message_bytes as usize]).0;
+    bare_seconds(comm, pattern, bare, memory, l).map_err(beside)?;
+    let mut wrong = [0];
+    if layout.buffers == Buffers::Cyclic {
+        // It walked as ours does.
+        pattern.check(memory, l);
+    } else if let Some(Bare::PingPong { peer: sender } | Bare::Sendrecv { left: sender, .. }) = bare {
+        // Of two messages of an iteration the one from the left comes last; both ends send from the beginning of their memory.
+        wrong[0] = compare_bytes(layout.stream(sender), 0, &memory.received()[..l.message_bytes as usize]).0;
     }
+    wrong[0] += pattern.bytes_wrong;
     comm.sum_u64(&mut wrong).map_err(beside)?;
     Ok(wrong[0])
 }
@@ -107,11 +112,17 @@ fn failed(text: String) -> MpiError {
     MpiError { class: "MPI_ERR_OTHER".into(), text, cause: Cause::Other }
 }
 
-fn bare_seconds(comm: &Comm, bare: Option<Bare>, memory: &mut Memory, l: &Loop) -> Result<f64, MpiError> {
+fn bare_seconds(
+    comm: &Comm,
+    pattern: &mut Pattern<'_>,
+    bare: Option<Bare>,
+    memory: &mut Memory,
+    l: &Loop,
+) -> Result<f64, MpiError> {
+    let walk = pattern.lend(memory, l);
     let (send, receive) = memory.halves();
     comm.barrier()?;
     let Some(bare) = bare else { return Ok(0.0) };
-    // A message is as long as a slot at most.
-    let seconds = run(comm, bare, l.message_bytes as usize, send, receive, l.iterations);
+    let seconds = run(comm, bare, (l.message_bytes as usize, walk), send, receive, l.iterations);
     seconds.ok_or_else(|| failed("a call of the bare loop failed".into()))
 }

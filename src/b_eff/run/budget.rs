@@ -1,7 +1,14 @@
 //! How much of the definition fits into the time: the effort, and the iterations of each loop, as the run goes on. Times are
 //! those of the slowest rank, so all ranks come to the same.
+//!
+//! The run is a row of visits: all patterns in the first repetition, all of them in the second, all in the third. A visit is
+//! known by its number.
 
-use crate::b_eff::plan::effort::{choose, first_iterations, iterations, Bound, Effort, Pilot, Remaining, METHODS};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::b_eff::plan::effort::{
+    choose, first_iterations, iterations, repetitions, Bound, Effort, Pilot, Remaining, METHODS, REPETITIONS,
+};
 use crate::b_eff::plan::sizes::SIZES;
 use crate::b_eff::plan::{CommPlan, Family};
 use crate::b_eff::records::{Method, SizeRecord};
@@ -27,13 +34,18 @@ pub(super) struct Budget<'a> {
     pub(super) limit_seconds: f64,
     pilot: Option<Pilot>,
     pub(super) effort: Effort,
-    /// Later ones, and the pattern from which on.
+    /// Later ones, and the visit from which on.
     efforts: Vec<(u64, Effort)>,
     pub(super) expected_seconds: f64,
     /// What the pilot foresaw for what was measured.
     foreseen_seconds: f64,
     pub(super) pilot_seconds: f64,
-    random_measured: u64,
+    /// Patterns that were visited in the first repetition: later ones repeat these.
+    visited: BTreeSet<usize>,
+    /// The fastest method by pattern and size, as the first visit found it.
+    best: BTreeMap<(usize, usize), usize>,
+    /// Time of the visits behind this one with this effort: it is asked for at every size.
+    later: Option<(usize, Effort, f64)>,
 }
 
 impl<'a> Budget<'a> {
@@ -49,7 +61,9 @@ impl<'a> Budget<'a> {
             expected_seconds: 0.0,
             foreseen_seconds: 0.0,
             pilot_seconds: 0.0,
-            random_measured: 0,
+            visited: BTreeSet::new(),
+            best: BTreeMap::new(),
+            later: None,
         }
     }
 
@@ -61,14 +75,32 @@ impl<'a> Budget<'a> {
         self.expected_seconds = elapsed_seconds + seconds;
     }
 
-    /// Whether there is effort for this pattern.
-    pub(super) fn wants(&self, index: usize) -> bool {
-        self.remaining(index, 0).first().is_some_and(|r| r.wanted(&self.effort))
+    /// Visits of a whole run.
+    pub(super) fn visits(&self) -> usize {
+        self.plan.patterns.len() * REPETITIONS as usize
     }
 
-    /// A pattern was measured.
-    pub(super) fn done(&mut self, family: Family) {
-        self.random_measured += u64::from(family == Family::Random);
+    /// The pattern of a visit, by its index, and the repetition.
+    pub(super) fn of_visit(&self, visit: usize) -> (usize, u64) {
+        let patterns = self.plan.patterns.len().max(1);
+        (visit % patterns, (visit / patterns) as u64)
+    }
+
+    /// Whether there is effort for this visit.
+    pub(super) fn wants(&self, visit: usize) -> bool {
+        let (index, repetition) = self.of_visit(visit);
+        (repetition == 0 || self.visited.contains(&index)) && self.one(visit, 0).wanted(&self.effort)
+    }
+
+    /// Whether the effort has this size in this repetition.
+    pub(super) fn has(&self, repetition: u64, size: usize) -> bool {
+        repetition < repetitions(&self.effort, size)
+    }
+
+    /// A visit is over.
+    pub(super) fn done(&mut self, visit: usize) {
+        let (index, _) = self.of_visit(visit);
+        self.visited.insert(index);
     }
 
     /// The efforts after the announced one, at the end of a run that was not interrupted.
@@ -76,27 +108,45 @@ impl<'a> Budget<'a> {
         let mut efforts = self.efforts.clone();
         // What was skipped by an effort that grew again later stays skipped.
         let random = self.plan.patterns.iter().filter(|p| p.family == Family::Random).count() as u64;
-        if !interrupted && self.random_measured < self.effort.random_rings.min(random) {
-            efforts
-                .push((self.plan.patterns.len() as u64, Effort { random_rings: self.random_measured, ..self.effort }));
+        let is_random = |index: &&usize| self.plan.patterns[**index].family == Family::Random;
+        let measured = self.visited.iter().filter(is_random).count() as u64;
+        if !interrupted && measured < self.effort.random_rings.min(random) {
+            efforts.push((self.visits() as u64, Effort { random_rings: measured, ..self.effort }));
         }
         efforts
     }
 
-    /// What is left from size `size` of pattern `index` on.
-    fn remaining(&self, index: usize, size: usize) -> Vec<Remaining> {
-        let mut random = 0;
-        let all = self.plan.patterns.iter().enumerate().map(|(n, p)| {
-            let this = Remaining {
-                family: p.family,
-                random,
-                steps: p.most_steps(),
-                from_size: if n == index { size } else { 0 },
-            };
-            random += u64::from(p.family == Family::Random);
-            this
-        });
-        all.collect::<Vec<_>>().split_off(index)
+    /// What is left of a visit from size `size` on.
+    fn one(&self, visit: usize, size: usize) -> Remaining {
+        let (index, repetition) = self.of_visit(visit);
+        let pattern = &self.plan.patterns[index];
+        let random = self.plan.patterns[..index].iter().filter(|p| p.family == Family::Random).count() as u64;
+        Remaining { family: pattern.family, random, steps: pattern.most_steps(), repetition, from_size: size }
+    }
+
+    /// What is left from size `size` of a visit on.
+    fn remaining(&self, visit: usize, size: usize) -> Vec<Remaining> {
+        let repeats = self.of_visit(visit).1 > 0;
+        let comes = |n: &usize| !repeats || self.visited.contains(&self.of_visit(*n).0);
+        (visit..self.visits()).filter(comes).map(|n| self.one(n, if n == visit { size } else { 0 })).collect()
+    }
+
+    /// Seconds that the pilot foresees from size `size` of a visit on.
+    fn foreseen(&mut self, visit: usize, size: usize) -> f64 {
+        let Some(pilot) = &self.pilot else { return 0.0 };
+        let this = pilot.seconds(&self.one(visit, size), &self.effort);
+        let known = self.later.filter(|(of, effort, _)| *of == visit && *effort == self.effort);
+        let later = known.map_or_else(
+            || self.remaining(visit + 1, 0).iter().map(|r| pilot.seconds(r, &self.effort)).sum(),
+            |(.., seconds)| seconds,
+        );
+        self.later = Some((visit, self.effort, later));
+        this + later
+    }
+
+    /// The method that a size measured by one method alone has: the fastest so far, in later repetitions that of the first.
+    pub(super) fn single_method(&mut self, index: usize, size: usize, pace: &Pace) -> usize {
+        *self.best.entry((index, size)).or_insert(pace.best)
     }
 
     /// How a pattern begins: as the pilot found its own ring.
@@ -127,30 +177,112 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Fits the effort to the time that is left; `elapsed` is equal on all ranks. Within a pattern it is only cut, and only
-    /// if what is left would not fit: sizes of one pattern should be measured alike.
-    pub(super) fn keep_time(&mut self, index: usize, size: usize, elapsed: f64) {
+    /// Fits the effort to the time that is left; `elapsed` is equal on all ranks. Within a visit it is only cut, and only
+    /// if what is left would not fit: sizes of one pattern should be measured alike. So should repetitions: the effort grows
+    /// in the first one alone.
+    pub(super) fn keep_time(&mut self, visit: usize, size: usize, elapsed: f64) {
         let Some(pilot) = &self.pilot else { return };
-        if let Some(done) = self.remaining(index, 0).first() {
-            self.foreseen_seconds += pilot.size_seconds(done, &self.effort, size);
-        }
-        let within = size + 1 < SIZES;
-        let (index, size) = if within { (index, size + 1) } else { (index + 1, 0) };
-        let remaining = self.remaining(index, size);
-        let now = remaining.iter().map(|r| pilot.seconds(r, &self.effort)).sum::<f64>();
+        self.foreseen_seconds += pilot.size_seconds(&self.one(visit, 0), &self.effort, size);
+        let (_, repetition) = self.of_visit(visit);
+        let within = size + 1 < SIZES && self.has(repetition, size + 1);
+        let (visit, size) = if within { (visit, size + 1) } else { (visit + 1, 0) };
         // How much slower than foreseen it went so far. A share of the limit stands on both sides: the first loops say little.
         let grace = 0.05 * self.limit_seconds;
         let slowness = ((elapsed - self.pilot_seconds + grace) / (self.foreseen_seconds + grace)).max(FASTEST);
-        if within && elapsed + now * slowness.max(1.0) <= self.limit_seconds {
+        if within && elapsed + self.foreseen(visit, size) * slowness.max(1.0) <= self.limit_seconds {
             return;
         }
+        let remaining = self.remaining(visit, size);
         let left = (self.limit_seconds - elapsed) * PLANNED_SHARE;
-        let bound = if within { Bound::AtMost(self.effort) } else { Bound::OneMoreThan(self.effort) };
+        let grows = !within && self.of_visit(visit).1 == 0;
+        let bound = if grows { Bound::OneMoreThan(self.effort) } else { Bound::AtMost(self.effort) };
+        let Some(pilot) = &self.pilot else { return };
         let (effort, seconds) = choose(pilot, &remaining, left, slowness, (bound, self.quick));
         self.expected_seconds = elapsed + seconds;
         if effort != self.effort && !remaining.is_empty() {
             self.effort = effort;
-            self.efforts.push((index as u64, effort));
+            self.efforts.push((visit as u64, effort));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff::plan::effort::{LOOP_SECONDS, SHORTEST_LOOP_SECONDS};
+
+    fn plan() -> CommPlan {
+        CommPlan::new(4, 1, 128 << 20, &Family::ALL).unwrap()
+    }
+
+    fn pilot(plan: &CommPlan) -> Pilot {
+        let mut iteration_seconds = [[0.0; METHODS]; SIZES];
+        for (size, bytes) in plan.sizes_bytes.iter().enumerate() {
+            iteration_seconds[size] = [1e-6 + *bytes as f64 * 1e-9; METHODS];
+        }
+        Pilot {
+            iteration_seconds,
+            steps: 2,
+            loop_seconds: 1e-5,
+            verify_seconds_per_byte: 0.0,
+            wipe_seconds_per_byte: 0.0,
+            sizes_bytes: plan.sizes_bytes.clone(),
+        }
+    }
+
+    /// Plays a run whose machine is so many times slower than the pilot saw it; visits as (pattern, repetition).
+    fn play(plan: &CommPlan, limit_seconds: f64, slowness: f64) -> (Vec<(usize, u64)>, Effort) {
+        let mut budget = Budget::new(plan, false, limit_seconds);
+        let pilot = pilot(plan);
+        budget.begin(pilot.clone(), 0.1);
+        let (mut elapsed, mut visited) = (0.1, Vec::new());
+        for visit in 0..budget.visits() {
+            if !budget.wants(visit) {
+                continue;
+            }
+            let (index, repetition) = budget.of_visit(visit);
+            visited.push((index, repetition));
+            for size in 0..SIZES {
+                if !budget.has(repetition, size) {
+                    break;
+                }
+                elapsed += slowness * pilot.size_seconds(&budget.one(visit, 0), &budget.effort, size);
+                budget.keep_time(visit, size, elapsed);
+            }
+            budget.done(visit);
+        }
+        assert!(elapsed <= 1.1 * limit_seconds || limit_seconds < 2.0, "{elapsed} of {limit_seconds}");
+        (visited, budget.effort)
+    }
+
+    #[test]
+    fn every_pattern_comes_before_any_is_repeated() {
+        let plan = plan();
+        let (visited, effort) = play(&plan, 240.0, 1.0);
+        let expected: Vec<_> = (0..3).flat_map(|r| (0..plan.patterns.len()).map(move |index| (index, r))).collect();
+        assert_eq!(visited, expected);
+        assert_eq!(effort.loop_seconds, LOOP_SECONDS);
+    }
+
+    /// What the first repetition left out stays out, and what it had is repeated.
+    #[test]
+    fn repetitions_repeat_what_the_first_one_had() {
+        let plan = plan();
+        for (limit_seconds, slowness) in [(240.0, 1.0), (60.0, 1.0), (60.0, 0.3), (30.0, 2.0), (12.0, 1.5), (5.0, 1.0)]
+        {
+            let (visited, _) = play(&plan, limit_seconds, slowness);
+            let of = |r: u64| visited.iter().filter(move |(_, of)| *of == r).map(|(index, _)| *index);
+            let first: BTreeSet<usize> = of(0).collect();
+            for repetition in 1..3 {
+                assert!(of(repetition).all(|index| first.contains(&index)), "{limit_seconds} {slowness}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_machine_that_slows_down_is_told_to_do_less() {
+        let plan = plan();
+        let (_, effort) = play(&plan, 20.0, 4.0);
+        assert!(effort.loop_seconds < SHORTEST_LOOP_SECONDS || effort.single_from < SIZES as u64, "{effort:?}");
     }
 }

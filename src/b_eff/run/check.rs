@@ -2,7 +2,7 @@
 
 use crate::frame::run::stamp::{to_word, Stream, POISON_BYTE};
 
-use super::memory::Layout;
+use super::layout::Layout;
 
 /// Bytes of a range that are not those of the stream from `position` on: how many, and the first one.
 #[must_use]
@@ -78,8 +78,9 @@ pub fn looks_like(w: &Wrong<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff::plan::Buffers;
 
-    const LAYOUT: Layout = Layout { seed: 9, slots: 2, lmax_bytes: 4096 };
+    const LAYOUT: Layout = Layout { seed: 9, slots: 2, lmax_bytes: 4096, buffers: Buffers::Cyclic };
 
     fn message(sender: u64, position: u64, len: usize) -> Vec<u8> {
         (0..len as u64).map(|n| byte(LAYOUT.stream(sender), position + n)).collect()

@@ -1,133 +1,57 @@
-//! Memory of the messages: a slot for each step, laid out once, and the place in it where a message begins.
-//!
-//! The send memory of a rank is one stream of stamps ([`crate::frame::run::stamp`]). A message is a window of it that begins
-//! where (pattern, size, loop, receiver) say, and a little further with each iteration. It is received in windows at
-//! another distance: so the bytes at any place of the receive memory say which iteration wrote them last, and nothing is
-//! filled or copied for that.
-//!
-//! So the bytes at every place are a function of sender, receiver, size, loop and of the iteration that wrote there last. Blind
-//! spots: with 1024 beginnings, a message of another pattern or size can be equal in one case of a thousand; messages that later
-//! ones have covered are not seen.
-
-use std::ops::Range;
+//! Memory of the messages of one rank: stamps to send, poison to receive into, and where the walk through them is.
 
 use beff_backends::Ring;
-use beff_ffi::Windows;
 
-use crate::frame::run::stamp::{mix, Generation, Stream, POISON_BYTE};
+use crate::b_eff::plan::walk::Walk;
+use crate::b_eff::plan::Buffers;
+use crate::frame::run::stamp::POISON_BYTE;
 
-/// How finely messages of a length are placed. All of them begin at a multiple of the unit, so that they are aligned alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Grain {
-    /// Distance of two places at which a message can begin.
-    unit_bytes: u64,
-    /// Places at which the first message of a loop can begin.
-    starts: u64,
-    /// Windows to send from, two units apart.
-    send_windows: u64,
-    /// Windows to receive into, one unit apart. Another number at another distance: iterations near each other leave
-    /// different bytes wherever their windows cover each other.
-    receive_windows: u64,
-    /// Distance of the beginnings of two loops of one size in units, more than their windows.
-    loop_distance: u64,
-}
-
-/// Cache lines: short messages are to stay in the first-level cache, as they do in programs.
-const LINES: Grain = Grain { unit_bytes: 64, starts: 1024, send_windows: 17, receive_windows: 16, loop_distance: 40 };
-/// Pages: libraries that let the kernel copy from process to process are slower if a page of one side is two of the other.
-const PAGES: Grain =
-    Grain { unit_bytes: PAGE_BYTES, starts: 64, send_windows: 3, receive_windows: 2, loop_distance: 7 };
-/// Messages of this length and more begin at pages.
-const PAGES_FROM_BYTES: u64 = 32 << 10;
-const PAGE_BYTES: u64 = 4096;
-
-impl Grain {
-    fn of(message_bytes: u64) -> Self {
-        if message_bytes < PAGES_FROM_BYTES {
-            LINES
-        } else {
-            PAGES
-        }
-    }
-
-    /// What a slot needs behind its longest message.
-    fn margin_bytes(self) -> u64 {
-        (self.starts + 2 * self.send_windows) * self.unit_bytes
-    }
-}
-
-/// The windows to send from, and to receive into.
-#[must_use]
-pub fn windows(message_bytes: u64) -> [Windows; 2] {
-    // Small constants.
-    let grain = Grain::of(message_bytes);
-    let windows =
-        |count: u64, units: u64| Windows { count: count as usize, stride_bytes: (units * grain.unit_bytes) as usize };
-    [windows(grain.send_windows, 2), windows(grain.receive_windows, 1)]
-}
-
-/// One loop, as sender and receiver both know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopKey {
-    /// Index of the pattern in the plan.
-    pub pattern: u64,
-    /// Message size.
-    pub message_bytes: u64,
-    /// Number of the loop with this size.
-    pub number: u64,
-}
-
-/// Sizes that are equal on all ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Seed of the run.
-    pub seed: u64,
-    /// Slots: messages one rank sends in an iteration at most.
-    pub slots: u64,
-    /// Longest message.
-    pub lmax_bytes: u64,
-}
-
-impl Layout {
-    /// Length of a slot.
-    #[must_use]
-    pub fn slot_bytes(self) -> u64 {
-        (self.lmax_bytes + LINES.margin_bytes().max(PAGES.margin_bytes())).next_multiple_of(PAGE_BYTES)
-    }
-
-    /// Memory of a rank, for sending and receiving.
-    #[must_use]
-    pub fn rank_bytes(self) -> u64 {
-        2 * self.slots * self.slot_bytes()
-    }
-
-    /// The stream of a sender: it does not repeat within its memory.
-    #[must_use]
-    pub fn stream(self, sender: u64) -> Stream {
-        Stream::new(self.seed, Generation::First, sender, self.slots * self.slot_bytes())
-    }
-
-    /// Where the first message of a loop begins in the memory of its sender.
-    #[must_use]
-    pub fn send_at(self, key: LoopKey, step: u64, receiver: u64) -> u64 {
-        let grain = Grain::of(key.message_bytes);
-        let word = mix(mix(mix(self.seed ^ receiver).wrapping_add(key.pattern)).wrapping_add(key.message_bytes));
-        let start = (word % grain.starts + key.number * grain.loop_distance) % grain.starts;
-        step * self.slot_bytes() + start * grain.unit_bytes
-    }
-
-    /// Where messages of a step are received.
-    #[must_use]
-    pub fn receive_at(self, step: u64) -> u64 {
-        step * self.slot_bytes()
-    }
-}
+use super::layout::Layout;
 
 /// The memory of one rank.
 #[derive(Debug)]
 pub struct Memory {
-    send: Ring,
-    receive: Ring,
+    send: Half,
+    receive: Half,
+    /// Where the next loop of cyclic buffers begins.
+    pub walk: Walk,
+}
+
+/// To send from or to receive into.
+#[derive(Debug)]
+enum Half {
+    /// As any program gets it.
+    Plain(Vec<u8>),
+    /// In huge pages, where the kernel has them.
+    Huge(Ring),
+}
+
+impl Half {
+    fn new(layout: Layout) -> std::io::Result<Self> {
+        let bytes = layout.mapped_bytes();
+        if layout.buffers == Buffers::Reused {
+            return Ok(Self::Huge(Ring::new(bytes, 8)?));
+        }
+        let length = usize::try_from(bytes).map_err(std::io::Error::other)?;
+        let mut plain = Vec::new();
+        plain.try_reserve_exact(length).map_err(std::io::Error::other)?;
+        plain.resize(length, 0);
+        Ok(Self::Plain(plain))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Plain(bytes) => bytes,
+            Self::Huge(ring) => ring.bytes(),
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Plain(bytes) => bytes,
+            Self::Huge(ring) => ring.bytes_mut(),
+        }
+    }
 }
 
 impl Memory {
@@ -136,11 +60,10 @@ impl Memory {
     /// # Errors
     /// The kernel's answer if the memory cannot be mapped.
     pub fn new(layout: Layout, rank: u64) -> std::io::Result<Self> {
-        let bytes = layout.slots.max(1) * layout.slot_bytes();
-        let (mut send, mut receive) = (Ring::new(bytes, 8)?, Ring::new(bytes, 8)?);
+        let (mut send, mut receive) = (Half::new(layout)?, Half::new(layout)?);
         layout.stream(rank).fill(send.bytes_mut());
         receive.bytes_mut().fill(POISON_BYTE);
-        Ok(Self { send, receive })
+        Ok(Self { send, receive, walk: Walk::new(layout.memory_bytes()) })
     }
 
     /// Forgets what was received: what is not delivered from now on is seen.
@@ -158,129 +81,10 @@ impl Memory {
     pub fn received(&self) -> &[u8] {
         self.receive.bytes()
     }
-}
 
-/// A piece of the receive memory that one iteration wrote last.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The iteration, from 0.
-    pub iteration: u64,
-    /// Place in its message.
-    pub place: u64,
-    /// Bytes behind the first window.
-    pub range: Range<u64>,
-}
-
-impl Piece {
-    /// Where its first byte was sent from, behind the first window to send from.
+    /// Both halves.
     #[must_use]
-    pub fn sent_from(&self, message_bytes: u64) -> u64 {
-        let grain = Grain::of(message_bytes);
-        self.iteration % grain.send_windows * 2 * grain.unit_bytes + self.place
-    }
-}
-
-/// What a loop left behind the first window of a step, piece by piece.
-#[must_use]
-pub fn left_by(message_bytes: u64, iterations: u64) -> Vec<Piece> {
-    let grain = Grain::of(message_bytes);
-    let begin = |iteration: u64| iteration % grain.receive_windows * grain.unit_bytes;
-    let last = iterations.saturating_sub(grain.receive_windows)..iterations;
-    let mut edges: Vec<u64> = last.clone().flat_map(|i| [begin(i), begin(i) + message_bytes]).collect();
-    edges.sort_unstable();
-    edges.dedup();
-    let mut pieces: Vec<Piece> = Vec::new();
-    for range in edges.windows(2).map(|pair| pair[0]..pair[1]) {
-        let covers = |i: &u64| begin(*i) <= range.start && range.end <= begin(*i) + message_bytes;
-        let Some(iteration) = last.clone().rev().find(covers) else { continue };
-        match pieces.last_mut() {
-            Some(before) if before.iteration == iteration && before.range.end == range.start => {
-                before.range.end = range.end;
-            }
-            _ => pieces.push(Piece { iteration, place: range.start - begin(iteration), range }),
-        }
-    }
-    pieces
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LAYOUT: Layout = Layout { seed: 3, slots: 2, lmax_bytes: 97_420 };
-
-    #[test]
-    fn messages_stay_in_their_slots() {
-        let slot = LAYOUT.slot_bytes();
-        for (n, message_bytes) in (0..4000).zip([1, 4096, 32_767, 32_768, LAYOUT.lmax_bytes].into_iter().cycle()) {
-            let key = LoopKey { pattern: n % 50, message_bytes, number: n % 9 };
-            let [send, receive] = windows(message_bytes).map(|w| (w.count - 1) as u64 * w.stride_bytes as u64);
-            for step in 0..2 {
-                let at = LAYOUT.send_at(key, step, n);
-                assert_eq!(at % Grain::of(message_bytes).unit_bytes, 0);
-                assert!(at >= step * slot && at + send + message_bytes <= (step + 1) * slot);
-                assert!(LAYOUT.receive_at(step) + receive + message_bytes <= (step + 1) * slot);
-            }
-        }
-        assert_eq!(LAYOUT.rank_bytes(), 4 * slot);
-    }
-
-    #[test]
-    fn another_loop_size_pattern_or_receiver_begins_elsewhere() {
-        for message_bytes in [64, 1 << 16] {
-            let key = LoopKey { pattern: 1, message_bytes, number: 3 };
-            let here = LAYOUT.send_at(key, 0, 4);
-            let others = [
-                LAYOUT.send_at(LoopKey { pattern: 2, ..key }, 0, 4),
-                LAYOUT.send_at(LoopKey { message_bytes: message_bytes + 8, ..key }, 0, 4),
-                LAYOUT.send_at(LoopKey { number: 4, ..key }, 0, 4),
-                LAYOUT.send_at(key, 0, 5),
-            ];
-            assert!(others.iter().all(|other| *other != here), "{here} {others:?}");
-        }
-    }
-
-    /// The loops of one size never share a beginning, whatever the hash.
-    #[test]
-    fn nine_loops_have_nine_beginnings() {
-        for message_bytes in [1, 1 << 20] {
-            let mut all: Vec<u64> =
-                (0..9).map(|number| LAYOUT.send_at(LoopKey { pattern: 0, message_bytes, number }, 0, 1)).collect();
-            all.sort_unstable();
-            all.dedup();
-            assert_eq!(all.len(), 9);
-        }
-    }
-
-    #[test]
-    fn what_is_left_is_what_the_last_iterations_wrote() {
-        for message_bytes in [1, 7, 63, 64, 65, 1000, 1100, 32_768, 40_001] {
-            for iterations in [0, 1, 2, 3, 15, 16, 17, 33, 300] {
-                let grain = Grain::of(message_bytes);
-                let mut written = vec![None; 65_536];
-                for iteration in 0..iterations {
-                    let begin = (iteration % grain.receive_windows * grain.unit_bytes) as usize;
-                    (0..message_bytes).for_each(|place| written[begin + place as usize] = Some((iteration, place)));
-                }
-                let mut said = vec![None; 65_536];
-                for piece in left_by(message_bytes, iterations) {
-                    for (n, at) in piece.range.clone().enumerate() {
-                        assert_eq!(said[at as usize].replace((piece.iteration, piece.place + n as u64)), None);
-                    }
-                }
-                assert!(said == written, "{message_bytes} {iterations}");
-            }
-        }
-    }
-
-    /// What a message that was never delivered leaves in place is from another iteration, and that is other bytes.
-    #[test]
-    fn iterations_near_each_other_leave_different_bytes() {
-        for (grain, near) in [(LINES, 16), (PAGES, 5)] {
-            let displacement = |i: u64| 2 * (i % grain.send_windows) as i64 - (i % grain.receive_windows) as i64;
-            for i in 0..600 {
-                assert!((1..=near).all(|n| displacement(i) != displacement(i + n)), "{i}");
-            }
-        }
+    pub fn all(&self) -> [&[u8]; 2] {
+        [self.send.bytes(), self.receive.bytes()]
     }
 }

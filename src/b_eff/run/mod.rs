@@ -2,24 +2,26 @@
 //!
 //! ```text
 //! pilot: one ring of all ranks, every size and method once     -> what fits into the time
-//! for pattern in plan:
-//!     for size in 21 sizes:
-//!         for repetition, for method:
-//!             barrier; loop of iterations                      <- the clock
-//!             compare what was received                        <- outside
-//!         one common maximum over the ranks: times, signal
-//!     one common sum: bytes compared, wrong, allocations
+//! for repetition in 0..3:                        # outermost: the three of one cell are far apart in time
+//!     for pattern in plan:                       # ping-pong, 6 rings, 30 random rings, what is only reported
+//!         for size in 21 sizes, for method:
+//!             barrier, loop of iterations        <- the clock: calls of MPI and nothing else
+//!             compare what was received, wipe it <- outside
+//!             one maximum over the ranks for each size: times of the loops, time so far, signal
+//!         one sum over the ranks; record
 //! ```
 
 mod bare;
 mod budget;
 mod check;
+mod layout;
+mod left;
 mod memory;
 mod pattern;
 mod pilot;
 pub mod whole;
 
-pub use memory::Layout;
+pub use layout::Layout;
 pub use pattern::Broken;
 pub use whole::Run;
 

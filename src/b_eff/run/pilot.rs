@@ -7,13 +7,15 @@ use beff_ffi::Comm;
 
 use crate::b_eff::plan::effort::{iterations, Pilot, METHODS};
 use crate::b_eff::plan::sizes::SIZES;
-use crate::b_eff::plan::{CommPattern, CommPlan, Family};
+use crate::b_eff::plan::{Buffers, CommPattern, CommPlan, Family};
 use crate::b_eff::records::{Method, PilotRecord};
 use crate::frame::run::harness::median_ns;
 use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::stamp::POISON_BYTE;
 
 use super::check::compare;
-use super::memory::{Layout, Memory};
+use super::layout::Layout;
+use super::memory::Memory;
 use super::pattern::{Broken, Loop, Pattern};
 
 /// What a loop of the pilot is to take.
@@ -81,13 +83,14 @@ pub fn fly(
 ) -> Result<Flown, Broken> {
     let beside = |error| Broken { place: "before the first pattern".into(), error };
     let loop_ns = median_ns(comm, || comm.barrier().and_then(|()| comm.max_f64(&mut [0.0; 12]))).map_err(beside)?;
-    let mut verify = [verify_seconds_per_byte(layout, comm.rank(), memory)];
+    let mut verify = seconds_per_byte(layout, comm.rank(), memory);
     comm.max_f64(&mut verify).map_err(beside)?;
     let pilot = Pilot {
         iteration_seconds: [[0.0; METHODS]; SIZES],
         steps: 1,
         loop_seconds: loop_ns * 1e-9,
         verify_seconds_per_byte: verify[0],
+        wipe_seconds_per_byte: if layout.buffers == Buffers::Cyclic { verify[1] } else { 0.0 },
         sizes_bytes: plan.sizes_bytes.clone(),
     };
     let mut flown = Flown { pilot, records: Vec::new(), slots: 0, elapsed_seconds: 0.0, interrupted: false };
@@ -108,6 +111,8 @@ pub fn fly(
         }
         one_size(comm, memory, &mut pattern, methods, limits, (size, &mut next), &mut flown)?;
     }
+    // What was not compared must not pass for what comes.
+    memory.poison();
     Ok(flown)
 }
 
@@ -153,13 +158,15 @@ fn one_size(
     Ok(())
 }
 
-/// What comparing one byte takes on this rank.
-fn verify_seconds_per_byte(layout: Layout, rank: u64, memory: &mut Memory) -> f64 {
-    let (send, _) = memory.halves();
-    let bytes = &send[..send.len().min(SAMPLE_BYTES as usize)];
+/// What comparing one byte takes on this rank, and what wiping it takes.
+fn seconds_per_byte(layout: Layout, rank: u64, memory: &mut Memory) -> [f64; 2] {
+    let (send, receive) = memory.halves();
+    let length = send.len().min(SAMPLE_BYTES as usize);
     let begin = Instant::now();
-    let compared = std::hint::black_box(compare(layout.stream(rank), 0, bytes));
-    let seconds = begin.elapsed().as_secs_f64();
+    let compared = std::hint::black_box(compare(layout.stream(rank), 0, &send[..length]));
+    let compare_seconds = begin.elapsed().as_secs_f64();
     debug_assert_eq!(compared.0, 0);
-    seconds / bytes.len().max(1) as f64
+    let begin = Instant::now();
+    std::hint::black_box(&mut receive[..length]).fill(POISON_BYTE);
+    [compare_seconds, begin.elapsed().as_secs_f64()].map(|seconds| seconds / length.max(1) as f64)
 }

@@ -2,28 +2,32 @@
 
 use std::time::Instant;
 
-use beff_ffi::Comm;
+use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff::config::CommConfig;
-use crate::b_eff::plan::effort::{repetitions, METHODS, REPETITIONS};
+use crate::b_eff::plan::effort::{METHODS, REPETITIONS};
 use crate::b_eff::plan::sizes::SIZES;
-use crate::b_eff::plan::{CommPattern, CommPlan, Family};
-use crate::b_eff::records::{Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, Method, SizeRecord};
+use crate::b_eff::plan::{Buffers, CommPattern, CommPlan, Family};
+use crate::b_eff::records::{
+    Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, MessageMemory, Method, SizeRecord, Visit,
+};
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::agree::gather;
 use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::machine_share::{CpuWatch, HostCpus};
 use crate::frame::run::{Observer, Standing};
-use crate::frame::system::memory::high_water_bytes;
+use crate::frame::system::memory::{high_water_bytes, huge_page_bytes};
 
 use super::budget::{Budget, Pace};
-use super::memory::{Layout, Memory};
+use super::layout::Layout;
+use super::memory::Memory;
 use super::pattern::{Broken, Loop, Pattern};
 use super::{bare, pilot};
 
 /// Size whose message is damaged with `--inject`, by index: 4096 bytes.
 const DAMAGED_SIZE: usize = 12;
-/// Loops of one size at most.
-const LOOPS: usize = METHODS * REPETITIONS as usize;
+/// Loops of one size in a visit at most.
+const LOOPS: usize = METHODS;
 
 /// A run under way.
 pub struct Run<'a> {
@@ -38,6 +42,7 @@ pub struct Run<'a> {
     observer: &'a mut dyn Observer<CommLine>,
     layout: Layout,
     memory: Memory,
+    cpus: HostCpus,
     begin: Instant,
     verify_seconds: f64,
     /// Slots whose memory was touched by messages.
@@ -54,13 +59,14 @@ impl<'a> Run<'a> {
         comm: &'a Comm,
         plan: &'a CommPlan,
         config: &CommConfig,
+        cpus: HostCpus,
         interrupt: &'a Interrupt,
         observer: &'a mut dyn Observer<CommLine>,
     ) -> Result<Self, String> {
         let begin = Instant::now();
-        let layout = Self::layout(plan);
+        let layout = Self::layout(plan, config.buffers);
         let memory = Memory::new(layout, comm.rank())
-            .map_err(|e| format!("rank {}: {} bytes for messages: {e}", comm.rank(), layout.rank_bytes()))?;
+            .map_err(|e| format!("rank {}: {} bytes for messages: {e}", comm.rank(), 2 * layout.mapped_bytes()))?;
         let limit_seconds = config.time_seconds;
         let of_patterns = (limit_seconds - bare::SECONDS).max(limit_seconds / 4.0);
         Ok(Self {
@@ -74,6 +80,7 @@ impl<'a> Run<'a> {
             observer,
             layout,
             memory,
+            cpus,
             begin,
             verify_seconds: 0.0,
             touched_slots: 0,
@@ -83,9 +90,9 @@ impl<'a> Run<'a> {
 
     /// Sizes of the memory that a plan needs.
     #[must_use]
-    pub fn layout(plan: &CommPlan) -> Layout {
+    pub fn layout(plan: &CommPlan, buffers: Buffers) -> Layout {
         let slots = plan.patterns.iter().map(CommPattern::most_steps).max().unwrap_or(1).max(1);
-        Layout { seed: plan.seed, slots, lmax_bytes: plan.lmax_bytes }
+        Layout { seed: plan.seed, slots, lmax_bytes: plan.lmax_bytes, buffers }
     }
 
     /// Flies the pilot and says what will be measured and for how long. Collective.
@@ -112,9 +119,27 @@ impl<'a> Run<'a> {
             expected_seconds: self.budget.expected_seconds + if self.bare { bare::SECONDS } else { 0.0 },
             effort: self.budget.effort,
             pilot: records,
+            memory: Some(
+                self.message_memory().map_err(|error| Broken { place: "memory of the messages".into(), error })?,
+            ),
         };
         self.observer.record(CommLine::Announcement(announcement.clone()));
         Ok(announcement)
+    }
+
+    /// The memory of the messages as the kernel gave it, over all ranks. Collective.
+    fn message_memory(&self) -> Result<MessageMemory, MpiError> {
+        let huge = huge_page_bytes(&self.memory.all());
+        let mut sums = [huge.unwrap_or(0), u64::from(huge.is_none())];
+        self.comm.sum_u64(&mut sums)?;
+        let mut least = [huge.unwrap_or(0)];
+        self.comm.min_u64(&mut least)?;
+        let [total, unknown] = sums;
+        Ok(MessageMemory {
+            half_bytes: self.layout.memory_bytes(),
+            huge_page_total_bytes: (unknown == 0).then_some(total),
+            huge_page_smallest_bytes: (unknown == 0).then_some(least[0]),
+        })
     }
 
     /// An error of rank 0 goes into the journal: what follows it is the end of all ranks.
@@ -138,20 +163,23 @@ impl<'a> Run<'a> {
         Ok(self.ending())
     }
 
+    /// The repetition is the outermost loop: the three of one cell lie far apart in time, so that what disturbs the machine
+    /// for a while meets one of them.
     fn all(&mut self) -> Result<(), Broken> {
         let mut last = None;
-        for index in 0..self.plan.patterns.len() {
-            if !self.budget.wants(index) || self.interrupted {
+        for visit in 0..self.budget.visits() {
+            if !self.budget.wants(visit) || self.interrupted {
                 continue;
             }
+            let (index, repetition) = self.budget.of_visit(visit);
             self.observer.progress(&Standing {
-                what: self.plan.patterns[index].name.clone(),
+                what: format!("{} ({} of {REPETITIONS})", self.plan.patterns[index].name, repetition + 1),
                 done_seconds: self.begin.elapsed().as_secs_f64(),
                 all_seconds: self.budget.expected_seconds,
                 last_mb_per_second: last,
             });
-            last = self.measure(index)?;
-            self.budget.done(self.plan.patterns[index].family);
+            last = self.measure(visit)?;
+            self.budget.done(visit);
         }
         Ok(())
     }
@@ -174,26 +202,30 @@ impl<'a> Run<'a> {
             verify_seconds: self.verify_seconds,
             efforts: self.budget.efforts(self.interrupted),
             rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
-            rank_memory_planned_bytes: self.layout.rank_bytes(),
+            rank_memory_planned_bytes: 2 * self.layout.mapped_bytes(),
         }
     }
 
-    /// One pattern; its last bandwidth.
-    fn measure(&mut self, index: usize) -> Result<Option<f64>, Broken> {
+    /// One repetition of a pattern; its last bandwidth.
+    fn measure(&mut self, visit: usize) -> Result<Option<f64>, Broken> {
         let begin = Instant::now();
+        let (index, repetition) = self.budget.of_visit(visit);
         let plan = &self.plan.patterns[index];
         let broken = |error| Broken { place: plan.name.clone(), error };
         let mut pattern = Pattern::new(self.comm, self.layout, index as u64, plan).map_err(broken)?;
         let methods: &[Method] = if plan.family == Family::PingPong { &[Method::PingPong] } else { &Method::EXCHANGES };
         self.warm_up(&mut pattern, methods, plan.most_steps())?;
+        let mut cpu_watch = CpuWatch::default();
+        cpu_watch.resume(&self.cpus);
         let mut pace = self.budget.first_pace(methods.len(), plan.most_steps());
         let mut sizes = Vec::with_capacity(SIZES);
         for size in 0..self.plan.sizes_bytes.len() {
-            sizes.push(self.size(&mut pattern, methods, index, size, &mut pace)?);
-            if self.interrupted {
+            if self.interrupted || !self.budget.has(repetition, size) {
                 break;
             }
+            sizes.push(self.size(&mut pattern, methods, visit, size, &mut pace)?);
         }
+        cpu_watch.pause(&self.cpus);
         let mut sums = [pattern.bytes_checked, pattern.bytes_wrong, pattern.allocations];
         self.comm.sum_u64(&mut sums).map_err(broken)?;
         let last = sizes.last().and_then(|size| best_mb_per_second(size, plan.messages));
@@ -206,9 +238,10 @@ impl<'a> Run<'a> {
             bytes_checked: sums[0],
             bytes_wrong: sums[1],
             allocations_in_clock: sums[2],
+            machine: cpu_watch.end(&self.cpus, self.comm).map_err(broken)?,
             real_seconds: begin.elapsed().as_secs_f64(),
         };
-        self.observer.record(CommLine::Pattern(Box::new(record)));
+        self.observer.record(CommLine::Pattern(Visit(Box::new(record))));
         if sums[1] > 0 {
             self.report_corruption(&pattern).map_err(broken)?;
         }
@@ -221,6 +254,7 @@ impl<'a> Run<'a> {
             let (method, size, number) = (*method, 0, number as u64);
             let l = Loop { method, repetition: 0, number, size, message_bytes: 1, iterations: 1 };
             pattern.timed(&mut self.memory, &l)?;
+            pattern.check(&mut self.memory, &l);
         }
         if steps > self.touched_slots {
             pattern.touch(&mut self.memory)?;
@@ -230,32 +264,33 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// All loops of one size.
+    /// The loops of one size in a visit.
     fn size(
         &mut self,
         pattern: &mut Pattern<'_>,
         methods: &[Method],
-        index: usize,
+        visit: usize,
         size: usize,
         pace: &mut Pace,
     ) -> Result<SizeRecord, Broken> {
+        let (index, repetition) = self.budget.of_visit(visit);
         let message_bytes = self.plan.sizes_bytes[size];
-        let effort = self.budget.effort;
-        let single = size as u64 >= effort.single_from;
+        let single = size as u64 >= self.budget.effort.single_from;
+        let only = single.then(|| self.budget.single_method(index, size, pace));
         // Times of the loops, elapsed and comparing time, a signal.
         let mut shared = [0.0; LOOPS + 3];
         let mut loops = Vec::with_capacity(LOOPS);
-        for repetition in 0..repetitions(&effort, size) as u32 {
-            for (way, method) in methods.iter().copied().enumerate().filter(|(way, _)| !single || *way == pace.best) {
-                let (iterations, number) = (pace.iterations[way], loops.len() as u64);
-                let l = Loop { method, repetition, number, size, message_bytes, iterations };
-                shared[loops.len()] = pattern.timed(&mut self.memory, &l)?;
-                self.damage(pattern, index, &l);
-                let begin = Instant::now();
-                pattern.check(&self.memory, &l);
-                shared[LOOPS] += begin.elapsed().as_secs_f64();
-                loops.push(l);
-            }
+        for (way, method) in methods.iter().copied().enumerate().filter(|(way, _)| only.is_none_or(|o| o == *way)) {
+            // Of all loops of this cell.
+            let number = repetition * METHODS as u64 + loops.len() as u64;
+            let repetition = repetition as u32;
+            let l = Loop { method, repetition, number, size, message_bytes, iterations: pace.iterations[way] };
+            shared[loops.len()] = pattern.timed(&mut self.memory, &l)?;
+            self.damage(pattern, index, &l);
+            let begin = Instant::now();
+            pattern.check(&mut self.memory, &l);
+            shared[LOOPS] += begin.elapsed().as_secs_f64();
+            loops.push(l);
         }
         shared[LOOPS + 1] = self.begin.elapsed().as_secs_f64();
         shared[LOOPS + 2] = f64::from(u8::from(self.interrupt.raised()));
@@ -270,7 +305,7 @@ impl<'a> Run<'a> {
             seconds,
         });
         let record = SizeRecord { message_bytes, loops: records.collect() };
-        self.budget.keep_time(index, size, shared[LOOPS + 1]);
+        self.budget.keep_time(visit, size, shared[LOOPS + 1]);
         self.budget.set_pace(pace, methods, &record, size);
         Ok(record)
     }
@@ -288,7 +323,7 @@ impl<'a> Run<'a> {
     }
 
     /// Every rank's corruptions to rank 0.
-    fn report_corruption(&mut self, pattern: &Pattern<'_>) -> Result<(), beff_ffi::MpiError> {
+    fn report_corruption(&mut self, pattern: &Pattern<'_>) -> Result<(), MpiError> {
         for corruption in gather(self.comm, &pattern.corruptions)?.into_iter().flatten() {
             self.observer.record(CommLine::Corruption(corruption));
         }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord, Method, SizeRecord};
+use crate::frame::values::machine_share::is_shared;
 
 /// One method at one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -59,6 +60,8 @@ pub struct Curve {
     /// Time per message and process with the smallest messages: ranks * seconds / (messages * iterations). Ping-pong:
     /// half of the time there and back.
     pub latency_seconds: Option<f64>,
+    /// True if others had more than 5 % of the machine meanwhile.
+    pub machine_shared: bool,
     /// By size, as far as measured.
     pub points: Vec<Point>,
 }
@@ -103,6 +106,7 @@ pub(super) fn of(record: &CommPatternRecord, result: &CommResult) -> Curve {
         mean_bytes_per_second: None,
         at_lmax_bytes_per_second: None,
         latency_seconds: latency,
+        machine_shared: is_shared(&record.machine),
         points,
     };
     curve.mean_bytes_per_second = curve.mean(None, sizes);

@@ -1,7 +1,7 @@
 //! Hand-made results of b_eff for tests, by simple formulas; no measurement.
 
 use crate::b_eff::config::CommConfig;
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::*;
 use crate::frame::records::*;
 
@@ -22,14 +22,22 @@ pub(crate) fn run(hosts: u64, speed: Speed<'_>) -> CommResult {
     let ranks = 2 * hosts;
     let effort = Effort { loop_seconds: 0.0025, single_from: 21, once_from: 21, random_rings: 30, extras: true };
     let pilot = vec![PilotRecord { message_bytes: 1, method: Method::Sendrecv, iterations: 300, seconds: 0.0006 }];
-    result.announcement = Some(Announcement { limit_seconds: 240.0, expected_seconds: 187.5, effort, pilot });
+    let half_bytes = 6 * (4_194_304 + 16);
+    let memory = Some(MessageMemory { half_bytes, huge_page_total_bytes: Some(0), huge_page_smallest_bytes: Some(0) });
+    result.announcement = Some(Announcement { limit_seconds: 240.0, expected_seconds: 187.5, effort, pilot, memory });
     result.patterns.push(pattern("ping-pong", Family::PingPong, "2", 2, speed));
     for ring in 1..=6 {
         let shape = if ring == 1 { format!("{ranks} in rings of 2") } else { ranks.to_string() };
         result.patterns.push(pattern(&format!("ring-{ring}"), Family::Ring, &shape, 2 * ranks, speed));
     }
     for ring in 1..=30 {
-        result.patterns.push(pattern(&format!("random-{ring}"), Family::Random, &ranks.to_string(), 2 * ranks, speed));
+        result.patterns.push(pattern(
+            &format!("random-{ring}"),
+            Family::Random,
+            &format!("{ranks} ranks"),
+            2 * ranks,
+            speed,
+        ));
     }
     result.patterns.push(pattern("worst-cycle", Family::WorstCycle, &ranks.to_string(), 2 * ranks, speed));
     result.patterns.push(pattern("best-bisection", Family::Bisection, "pairs", ranks, speed));
@@ -68,6 +76,7 @@ fn pattern(name: &str, family: Family, shape: &str, messages: u64, speed: Speed<
         bytes_checked: 1 << 24,
         bytes_wrong: 0,
         allocations_in_clock: 0,
+        machine: None,
         real_seconds: 4.25,
     }
 }
@@ -79,6 +88,7 @@ fn config() -> CommConfig {
         quick: false,
         seed: 42,
         families: vec![PingPong, Ring, Random, WorstCycle, Bisection, Cartesian],
+        buffers: Buffers::Cyclic,
         memory_per_process_bytes: None,
         rmax_gflops: None,
         out: None,
@@ -94,7 +104,10 @@ fn setup(hosts: u64) -> CommSetup {
             environment: vec![("MPIR_CVAR_CH4_NUM_VCIS".into(), "2".into())],
             ..fixture::machine(list, &["beff-raw", "comm", "--time", "4m"])
         },
-        placement: (0..2 * hosts).map(|rank| Placement { host: rank / 2, cpus: (rank % 2).to_string() }).collect(),
+        placement: (0..2 * hosts)
+            .map(|rank| Placement { host: rank / 2, cpus: (rank % 2).to_string(), cores: Some(1) })
+            .collect(),
+        binding: Some("-bind-to of MPICH's mpirun".into()),
         numbering: if hosts == 1 { Numbering::OneHost } else { Numbering::Sequential },
         transport: Transport {
             device: Some("ch4:ofi".into()),

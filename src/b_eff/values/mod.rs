@@ -14,19 +14,22 @@
 
 mod average;
 mod bare;
+mod buffers;
 mod curve;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod identical;
 mod validity;
 mod value;
 mod warning;
 
 pub use average::{logavg, SizeAverage};
 pub use bare::BareValue;
+pub use buffers::MessagesFrom;
 pub use curve::{bytes_per_second, Curve, MethodPoint, Point};
 pub use validity::{single_sizes, FREELY_SINGLE_FROM, LOOP_SECONDS, MOST_ITERATIONS};
 pub use value::{CommValue, Latencies, Level, MethodValue};
-pub use warning::CommWarning;
+pub use warning::{loose_ranks, CommWarning};
 
 use serde::Serialize;
 
@@ -46,6 +49,8 @@ pub const SIZES: u64 = 21;
 /// Everything derived from one result of b_eff.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CommDerived {
+    /// Where the messages came from.
+    pub messages_from: MessagesFrom,
     /// The values of the run.
     pub value: CommValue,
     /// The same by one method alone, in the order of the paper.
@@ -85,6 +90,7 @@ pub fn derive(result: &CommResult) -> CommDerived {
     let random_rings = random_rings_wanted(result);
     let criteria = validity::criteria(result, &curves);
     CommDerived {
+        messages_from: buffers::of(result),
         value: value::of(result, &curves, random_rings),
         methods: value::by_method(result, &curves, random_rings),
         sizes: average::by_size(result, &curves, random_rings),

@@ -1,6 +1,6 @@
 use super::fixture::{run, sizes};
 use super::*;
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::{CommResult, Method};
 use crate::frame::records::{ErrorRecord, Outcome, Warning};
 use crate::frame::records::{Numbering, Placement};
@@ -161,8 +161,9 @@ fn every_criterion_has_its_cause() {
         next_step: "look".into(),
         no_space: false,
     };
-    let damages: [(Damage, &str); 9] = [
+    let damages: [(Damage, &str); 10] = [
         (|r| r.ending.outcome = Outcome::Interrupted, "run complete (interrupted by a signal)"),
+        (|r| r.config.buffers = Buffers::Reused, "messages walk through memory (reused buffers)"),
         (|r| r.config.quick = true, "not the quick mode (quick mode)"),
         (|r| r.setup.machine.hosts[1].cores = 1, "no host with more ranks than cores (node02: 2 ranks, cores 1)"),
         (
@@ -226,8 +227,11 @@ fn every_warning_has_its_cause() {
 }
 
 fn place(result: &mut CommResult, cpus: [&str; 4]) {
-    let places =
-        cpus.into_iter().enumerate().map(|(rank, cpus)| Placement { host: rank as u64 / 2, cpus: cpus.into() });
+    let places = cpus.into_iter().enumerate().map(|(rank, cpus)| Placement {
+        host: rank as u64 / 2,
+        cpus: cpus.into(),
+        cores: None,
+    });
     result.setup.placement = places.collect();
 }
 
@@ -240,13 +244,37 @@ fn slow_down(result: &mut CommResult, factor: f64, every: usize) {
     }
 }
 
+/// The kernel says what a core is; where it does, CPUs need not be counted.
+#[test]
+fn a_rank_with_several_cores_is_not_bound() {
+    for (cpus, cores, bound) in [("0,32", 1, true), ("0-1", 2, false), ("0-3", 2, false), ("0-3", 1, true)] {
+        let mut result = constant();
+        result.setup.placement[2] = Placement { host: 1, cpus: cpus.into(), cores: Some(cores) };
+        assert_eq!(kinds(&result).is_empty(), bound, "{cpus} {cores}");
+    }
+}
+
 #[test]
 fn a_rank_alone_on_its_host_is_bound_if_it_has_one_core() {
     for (cpus, bound) in [("0", true), ("0,32", true), ("0-3", false)] {
         let mut result = constant();
-        result.setup.placement = (0..2).map(|host| Placement { host, cpus: cpus.into() }).collect();
+        result.setup.placement = (0..2).map(|host| Placement { host, cpus: cpus.into(), cores: None }).collect();
         assert_eq!(kinds(&result).is_empty(), bound, "{cpus}");
     }
+}
+
+#[test]
+fn where_messages_came_from_is_said() {
+    let from = |buffers: Buffers, lmax_bytes: u64| {
+        let mut result = constant();
+        (result.config.buffers, result.setup.lmax_bytes) = (buffers, lmax_bytes);
+        let d = derive(&result);
+        (d.messages_from, d.valid)
+    };
+    // The cache has 32 MiB; each rank walks through two memories of six messages.
+    assert_eq!(from(Buffers::Cyclic, 4 << 20), (MessagesFrom::Memory, true));
+    assert_eq!(from(Buffers::Cyclic, 2 << 20), (MessagesFrom::SmallMemory, true));
+    assert_eq!(from(Buffers::Reused, 4 << 20), (MessagesFrom::ReusedWindows, false));
 }
 
 #[test]

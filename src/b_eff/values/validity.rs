@@ -4,7 +4,7 @@
 //! core for each process, and enough time. Numbering and binding of ranks are warnings: both ways are b_eff.
 
 use super::curve::{of_average, Curve};
-use super::{efforts, RANDOM_RINGS, RINGS};
+use super::{buffers, efforts, identical, RANDOM_RINGS, RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
 use crate::frame::units::{format_seconds, format_size};
@@ -31,8 +31,10 @@ pub(super) fn criteria(result: &CommResult, curves: &[Curve]) -> Vec<Criterion> 
         Criterion::complete(result.ending.outcome, "interrupted by a signal"),
         not_quick(result),
         not_oversubscribed(result),
+        buffers::criterion(result),
         all_patterns(result, curves),
         all_methods(result, curves),
+        identical::criterion(result, curves),
         loop_time(result),
         Criterion::no("errors", result.errors.len() as u64),
         data(result),

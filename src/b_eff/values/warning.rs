@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::curve::Curve;
 use super::validity::LOOP_SECONDS;
-use super::{efforts, RANDOM_RINGS};
+use super::{efforts, identical, RANDOM_RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
-use crate::frame::records::{Numbering, Warning};
+use crate::frame::records::{Numbering, Placement, Warning};
+use crate::frame::values::machine_share;
 use crate::frame::values::warning::{is_overrun, of_machine};
 
 /// A worst repetition this many times slower than the best of the same loop is disturbed.
@@ -76,6 +77,17 @@ pub enum CommWarning {
         /// Best bandwidth divided by the worst there.
         ratio: f64,
     },
+    /// Rings that are the same exchange differ by more than 10 %.
+    IdenticalDiffer {
+        /// How many patterns are the same exchange as these two.
+        patterns: u64,
+        /// The one with the largest S.
+        fastest: String,
+        /// The one with the smallest.
+        slowest: String,
+        /// S of the one divided by S of the other.
+        ratio: f64,
+    },
     /// Loops shorter than 100 steps of the clock.
     ShortLoops {
         /// How many.
@@ -105,10 +117,13 @@ pub enum CommWarning {
 pub(super) fn warnings(result: &CommResult, curves: &[Curve]) -> Vec<CommWarning> {
     let mut found: Vec<CommWarning> = result.warnings.iter().cloned().map(CommWarning::Shared).collect();
     found.extend(of_machine(&result.setup.machine, None).map(CommWarning::Shared));
+    let watched = result.patterns.iter().map(|p| (p.pattern.clone(), p.machine.as_ref()));
+    found.extend(machine_share::warning("pattern", watched).map(CommWarning::Shared));
     found.extend(numbering(result));
     found.extend(not_bound(result));
     found.extend(effort_reduced(result));
     found.extend(disturbed(curves));
+    found.extend(identical_differ(result, curves));
     found.extend(short_loops(result));
     found.extend(overrun(result));
     found
@@ -120,20 +135,14 @@ fn numbering(result: &CommResult) -> Option<CommWarning> {
     matches!(numbering, Numbering::RoundRobin | Numbering::Mixed).then_some(CommWarning::Numbering { numbering, hosts })
 }
 
-/// A rank and its CPUs, as first and last of ranges.
-type Bound = (usize, Vec<(u64, u64)>);
+/// A rank, its cores, and its CPUs as first and last of ranges.
+type Bound = (usize, Option<u64>, Vec<(u64, u64)>);
 
-/// A rank that may run on several CPUs and shares one of them with another rank, or has a whole host for itself that is
-/// more than one core.
+/// A rank that may run on several cores. Where cores are not known: on several CPUs, and it shares one of them with another rank,
+/// or has a whole host for itself that is more than one core.
 fn not_bound(result: &CommResult) -> Option<CommWarning> {
     let (placement, hosts) = (&result.setup.placement, &result.setup.machine.hosts);
-    // Host by host: all pairs of ranks of a large machine would be too many.
-    let mut of_host: BTreeMap<u64, Vec<Bound>> = BTreeMap::new();
-    for (rank, place) in placement.iter().enumerate() {
-        of_host.entry(place.host).or_default().push((rank, ranges(&place.cpus)));
-    }
-    let mut loose: Vec<usize> = of_host.values().flat_map(|ranks| loose_ranks(ranks)).collect();
-    loose.sort_unstable();
+    let loose = loose_ranks(placement);
     let rank = *loose.first()?;
     let first = &placement[rank];
     let host = usize::try_from(first.host).ok().and_then(|h| hosts.get(h)).map(|h| h.name.clone());
@@ -145,14 +154,29 @@ fn not_bound(result: &CommResult) -> Option<CommWarning> {
     })
 }
 
-/// Of the ranks of one host and their CPUs.
-fn loose_ranks(ranks: &[Bound]) -> Vec<usize> {
-    let is_loose = |(rank, cpus): &&Bound| {
+/// The ranks that are not bound to a core.
+#[must_use]
+pub fn loose_ranks(placement: &[Placement]) -> Vec<usize> {
+    // Host by host: all pairs of ranks of a large machine would be too many.
+    let mut of_host: BTreeMap<u64, Vec<Bound>> = BTreeMap::new();
+    for (rank, place) in placement.iter().enumerate() {
+        of_host.entry(place.host).or_default().push((rank, place.cores, ranges(&place.cpus)));
+    }
+    let mut loose: Vec<usize> = of_host.values().flat_map(|ranks| loose_of_host(ranks)).collect();
+    loose.sort_unstable();
+    loose
+}
+
+fn loose_of_host(ranks: &[Bound]) -> Vec<usize> {
+    let is_loose = |(rank, cores, cpus): &&Bound| {
+        if let Some(cores) = cores {
+            return *cores > 1;
+        }
         let number: u64 = cpus.iter().map(|(first, last)| last.saturating_sub(*first) + 1).sum();
-        let shares = || ranks.iter().any(|(other, theirs)| other != rank && overlap(cpus, theirs));
+        let shares = || ranks.iter().any(|(other, _, theirs)| other != rank && overlap(cpus, theirs));
         number > 1 && (shares() || (ranks.len() == 1 && number > CPUS_OF_A_CORE))
     };
-    ranks.iter().filter(is_loose).map(|(rank, _)| *rank).collect()
+    ranks.iter().filter(is_loose).map(|(rank, ..)| *rank).collect()
 }
 
 /// `0-3,8` as pairs of first and last; what cannot be read is left out.
@@ -211,6 +235,16 @@ fn disturbed(curves: &[Curve]) -> Option<CommWarning> {
         message_bytes: point.message_bytes,
         method: *method,
         ratio: *ratio,
+    })
+}
+
+fn identical_differ(result: &CommResult, curves: &[Curve]) -> Option<CommWarning> {
+    let found = identical::largest(result, curves).filter(identical::Difference::is_large)?;
+    Some(CommWarning::IdenticalDiffer {
+        patterns: found.patterns,
+        fastest: found.fastest.pattern.clone(),
+        slowest: found.slowest.pattern.clone(),
+        ratio: found.ratio,
     })
 }
 

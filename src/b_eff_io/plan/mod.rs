@@ -5,6 +5,7 @@ pub mod error;
 pub mod hints;
 pub mod layout;
 pub mod memory;
+pub mod outlook;
 pub mod partitions;
 pub mod patterns;
 pub mod preview;

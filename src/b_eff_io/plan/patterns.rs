@@ -19,6 +19,12 @@ pub const MIN_M_PART_BYTES: u64 = 2 * MIB;
 /// Largest M_PART of release 2.1.
 const MAX_M_PART_BYTES_2_1: u64 = 1 << 30;
 
+/// How far M_PART may be from its definition, as a share of it.
+pub const M_PART_DEVIATION: f64 = 0.01;
+
+/// Elements have 8 bytes: every size is a multiple.
+const ELEMENT_POWER: u32 = 3;
+
 /// Sum of U of all types for one access method.
 pub const TIME_UNITS_PER_ACCESS: u32 = 64;
 
@@ -145,16 +151,24 @@ pub fn access_kind(t: u8, shared_pointer: bool) -> AccessKind {
     }
 }
 
-/// M_PART: memory of the unit one rank runs on / 128, at least 2 MB; release 2.1 also caps it at 1 GiB.
+/// M_PART of the definition: memory of the unit one rank runs on / 128, at least 2 MB; release 2.1 also caps it at 1 GiB.
+#[must_use]
+pub fn m_part_defined_bytes(memory_per_rank_bytes: u64, release: Release) -> u64 {
+    let most = if release == Release::R2_1 { MAX_M_PART_BYTES_2_1 } else { u64::MAX };
+    (memory_per_rank_bytes / 128).clamp(MIN_M_PART_BYTES, most)
+}
+
+/// M_PART as it is measured: that of the definition to within [`M_PART_DEVIATION`], as well aligned as that allows: to 1 MiB
+/// if it can be, never to less than 32 KiB.
 ///
-/// It is rounded down to a multiple of 1 MiB. Memory sizes are odd numbers, and everything a type writes behind its
-/// M_PART pattern would inherit that odd alignment: two machines of the same kind would run differently aligned
-/// patterns.
+/// Memory sizes are odd numbers, and everything a type writes behind its M_PART pattern would inherit that odd alignment:
+/// two machines of the same kind would run differently aligned patterns.
 #[must_use]
 pub fn m_part_bytes(memory_per_rank_bytes: u64, release: Release) -> u64 {
-    let wanted = memory_per_rank_bytes / 128 / MIB * MIB;
-    let capped = if release == Release::R2_1 { wanted.min(MAX_M_PART_BYTES_2_1) } else { wanted };
-    capped.max(MIN_M_PART_BYTES)
+    let defined = m_part_defined_bytes(memory_per_rank_bytes, release);
+    let nearest = |power: u32| (defined + (1 << power) / 2) >> power << power;
+    let close = |bytes: &u64| (bytes.abs_diff(defined) as f64) < M_PART_DEVIATION * defined as f64;
+    (ELEMENT_POWER..=MIB.ilog2()).rev().map(nearest).find(close).unwrap_or(defined)
 }
 
 /// Checks a list of pattern types: ascending, without repetition, not empty, 0 to 4.
@@ -174,6 +188,7 @@ pub fn check_types(types: &[u8]) -> Result<(), PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_table_of_the_papers() {
@@ -238,7 +253,32 @@ mod tests {
         assert_eq!(m_part_bytes(1 << 40, Release::R2_1), 1 << 30);
         assert_eq!(m_part_bytes(1 << 40, Release::R1), 8 << 30);
         assert_eq!(m_part_bytes(1 << 40, Release::R0_5), 8 << 30);
-        assert_eq!(m_part_bytes(u64::MAX, Release::R1) % MIB, 0);
+        // A rank of a machine with 23.5 GiB, and memory sizes for which whole MiB are far from the definition.
+        assert_eq!(m_part_bytes(12_638_255_104, Release::R1), 94 * MIB);
+        assert_eq!(m_part_bytes(300 * MIB, Release::R1), 2400 << 10);
+        assert_eq!(m_part_bytes(1000 * MIB, Release::R1), 7936 << 10);
+    }
+
+    fn any_memory() -> impl Strategy<Value = u64> {
+        // All sizes alike, and all orders of magnitude alike.
+        prop_oneof![any::<u64>(), (0_u32..64, any::<u64>()).prop_map(|(shift, bytes)| bytes >> shift)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #[test]
+        fn m_part_is_within_one_percent_of_its_definition(memory in any_memory()) {
+            for release in [Release::R0_5, Release::R1, Release::R2_1] {
+                let most = if release == Release::R2_1 { (1 << 30) as f64 } else { f64::INFINITY };
+                let defined = (memory as f64 / 128.0).max(2_097_152.0).min(most);
+                let used = m_part_bytes(memory, release);
+                prop_assert!((used as f64 / defined - 1.0).abs() < 0.01, "{memory}: {used} of {defined}");
+                prop_assert!(used >= 2 << 20 && used as f64 <= most);
+                prop_assert_eq!(used % (32 << 10), 0);
+                // Whole MiB wherever they are close enough.
+                prop_assert!(defined < 51.0 * 1_048_576.0 || used % MIB == 0);
+            }
+        }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::layout::{place, Place};
+use super::outlook::{Course, Outlook};
 use super::patterns::{check_types, m_part_bytes, of_type, patterns};
-use super::segments::{check_reference, segment, wanted_calls, Segment};
+use super::segments::{check_reference, segment};
 use super::space::{plan_space, PartitionSpace};
 use super::{memory, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
 use crate::b_eff_io::config::{Partitions, Release};
@@ -62,8 +63,8 @@ pub struct PatternPreview {
     pub calls: u64,
     /// Bytes of the first write, all ranks.
     pub bytes: u64,
-    /// True if the space, not the time or the segment, ends it.
-    pub ended_by_space: bool,
+    /// Write, rewrite, read at the assumed rate; `None`: not rewritten.
+    pub outlook: [Option<Outlook>; 3],
 }
 
 /// The file(s) of one type.
@@ -170,6 +171,27 @@ fn check(input: &PreviewInput) -> Result<(), PlanError> {
     Ok(())
 }
 
+impl PatternPreview {
+    /// The row of the table again.
+    fn spec(&self) -> PatternSpec {
+        PatternSpec {
+            number: self.number,
+            pattern_type: self.pattern_type,
+            chunk_bytes: self.chunk_bytes,
+            call_bytes: self.call_bytes,
+            time_units: self.time_units,
+            role: self.role,
+        }
+    }
+}
+
+/// The first write on its way.
+struct FirstWrite {
+    course: Course,
+    counts: [u64; PATTERNS],
+    rows: Vec<PatternPreview>,
+}
+
 struct Partition<'a> {
     input: &'a PreviewInput,
     space: &'a PartitionSpace,
@@ -179,12 +201,17 @@ struct Partition<'a> {
 
 impl Partition<'_> {
     fn preview(&self) -> Result<PartitionPreview, PlanError> {
-        let mut counts = [0; PATTERNS];
-        let mut rows = Vec::with_capacity(PATTERNS);
+        let mut first_write = FirstWrite {
+            course: self.course(Access::Write),
+            counts: [0; PATTERNS],
+            rows: Vec::with_capacity(PATTERNS),
+        };
         let mut files = Vec::new();
         for &t in &self.input.types {
-            files.push(self.preview_type(t, &mut counts, &mut rows)?);
+            files.push(self.preview_type(t, &mut first_write)?);
         }
+        let mut rows = first_write.rows;
+        self.repeat(&mut rows);
         Ok(PartitionPreview {
             ranks: self.space.ranks,
             m_part_bytes: self.space.m_part_bytes,
@@ -197,18 +224,25 @@ impl Partition<'_> {
         })
     }
 
-    /// Adds the patterns of one type to `rows` and their calls to `counts`.
-    fn preview_type(
-        &self,
-        t: u8,
-        counts: &mut [u64; PATTERNS],
-        rows: &mut Vec<PatternPreview>,
-    ) -> Result<FilePreview, PlanError> {
+    fn course(&self, access: Access) -> Course {
+        Course {
+            release: self.input.release,
+            full_rewrite: self.input.full_rewrite,
+            partition_seconds: self.time_seconds,
+            ranks: self.space.ranks,
+            rate_bytes_per_second: self.input.rate_bytes_per_second,
+            access,
+            debt_seconds: 0.0,
+        }
+    }
+
+    /// Adds the patterns of one type.
+    fn preview_type(&self, t: u8, first_write: &mut FirstWrite) -> Result<FilePreview, PlanError> {
         let ranks = self.space.ranks;
         let max_calls = &self.space.max_calls;
         let multiple = self.input.segment_multiple_bytes;
         let segment = match t {
-            3 | 4 => Some(segment(t, &self.specs, counts, &self.input.types, max_calls, multiple)?),
+            3 | 4 => Some(segment(t, &self.specs, &first_write.counts, &self.input.types, max_calls, multiple)?),
             _ => None,
         };
         let last = Place {
@@ -221,34 +255,31 @@ impl Partition<'_> {
         for (position, row) in of_type(&self.specs, t).iter().enumerate() {
             let number = usize::from(row.number);
             let spec = segment.map_or(*row, |s| s.spec(row));
-            let wanted = self.wanted(&spec, position, segment.as_ref(), counts);
-            let (calls, most) = match segment {
-                Some(s) => (s.calls[position], s.calls[position]),
-                None => (wanted.min(max_calls[number]), max_calls[number]),
-            };
-            if calls > 0 {
+            let (most, by_space) =
+                segment.map_or((max_calls[number], true), |s| (s.calls[position], s.by_space[position]));
+            let outlook = first_write.course.next(&spec, most, by_space);
+            if most > 0 {
                 // What the run will prepare: all calls it may ever make, by the last rank.
                 place(&last, &spec, stream_bytes, most)?;
             }
-            counts[number] = calls;
-            stream_bytes += calls * spec.call_bytes;
-            rows.push(self.row(&spec, calls, wanted > calls)?);
+            first_write.counts[number] = outlook.calls;
+            // A segment keeps the place of what the guard cuts.
+            let placed = if segment.is_some() { most } else { outlook.calls };
+            stream_bytes += placed * spec.call_bytes;
+            first_write.rows.push(self.row(&spec, outlook)?);
         }
         let (files, file_bytes) = if t == 2 { (ranks, stream_bytes) } else { (1, stream_bytes * ranks) };
         Ok(FilePreview { pattern_type: t, files, file_bytes, segment_bytes: segment.map(|s| s.segment_bytes) })
     }
 
-    /// Calls if space did not matter.
-    fn wanted(&self, spec: &PatternSpec, position: usize, segment: Option<&Segment>, counts: &[u64; PATTERNS]) -> u64 {
-        match (spec.role, segment) {
-            (Role::WarmUp, _) => 1,
-            (Role::FillUp, _) => u64::from(spec.call_bytes > 0),
-            (Role::Timed, Some(_)) => wanted_calls(position, &self.specs, counts, &self.input.types).unwrap_or(0),
-            (Role::Timed, None) => {
-                let one_call = self.space.ranks as f64 * spec.call_bytes as f64;
-                let bytes = self.seconds(spec, Access::Write) * self.input.rate_bytes_per_second;
-                // `as` saturates, and space bounds the result.
-                ((bytes / one_call) as u64).max(1)
+    /// Rewrites and reads what was written.
+    fn repeat(&self, rows: &mut [PatternPreview]) {
+        for (i, access) in schedule::accesses().into_iter().enumerate().skip(1) {
+            let mut course = self.course(access);
+            for row in rows.iter_mut() {
+                if access != Access::Rewrite || schedule::is_rewritten(self.input.full_rewrite, row.pattern_type) {
+                    row.outlook[i] = Some(course.next(&row.spec(), row.calls, false));
+                }
             }
         }
     }
@@ -257,9 +288,9 @@ impl Partition<'_> {
         schedule::pattern_seconds(self.input.release, self.input.full_rewrite, self.time_seconds, spec, access)
     }
 
-    fn row(&self, spec: &PatternSpec, calls: u64, ended_by_space: bool) -> Result<PatternPreview, PlanError> {
+    fn row(&self, spec: &PatternSpec, first_write: Outlook) -> Result<PatternPreview, PlanError> {
         // The files of type 2 may be longer together than any one file can be; place has checked one rank.
-        let rank_bytes = u128::from(calls * spec.call_bytes);
+        let rank_bytes = u128::from(first_write.calls * spec.call_bytes);
         Ok(PatternPreview {
             number: spec.number,
             pattern_type: spec.pattern_type,
@@ -268,120 +299,13 @@ impl Partition<'_> {
             call_bytes: spec.call_bytes,
             time_units: spec.time_units,
             scheduled_seconds: schedule::accesses().map(|access| self.seconds(spec, access)),
-            calls,
+            calls: first_write.calls,
             bytes: countable(rank_bytes * u128::from(self.space.ranks))?,
-            ended_by_space,
+            outlook: [Some(first_write), None, None],
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Obstacle;
-    use super::*;
-    use crate::frame::units::MIB;
-    use std::time::Instant;
-
-    fn input(ranks: u64) -> PreviewInput {
-        PreviewInput {
-            ranks,
-            release: Release::R2_1,
-            partitions: Partitions::SmallMediumAll,
-            time_seconds: 5400.0,
-            types: vec![0, 1, 2, 3, 4],
-            full_rewrite: false,
-            shared_pointer: true,
-            memory_per_rank_bytes: 4 << 30,
-            limit_bytes: Some(300 << 40),
-            backends: 1,
-            segment_multiple_bytes: MIB,
-            last_level_cache_bytes: 32 * MIB,
-            rate_bytes_per_second: 2e9,
-        }
-    }
-
-    fn assert_consistent(p: &Preview) {
-        for partition in &p.partitions {
-            let files: u64 = partition.files.iter().map(|f| f.files * f.file_bytes).sum();
-            assert_eq!(files, partition.first_write_bytes);
-            for file in partition.files.iter().filter(|f| f.pattern_type >= 3) {
-                assert_eq!(file.segment_bytes.unwrap() * partition.ranks, file.file_bytes);
-            }
-            if let Some(space) = partition.space_bytes {
-                assert!(partition.first_write_bytes <= space);
-            }
-        }
-        let bytes: u64 = p.partitions.iter().map(|q| q.first_write_bytes).sum();
-        assert_eq!(p.total_bytes, bytes * p.input.backends);
-    }
-
-    #[test]
-    fn an_ordinary_run() {
-        let p = preview(&input(32)).unwrap();
-        assert_consistent(&p);
-        assert_eq!(p.partitions.iter().map(|q| q.ranks).collect::<Vec<_>>(), [4, 16, 32]);
-        assert!((p.scheduled_seconds - 5400.0).abs() < 1e-6);
-        let first = &p.partitions[0];
-        assert_eq!((first.m_part_bytes, first.patterns.len()), (32 * MIB, 43));
-        // Tn = 1800 s, 4 of 150 units, 2e9 bytes/s, 4 ranks with 32 MiB each: 715.25 calls.
-        assert_eq!(first.patterns[1].scheduled_seconds, [48.0; 3]);
-        assert_eq!((first.patterns[1].calls, first.patterns[1].ended_by_space), (715, false));
-        assert_eq!(p.period_bytes, 8209 * 4096);
-        assert_eq!(p.rank_memory_bytes, 8209 * 4096 + 80 * MIB);
-    }
-
-    #[test]
-    fn little_space_ends_patterns() {
-        let p = preview(&PreviewInput { limit_bytes: Some(1 << 30), ..input(2) }).unwrap();
-        assert_consistent(&p);
-        assert!(p.total_bytes <= 1 << 30);
-        assert!(p.partitions[1].patterns[4].ended_by_space);
-        assert!(p.partitions[1].m_part_bytes <= 32 * MIB);
-    }
-
-    #[test]
-    fn ten_million_ranks_at_once() {
-        let started = Instant::now();
-        for limit_bytes in [None, Some(300 << 50)] {
-            let p = preview(&PreviewInput { limit_bytes, ..input(10_000_000) }).unwrap();
-            assert_consistent(&p);
-            assert_eq!(p.partitions.last().unwrap().ranks, 10_000_000);
-            assert_eq!(p.partitions.last().unwrap().files[2].files, 10_000_000);
-        }
-        assert!(started.elapsed().as_secs_f64() < 1.0);
-    }
-
-    #[test]
-    fn what_cannot_run_is_an_error() {
-        let huge = PreviewInput {
-            release: Release::R1,
-            full_rewrite: true,
-            memory_per_rank_bytes: 1 << 60,
-            limit_bytes: None,
-            ..input(10_000_000)
-        };
-        let error = preview(&huge).unwrap_err();
-        assert!(matches!(error, PlanError::Own(Obstacle::Overflow { pattern: 1, .. })), "{error}");
-        // Each file of a rank is possible, all of them together are not.
-        let separate = PreviewInput { types: vec![2], memory_per_rank_bytes: 1 << 57, ..huge };
-        let error = preview(&separate).unwrap_err();
-        assert!(error.to_string().contains("together"), "{error}");
-        assert!(matches!(
-            preview(&PreviewInput { limit_bytes: Some(300 * MIB), ..input(1000) }),
-            Err(PlanError::Own(Obstacle::NoSpace { .. }))
-        ));
-        assert!(matches!(
-            preview(&PreviewInput { types: vec![4], ..input(4) }),
-            Err(PlanError::Own(Obstacle::NoReference { pattern_type: 4 }))
-        ));
-        assert!(preview(&PreviewInput { rate_bytes_per_second: f64::NAN, ..input(4) }).is_err());
-        assert!(preview(&PreviewInput { partitions: Partitions::List(vec![5]), ..input(4) }).is_err());
-    }
-
-    #[test]
-    fn it_serializes() {
-        let p = preview(&input(3)).unwrap();
-        let text = serde_json::to_string(&p).unwrap();
-        assert_eq!(serde_json::from_str::<Preview>(&text).unwrap(), p);
-    }
-}
+#[path = "preview_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use beff_backends::driver;
 
-use crate::b_eff_io::config::{Config, Release};
+use crate::b_eff_io::config::Config;
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
 use crate::b_eff_io::plan::schedule::{partition_seconds, pattern_seconds};
@@ -91,12 +91,6 @@ impl RunPlan {
         }
         sum * config.backends.len() as f64
     }
-}
-
-/// True if rewrites and reads repeat the counts of the first write without a time limit, as release 2.1 does.
-#[must_use]
-pub fn repeats_counts(release: Release) -> bool {
-    release == Release::R2_1
 }
 
 /// Backends of the run that write files.

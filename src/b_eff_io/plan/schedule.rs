@@ -8,6 +8,16 @@ use super::PatternSpec;
 use crate::b_eff_io::config::Release;
 use crate::frame::records::Access;
 
+/// Part of its scheduled time that a pattern keeps however late the run is.
+const LEAST_BUDGET: f64 = 0.25;
+
+/// A pattern that time ends should have at least this share of its scheduled time, whatever earlier ones took. The
+/// definition of release 0.5 calls a time within 10 % kept.
+pub const TIME_SHARE: f64 = 0.9;
+
+/// A first write that goes by counts may take this many times its scheduled time.
+const GUARD: f64 = 2.0;
+
 /// U of type 0, the only one release 2.1 rewrites without full rewrite.
 const TIME_UNITS_TYPE_0: u32 = 22;
 
@@ -55,6 +65,48 @@ pub fn pattern_seconds(
     partition_seconds * f64::from(spec.time_units) / f64::from(all_units)
 }
 
+/// True if rewrites and reads repeat the counts of the first write without a time limit, as release 2.1 does.
+#[must_use]
+pub fn repeats_counts(release: Release) -> bool {
+    release == Release::R2_1
+}
+
+/// Time a pattern may use when its access method is `debt_seconds` behind the schedule. In releases 0.5 and 1 the debt is
+/// taken from it, down to a quarter of its time. Release 2.1 has a fixed time for each pattern.
+#[must_use]
+pub fn budget_seconds(release: Release, scheduled_seconds: f64, debt_seconds: f64) -> f64 {
+    match release {
+        Release::R2_1 => scheduled_seconds,
+        Release::R0_5 | Release::R1 => (scheduled_seconds - debt_seconds).max(LEAST_BUDGET * scheduled_seconds),
+    }
+}
+
+/// Time that ends the loop of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeLimit {
+    /// The time, the sync included.
+    pub seconds: f64,
+    /// It only keeps counts from taking for ever: it is no part of the definition.
+    pub is_guard: bool,
+}
+
+/// What bounds a pattern in time; None: only its calls end it. That is so for warm-up and fill-up, and with release 2.1 for
+/// all but the first writes of types 0 to 2. First writes of types 3 and 4 go by counts, up to [`GUARD`] times their time.
+#[must_use]
+pub fn time_limit(
+    release: Release,
+    access: Access,
+    spec: &PatternSpec,
+    scheduled_seconds: f64,
+    budget_seconds: f64,
+) -> Option<TimeLimit> {
+    let is_segmented_write = access == Access::Write && spec.pattern_type >= 3;
+    let by_time = access == Access::Write && !is_segmented_write;
+    let seconds = if is_segmented_write { GUARD * scheduled_seconds } else { budget_seconds };
+    let bounded = spec.time_units > 0 && (by_time || !repeats_counts(release));
+    bounded.then_some(TimeLimit { seconds, is_guard: is_segmented_write })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +143,36 @@ mod tests {
         assert_eq!(partition_seconds(Release::R2_1, 5400.0, 3), 1800.0);
         assert_eq!(partition_seconds(Release::R1, 900.0, 3), 900.0);
         assert_eq!(partition_seconds(Release::R0_5, 600.0, 2), 600.0);
+    }
+
+    #[test]
+    fn debt_is_taken_from_the_patterns_of_the_papers_only() {
+        for (debt, left) in [(0.0, 8.0), (2.0, 6.0), (6.0, 2.0), (7.0, 2.0), (1e9, 2.0)] {
+            assert_eq!(budget_seconds(Release::R0_5, 8.0, debt), left, "{debt}");
+            assert_eq!(budget_seconds(Release::R1, 8.0, debt), left, "{debt}");
+            assert_eq!(budget_seconds(Release::R2_1, 8.0, debt), 8.0, "{debt}");
+        }
+        assert_eq!(budget_seconds(Release::R1, 0.0, 3.0), 0.0);
+    }
+
+    #[test]
+    fn what_the_definition_drives_by_counts_has_no_time() {
+        let specs = patterns(MIN_M_PART_BYTES);
+        let of = |release, access, number: usize| {
+            time_limit(release, access, &specs[number], 8.0, 6.0).map(|limit| (limit.seconds, limit.is_guard))
+        };
+        for release in [Release::R0_5, Release::R1] {
+            for access in accesses() {
+                assert_eq!(of(release, access, 17), None, "warm-up");
+                assert_eq!(of(release, access, 33), None, "fill-up");
+                assert_eq!(of(release, access, 12), Some((6.0, false)));
+            }
+            assert_eq!(of(release, Access::Write, 26), Some((16.0, true)));
+            assert_eq!(of(release, Access::Read, 26), Some((6.0, false)));
+        }
+        assert_eq!(of(Release::R2_1, Access::Write, 12), Some((6.0, false)));
+        for (access, number) in [(Access::Write, 26), (Access::Rewrite, 3), (Access::Read, 12), (Access::Write, 17)] {
+            assert_eq!(of(Release::R2_1, access, number), None, "{access:?} {number}");
+        }
     }
 }

@@ -46,7 +46,7 @@ pub fn check_reference(types: &[u8]) -> Result<(), PlanError> {
 
 /// Calls a timed pattern of types 3 and 4 would make if space did not matter: min(rep0 * L0/l0, 10 * rep1, rep2) over
 /// those of types 0, 1, 2 in `types`. 0 where one of them could not run its pattern.
-pub(super) fn wanted_calls(
+fn wanted_calls(
     position: usize,
     specs: &[PatternSpec; PATTERNS],
     counts: &[u64; PATTERNS],

@@ -8,6 +8,9 @@ use super::segments::{segment, Segment};
 use super::{PatternSpec, PATTERNS};
 use crate::frame::units::MIB;
 
+/// M_PART is a multiple of it.
+const M_PART_STEP_BYTES: u64 = 32 << 10;
+
 type Extent = (u64, u64);
 
 /// What a type runs, in order: the row and its calls per rank.
@@ -62,12 +65,12 @@ proptest! {
     #[test]
     fn every_type_tiles_its_files(
         ranks in 1_u64..=64,
-        m_part in 2_u64..20,
+        m_part in 64_u64..640,
         seed: u64,
         shared_pointer: bool,
         multiple in 1_u64..300_000,
     ) {
-        let specs = patterns(m_part * MIB);
+        let specs = patterns(m_part * M_PART_STEP_BYTES);
         for t in 0..5 {
             let (steps, segment) = steps(t, &specs, &counts(seed), multiple * 8);
             let segment_bytes = segment.map(|s| s.segment_bytes);
@@ -92,10 +95,10 @@ proptest! {
     fn neighbours_touch(
         ranks in 1_u64..=10_000_000,
         share in 0.0..1.0_f64,
-        m_part in 2_u64..1024,
+        m_part in 64_u64..32768,
         seed: u64,
     ) {
-        let specs = patterns(m_part * MIB);
+        let specs = patterns(m_part * M_PART_STEP_BYTES);
         let rank = ((ranks - 1) as f64 * share) as u64;
         for t in 0..5 {
             let (steps, segment) = steps(t, &specs, &counts(seed), MIB);

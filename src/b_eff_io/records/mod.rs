@@ -10,7 +10,9 @@ pub use warning::IoWarning;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{Access, Evidence, LatencyRecord, Machine, Outcome, RoundRecord, StorageRecord};
+use crate::frame::records::{
+    Access, Evidence, LatencyRecord, Machine, MachineShare, Outcome, RoundRecord, StorageRecord,
+};
 
 /// The benchmark of files that name none in a field `benchmark`.
 pub const B_EFF_IO: &str = "b_eff_io";
@@ -149,7 +151,7 @@ pub struct PatternRecord {
     pub moved_bytes: u64,
     /// Time the definition gives to this pattern; 0 for U = 0.
     pub scheduled_seconds: f64,
-    /// What the schedule left of it after earlier overruns.
+    /// What earlier overruns left of it; with release 2.1 all of it.
     pub budget_seconds: f64,
     /// Parts of the time.
     pub intervals: Intervals,
@@ -182,6 +184,9 @@ pub struct PatternRecord {
     /// Devices and page cache.
     #[serde(default)]
     pub evidence: Evidence,
+    /// Who had the CPUs meanwhile; None: not watched.
+    #[serde(default)]
+    pub machine: Option<MachineShare>,
     /// Times of single calls.
     #[serde(default)]
     pub latency: Option<LatencyRecord>,

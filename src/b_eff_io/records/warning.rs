@@ -45,6 +45,42 @@ pub enum IoWarning {
         /// Number of the first of them.
         pattern: u8,
     },
+    /// Patterns had less than 90 % of their scheduled time, because earlier ones of the access method took more than theirs.
+    ShortOfTime {
+        /// Backend name.
+        backend: String,
+        /// How many, over all partitions.
+        patterns: u64,
+        /// Pattern with the smallest share of its time.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Its scheduled time.
+        scheduled_seconds: f64,
+        /// What was left of it.
+        budget_seconds: f64,
+    },
+    /// Rates of patterns rest on fewer than 10 calls of a rank, or on less than 1 MiB.
+    FewCalls {
+        /// Backend name.
+        backend: String,
+        /// How many pattern runs, without warm-up and fill-up.
+        patterns: u64,
+        /// Of all that have a rate.
+        of: u64,
+        /// Pattern with the fewest calls.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Its calls of a rank.
+        calls: u64,
+        /// Its bytes of all ranks.
+        moved_bytes: u64,
+    },
     /// M_PART had to be smaller than the definition says.
     MPartReduced {
         /// In how many partitions.

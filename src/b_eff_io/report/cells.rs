@@ -1,19 +1,24 @@
 //! The cells of tables: rates of patterns and types with their marks.
 
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
-use crate::b_eff_io::values::{cache_share, has_source, Derived};
+use crate::b_eff_io::values::{cache_share, few_calls, has_source, known_digits, rate, short_of_time, Derived};
+use crate::frame::digits;
 use crate::frame::report::marks::{Cell, Mark};
+use crate::frame::values::machine_share::is_shared;
 use crate::frame::values::CACHE_SHARE;
 
-use super::layout;
 use super::layout::Spot;
 
 /// The cell of one pattern.
 #[must_use]
 pub fn pattern_cell(result: &RunResult, spot: Spot<'_>, pattern: u8) -> Cell {
     match spot.record(result, pattern) {
-        None => Cell { mb_per_second: None, marks: vec![Mark::NotMeasured] },
-        Some(record) => Cell { mb_per_second: layout::rate(record), marks: pattern_marks(result, record) },
+        None => Cell { marks: vec![Mark::NotMeasured], ..Cell::default() },
+        Some(record) => Cell {
+            mb_per_second: rate(record),
+            known_digits: Some(known_digits(record)),
+            marks: pattern_marks(result, record),
+        },
     }
 }
 
@@ -32,8 +37,15 @@ pub fn pattern_marks(result: &RunResult, record: &PatternRecord) -> Vec<Mark> {
         Ended::NotRun(_) => marks.push(Mark::NotRun),
         Ended::Time | Ended::Count => {}
     }
+    if short_of_time(record) {
+        marks.push(Mark::ShortTime);
+    }
+    if few_calls(record) {
+        marks.push(Mark::FewCalls);
+    }
     marks.extend(source_mark(result, &[record]));
-    if layout::rate(record).is_none() && !marks.contains(&Mark::NotRun) {
+    marks.extend(is_shared(&record.machine).then_some(Mark::Shared));
+    if rate(record).is_none() && !marks.contains(&Mark::NotRun) {
         marks.push(Mark::NotMeasured);
     }
     marks
@@ -53,7 +65,7 @@ fn is_wrong(result: &RunResult, record: &PatternRecord) -> bool {
 #[must_use]
 pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_type: u8) -> Cell {
     let Some(value) = spot.type_value(derived, pattern_type) else {
-        return Cell { mb_per_second: None, marks: vec![Mark::NotMeasured] };
+        return Cell { marks: vec![Mark::NotMeasured], ..Cell::default() };
     };
     let records: Vec<&PatternRecord> = spot.records(result).filter(|r| r.pattern_type == pattern_type).collect();
     let mut types = spot.types(result).filter(|t| t.pattern_type == pattern_type);
@@ -67,13 +79,26 @@ pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_
             marks.push(mark);
         }
     }
+    if records.iter().any(|r| short_of_time(r)) {
+        marks.push(Mark::ShortTime);
+    }
+    // The total rests on the calls of all its patterns together.
+    let calls = records.iter().map(|r| r.calls).sum();
+    if value.mb_per_second.is_some() && digits::is_few(calls, value.moved_bytes) {
+        marks.push(Mark::FewCalls);
+    }
     marks.extend(source_mark(result, &records));
+    marks.extend(is_shared(records.iter().filter_map(|r| r.machine.as_ref())).then_some(Mark::Shared));
     if value.mb_per_second.is_none() {
         marks.push(Mark::NotMeasured);
     } else if !value.complete {
         marks.push(Mark::Incomplete);
     }
-    Cell { mb_per_second: value.mb_per_second, marks }
+    Cell {
+        mb_per_second: value.mb_per_second,
+        known_digits: Some(digits::known_digits(calls, value.moved_bytes)),
+        marks,
+    }
 }
 
 /// The mark of reads together: from a cache if what is known to come from there is enough for it; not known if what is
@@ -106,7 +131,7 @@ mod tests {
     fn a_read_is_a_cache_figure_above_a_tenth_and_what_is_not_known_is_no_storage_figure() {
         let result = fixtures::complete();
         let mut record = fixtures::pattern("posix", 2, Access::Read, 5);
-        record.moved_bytes = 1000;
+        record.moved_bytes = 1000 << 20;
         record.evidence = Evidence::default();
         let cases: [(Option<u64>, &[Mark]); 5] = [
             (Some(0), &[Mark::Cache]),
@@ -116,7 +141,7 @@ mod tests {
             (None, &[Mark::CacheUnknown]),
         ];
         for (storage, expected) in cases {
-            record.storage_read_bytes = storage;
+            record.storage_read_bytes = storage.map(|mib| mib << 20);
             assert_eq!(pattern_marks(&result, &record), expected, "{storage:?}");
         }
         record.backend = crate::frame::values::NULL_BACKEND.to_owned();
@@ -124,6 +149,42 @@ mod tests {
         record.access = Access::Write;
         record.backend = "posix".to_owned();
         assert!(pattern_marks(&result, &record).is_empty());
+    }
+
+    #[test]
+    fn a_pattern_that_lost_time_is_marked_and_its_type_too() {
+        let mut result = fixtures::complete();
+        let record = result.patterns.iter_mut().find(|r| r.pattern == 5 && r.access == Access::Write).unwrap();
+        record.budget_seconds = 0.89 * record.scheduled_seconds;
+        let record = record.clone();
+        assert_eq!(pattern_marks(&result, &record), [Mark::ShortTime]);
+        let derived = crate::b_eff_io::values::derive(&result);
+        assert_eq!(type_cell(&result, &derived, Spot::of(&record), 0).marks, [Mark::ShortTime]);
+        assert_eq!(type_cell(&result, &derived, Spot::of(&record), 1).marks, []);
+    }
+
+    #[test]
+    fn few_calls_are_marked_and_have_no_further_digits() {
+        let mut result = fixtures::complete();
+        let cell = |result: &RunResult, pattern| {
+            pattern_cell(result, Spot { backend: "posix", ranks: 2, access: Access::Write }, pattern)
+        };
+        assert_eq!((cell(&result, 5).marks, cell(&result, 5).known_digits), (vec![], Some(3)));
+        for r in result.patterns.iter_mut().filter(|r| r.pattern == 5) {
+            r.calls = 9;
+        }
+        assert_eq!((cell(&result, 5).marks, cell(&result, 5).known_digits), (vec![Mark::FewCalls], Some(2)));
+        // A total rests on the calls of all its patterns.
+        let of_type = |result: &RunResult| {
+            let derived = crate::b_eff_io::values::derive(result);
+            type_cell(result, &derived, Spot { backend: "posix", ranks: 2, access: Access::Write }, 0)
+        };
+        assert_eq!(of_type(&result).marks, []);
+        result.patterns.iter_mut().for_each(|r| r.calls = 1);
+        assert_eq!((of_type(&result).marks, of_type(&result).known_digits), (vec![Mark::FewCalls], Some(2)));
+        let none = result.patterns.iter_mut().find(|r| r.pattern == 5 && r.backend == "posix").unwrap();
+        (none.calls, none.moved_bytes) = (0, 0);
+        assert_eq!(cell(&result, 5).marks, [Mark::NotMeasured], "there is no number to mark");
     }
 
     #[test]
@@ -146,11 +207,11 @@ mod tests {
 
     #[test]
     fn marks_stand_beside_numbers_and_in_their_place() {
-        let cell = Cell { mb_per_second: Some(12.345), marks: vec![Mark::Space, Mark::Cache] };
+        let cell = Cell { mb_per_second: Some(12.345), known_digits: None, marks: vec![Mark::Space, Mark::Cache] };
         assert_eq!(cell.show(8, 1), "    12.3 sc ");
-        let cell = Cell { mb_per_second: None, marks: vec![Mark::Error, Mark::NotMeasured] };
+        let cell = Cell { marks: vec![Mark::Error, Mark::NotMeasured], ..Cell::default() };
         assert_eq!(cell.show(8, 1), "       - e  ");
-        let cell = Cell { mb_per_second: None, marks: vec![Mark::NotRun] };
+        let cell = Cell { marks: vec![Mark::NotRun], ..Cell::default() };
         assert_eq!(cell.show(8, 1), "       x    ");
         let mut legend = Legend::default();
         assert_eq!(legend.text(), None);

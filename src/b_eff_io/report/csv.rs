@@ -3,8 +3,8 @@
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
-use crate::b_eff_io::values::{cache_share, Derived};
-use crate::frame::records::{DeviceTraffic, LatencyRecord};
+use crate::b_eff_io::values::{cache_share, known_digits, rate, taken_seconds, Derived};
+use crate::frame::records::{DeviceTraffic, LatencyRecord, MachineShare};
 use crate::frame::report::csv::{table, Cell, Column};
 use crate::frame::report::marks::letters;
 use crate::frame::values::bootstrap::Ratio;
@@ -30,12 +30,16 @@ impl Row<'_> {
         self.device.as_ref().map(number).into()
     }
 
+    fn machine(&self, number: fn(&MachineShare) -> f64) -> Cell<'_> {
+        self.record.machine.as_ref().map(number).into()
+    }
+
     fn latency(&self, number: fn(&LatencyRecord) -> u64) -> Cell<'_> {
         self.record.latency.as_ref().map(number).into()
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 52] {
+fn columns<'r>() -> [Column<Row<'r>>; 59] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -57,7 +61,7 @@ fn columns<'r>() -> [Column<Row<'r>>; 52] {
         ("decide_seconds", |r| r.record.intervals.decide_seconds.into()),
         ("decision_cost_seconds", |r| r.record.decision_cost_seconds.into()),
         ("sync_seconds", |r| r.record.intervals.sync_seconds.into()),
-        ("mb_per_second", |r| layout::rate(r.record).into()),
+        ("mb_per_second", |r| rate(r.record).into()),
         ("rounds", |r| (r.record.rounds.len() as u64).into()),
         ("best_backend", |r| r.rung.and_then(|rung| rung.best.as_deref()).into()),
         ("ratio_to_best", |r| r.ratio().map(|ratio| ratio.value).into()),
@@ -92,6 +96,13 @@ fn columns<'r>() -> [Column<Row<'r>>; 52] {
         ("allocations_in_clock", |r| r.record.allocations_in_clock.into()),
         ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
         ("cache_share", |r| cache_share(r.result, r.record).into()),
+        ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
+        ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
+        ("others_seconds", |r| r.machine(|m| m.others_seconds)),
+        ("waited_seconds", |r| r.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),
+        ("involuntary_switches", |r| r.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
+        ("taken_seconds", |r| taken_seconds(r.record).into()),
+        ("known_digits", |r| known_digits(r.record).into()),
     ]
 }
 

@@ -117,6 +117,8 @@ pub fn failed() -> RunResult {
         residency_by: "cachestat: Function not implemented; mincore: No such device".into(),
         ..Evidence::default()
     };
+    result.patterns[1].machine = Some(fixture::machine_share(0.0));
+    result.patterns[2].machine = Some(fixture::machine_share(2.5));
     result.types[0].full_verification = Some(Verification { words_checked: 1 << 20, words_wrong: 128 });
     result.types[1].segment_bytes = Some(8 * MB);
     result.corruptions.push(corruption());

@@ -19,6 +19,12 @@ pub const ROW_BYTES: [u64; 6] = [1024, 1032, 32_768, 32_776, 1_048_576, 1_048_58
 /// Pattern 2 (1 MB chunks, 2 MB per call) has no row of its own in the classic layout.
 pub const PATTERN_BESIDE_TABLE: u8 = 2;
 
+/// What must be known beside a value of release 2.1. The lines are short enough for the summary file.
+pub const BESIDE_RELEASE_2_1: [&str; 2] = [
+    "The program of 2001 counts the deletion of its files as reading. Where it ran beside this one,",
+    "that was 61 to 73 % of its read time, and its value about half of the one given here.",
+];
+
 /// Number of the pattern shown in row `row` (0 to 6) and column `pattern_type` (0 to 4) of the classic table:
 /// pattern table of the paper without warm-up, fill-up and pattern 2.
 #[must_use]
@@ -130,16 +136,6 @@ pub fn access_index(access: Access) -> usize {
         Access::Write => 0,
         Access::Rewrite => 1,
         Access::Read => 2,
-    }
-}
-
-/// MB/s (1e6 bytes/s) of one pattern; None if it moved nothing.
-#[must_use]
-pub fn rate(record: &PatternRecord) -> Option<f64> {
-    if record.was_run() && record.moved_bytes > 0 {
-        units::mb_per_second(record.moved_bytes, record.seconds())
-    } else {
-        None
     }
 }
 

@@ -1,15 +1,20 @@
 //! What would run, as text: partitions, schedule, sizes of calls and files, memory.
 
 use crate::b_eff_io::config::Partitions;
+use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
 use crate::b_eff_io::plan::Role;
+use crate::frame::records::Access;
 use crate::frame::units::{format_seconds, format_size};
 
 use super::layout;
 use super::layout::chunk_label;
 use crate::frame::report::columns::Columns;
 use crate::frame::report::text::{count, Page};
+
+/// Warm-up and fill-up have no time: what takes no more than this beyond the schedule fits.
+const FITS: f64 = 1.01;
 
 /// The plan of a run, no line wider than [`crate::frame::report::text::WIDTH`]. Calls and bytes hold at the assumed bandwidth only.
 #[must_use]
@@ -18,6 +23,7 @@ pub fn text(preview: &Preview) -> String {
     head(&mut page, preview);
     for partition in &preview.partitions {
         table(&mut page, partition);
+        outlook(&mut page, partition, preview.input.rate_bytes_per_second);
     }
     page.finish()
 }
@@ -108,13 +114,74 @@ fn table(page: &mut Page, partition: &PartitionPreview) {
 }
 
 fn ended_by(p: &PatternPreview) -> &'static str {
-    match (p.ended_by_space, p.role, p.pattern_type) {
-        (true, ..) => "space",
-        (false, Role::WarmUp, _) => "warm-up",
-        (false, Role::FillUp, _) => "fill-up",
-        (false, Role::Timed, 3 | 4) => "segment",
-        (false, Role::Timed, _) => "time",
+    match (p.role, p.outlook[0]) {
+        (Role::WarmUp, _) => "warm-up",
+        (Role::FillUp, _) => "fill-up",
+        (Role::Timed, Some(o)) if o.one_call_is_too_long() => "one call",
+        (Role::Timed, o) => o.map_or("", |o| end(o.ended_by)),
     }
+}
+
+fn end(ended_by: EndedBy) -> &'static str {
+    match ended_by {
+        EndedBy::Time => "time",
+        EndedBy::Counts => "counts",
+        EndedBy::Space => "space",
+        EndedBy::Guard => "guard",
+    }
+}
+
+/// Whether the calls of each access method fit its time at the assumed rate, and what ends its patterns.
+fn outlook(page: &mut Page, partition: &PartitionPreview, rate_bytes_per_second: f64) {
+    page.blank();
+    for (i, access) in Access::ALL.into_iter().enumerate() {
+        let all: Vec<(u8, Outlook)> =
+            partition.patterns.iter().filter_map(|p| p.outlook[i].map(|o| (p.number, o))).collect();
+        let (seconds, scheduled): (f64, f64) =
+            all.iter().fold((0.0, 0.0), |sum, (_, o)| (sum.0 + o.seconds, sum.1 + o.scheduled_seconds));
+        if all.is_empty() {
+            continue;
+        }
+        let verdict = match seconds <= FITS * scheduled {
+            false => "does NOT fit",
+            true if all.iter().any(|(_, o)| o.ended_by == EndedBy::Space) => "does NOT fit the space",
+            true => "fits",
+        };
+        let text = format!(
+            "{}: {} at the assumed rate take {}, scheduled are {}",
+            verdict,
+            // Every pattern has this rate.
+            format_size((seconds * rate_bytes_per_second).round() as u64),
+            format_seconds(seconds),
+            format_seconds(scheduled)
+        );
+        page.hanging(&format!("  {:<9}", access.name()), &text);
+        let with = |is: &dyn Fn(&Outlook) -> bool| {
+            let numbers: Vec<u8> = all.iter().filter(|(_, o)| is(o)).map(|(number, _)| *number).collect();
+            (!numbers.is_empty()).then(|| ranges(&numbers))
+        };
+        let ends = [EndedBy::Time, EndedBy::Counts, EndedBy::Space, EndedBy::Guard];
+        let ends = ends.map(|e| with(&|o| o.ended_by == e).map(|patterns| format!("{}: {patterns}", end(e))));
+        page.hanging("           ended by ", &ends.into_iter().flatten().collect::<Vec<_>>().join("; "));
+        for (patterns, what) in [
+            (with(&Outlook::one_call_is_too_long), "one call alone is longer than the time of"),
+            (with(&Outlook::is_short_of_time), "earlier ones leave less than 90 % of the time of"),
+        ] {
+            if let Some(patterns) = patterns {
+                page.hanging("           ", &format!("{what} {patterns}"));
+            }
+        }
+    }
+}
+
+/// Ascending numbers, those that follow each other as `1-4`.
+fn ranges(numbers: &[u8]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let shown = |run: &[u8]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(u8::to_string).collect(),
+    };
+    runs.map(shown).collect::<Vec<_>>().join(", ")
 }
 
 fn files(file: &FilePreview) -> String {
@@ -155,6 +222,52 @@ mod tests {
     #[test]
     fn golden_plan() {
         insta::assert_snapshot!("plan", text(&preview(&input(2, Some(8 << 30))).unwrap()));
+    }
+
+    fn plan(rate_bytes_per_second: f64, change: impl Fn(PreviewInput) -> PreviewInput) -> String {
+        let input = PreviewInput { rate_bytes_per_second, ..input(2, None) };
+        let small = PreviewInput {
+            release: Release::R1,
+            partitions: Partitions::All,
+            full_rewrite: true,
+            time_seconds: 60.0,
+            ..input
+        };
+        text(&preview(&change(small)).unwrap()).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_plan_says_whether_the_bytes_fit_the_time() {
+        let same = |input: PreviewInput| input;
+        let fits = plan(2e9, same);
+        assert_eq!((fits.matches(" fits: ").count(), fits.matches("does NOT fit").count()), (3, 0), "{fits}");
+        // A call of 32 MiB of both ranks takes 3.4 s of 1.2 s.
+        let slow = plan(20e6, same);
+        assert!(
+            slow.contains("write does NOT fit: 425.8 MiB at the assumed rate take 22.3 s, scheduled are 20.0 s"),
+            "{slow}"
+        );
+        assert!(slow.contains("one call alone is longer than the time of 1, 10, 18, 26, 35"), "{slow}");
+        assert!(slow.contains("earlier ones leave less than 90 % of the time of"), "{slow}");
+        // One call of the first write is all that there is to rewrite and to read.
+        assert!(slow.contains("read does NOT fit") && slow.contains("ended by counts: 0-42"), "{slow}");
+    }
+
+    #[test]
+    fn a_plan_says_what_ends_its_patterns() {
+        // Types 3 and 4 make ten times the calls of type 1, which has twice the time for some.
+        let cut = plan(2e9, |input| PreviewInput { types: vec![1, 3], ..input });
+        assert!(cut.contains("guard: 26-32"), "{cut}");
+        let as_2_1 = plan(2e9, |input| PreviewInput { types: vec![1, 3], release: Release::R2_1, ..input });
+        assert!(as_2_1.contains("does NOT fit") && !as_2_1.contains("guard: "), "{as_2_1}");
+        let full = plan(2e9, |input| PreviewInput { limit_bytes: Some(1 << 30), ..input });
+        assert!(full.contains("write does NOT fit the space: ") && full.contains("; space: "), "{full}");
+    }
+
+    #[test]
+    fn numbers_that_follow_each_other_are_ranges() {
+        assert_eq!(ranges(&[0, 1, 2, 4, 7, 8]), "0-2, 4, 7-8");
+        assert_eq!(ranges(&[5]), "5");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! `b_eff_io =`.
 
 use crate::b_eff_io::config::Release;
-use crate::b_eff_io::records::{PartitionRecord, RunResult};
-use crate::b_eff_io::values::{Derived, ReadSource};
+use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult};
+use crate::b_eff_io::values::{few_calls, known_digits, rate, Derived, ReadSource};
+use crate::frame::digits::rounded;
 use crate::frame::records::{Access, Outcome};
 
 use super::layout;
@@ -87,7 +88,7 @@ fn table(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str, 
             let chunk_bytes = ROW_BYTES.get(row).copied().unwrap_or(partition.m_part_bytes);
             let position = row + 1;
             let record = |t| layout::classic_pattern(row, t).and_then(|pattern| spot.record(result, pattern));
-            let cells = TYPES.map(|t| record(t).and_then(layout::rate));
+            let cells = TYPES.map(|t| record(t).and_then(known));
             page.line(format!("{ranks:4} PEs {position:1} {chunk_bytes:8} {:<7}{}", access.name(), columns(&cells)));
         }
         // There are no marks here: a total without all its patterns would pass for a whole one.
@@ -96,7 +97,28 @@ fn table(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str, 
         page.line(format!("{ranks:4} PEs      total-{:<7}{}", access.name(), columns(&totals)));
     }
     beside_table(page, result, backend, ranks);
+    few(page, result, backend, ranks);
     cached_reads(page, derived, backend, ranks);
+}
+
+/// The rows above have no room for marks: patterns whose rate rests on little are listed.
+fn few(page: &mut Page, result: &RunResult, backend: &str, ranks: u64) {
+    let of = |access: Access| {
+        let records = Spot { backend, ranks, access }.records(result);
+        let numbers: Vec<String> =
+            records.filter(|r| r.time_units > 0 && few_calls(r)).map(|r| r.pattern.to_string()).collect();
+        (!numbers.is_empty()).then(|| format!("  {}: patterns {}", access.name(), numbers.join(", ")))
+    };
+    let lines: Vec<String> = Access::ALL.into_iter().filter_map(of).collect();
+    if !lines.is_empty() {
+        page.line("Fewer than 10 calls of a process, or less than 1 MiB (known to two digits at most):");
+        lines.iter().for_each(|line| page.line(line));
+    }
+}
+
+/// The rate of a pattern, rounded to the digits that are known: the format fills the column with zeros.
+fn known(record: &PatternRecord) -> Option<f64> {
+    rate(record).map(|value| rounded(value, known_digits(record)))
 }
 
 /// Five times ` %8.3f`, or eight blanks and a hyphen where nothing was measured.
@@ -111,14 +133,14 @@ fn column(cell: Option<f64>) -> String {
 fn beside_table(page: &mut Page, result: &RunResult, backend: &str, ranks: u64) {
     let rates = Access::ALL.map(|access| {
         let record = Spot { backend, ranks, access }.record(result, layout::PATTERN_BESIDE_TABLE);
-        format!("{} MB/s {}", column(record.and_then(layout::rate)), access.name())
+        format!("{} MB/s {}", column(record.and_then(known)), access.name())
     });
     page.blank();
     page.line("This table shows all results, except pattern 2 (scatter, l=1MBytes, L=2MBytes):");
     page.line(format!("  bw_pat2={}", rates.join(",")));
 }
 
-/// The rows above have no room for marks: reads that are no storage figures are listed.
+/// Reads that are no storage figures are listed.
 fn cached_reads(page: &mut Page, derived: &Derived, backend: &str, ranks: u64) {
     let own: Vec<&ReadSource> = derived.reads.iter().filter(|r| r.backend == backend && r.ranks == ranks).collect();
     let unknown: Vec<String> = own.iter().filter(|r| r.cache_share.is_none()).map(|r| r.pattern.to_string()).collect();
@@ -183,6 +205,9 @@ fn maximum(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str
     page.line("------------------------------");
     page.blank();
     let system = derived.systems.iter().find(|s| s.backend == backend);
+    if system.is_some_and(|s| s.values.release_2_1.is_some()) {
+        layout::BESIDE_RELEASE_2_1.iter().for_each(|line| page.line(format!("# {line}")));
+    }
     let partition = match system.and_then(|s| s.ranks[2]) {
         Some(best) => result.partitions.iter().find(|p| p.ranks == best),
         None => result.partitions.last(),
@@ -270,7 +295,7 @@ b_eff_io of these measurements =  214.516 MB/s on 4 processes with 256 MByte/PE 
                     0 => spot.type_value(&derived, t).and_then(|v| v.mb_per_second),
                     row => layout::classic_pattern(row as usize - 1, t)
                         .and_then(|p| spot.record(&result, p))
-                        .and_then(layout::rate),
+                        .and_then(known),
                 };
                 match (cell, expected) {
                     (Some(a), Some(b)) => assert!((a - b).abs() < 0.0006, "{a} {b}"),
@@ -294,6 +319,21 @@ b_eff_io of these measurements =  214.516 MB/s on 4 processes with 256 MByte/PE 
         }
         assert!(text.contains("   4 PEs 1     1024 read   "));
         assert!(text.contains("   4 PEs      total-rewrite"));
+    }
+
+    #[test]
+    fn what_stands_beside_the_value_is_no_value_and_no_column() {
+        let result = fixtures::complete();
+        let text = summary(&result, &derive(&result), "posix");
+        let (notes, others): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
+        assert!(notes.concat().contains("deletion of its files"), "{notes:?}");
+        let (with, without) = (read(&text), read(&others.join("\n")));
+        assert_eq!((with.value, with.cells, with.chunk_bytes), (without.value, without.cells, without.chunk_bytes));
+        assert!(text.trim_end().lines().last().unwrap().starts_with(" b_eff_io ="));
+        // Scripts that look for the number anywhere in the line or for the word of the table find nothing here.
+        assert!(notes.iter().all(|line| !line.contains("b_eff_io") && !line.contains("PEs")), "{notes:?}");
+        let nothing = summary(&fixtures::interrupted(), &derive(&fixtures::interrupted()), "posix");
+        assert!(!nothing.contains("deletion"), "there is no value to stand beside");
     }
 
     #[test]

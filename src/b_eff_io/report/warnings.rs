@@ -30,8 +30,26 @@ fn cause(warning: &IoWarning) -> String {
         ),
         IoWarning::TimeGuard { backend, patterns, pattern } => format!(
             "{backend}: {} of types 3 and 4 cut short far beyond the scheduled time (first: pattern {pattern}): the counts \
-             that types 0 to 2 gave were not reached, and the segments keep holes.",
+             that types 0 to 2 gave were not reached, the segments keep holes, and the rate is that of fewer calls.",
             count(*patterns, "first write")
+        ),
+        IoWarning::ShortOfTime { backend, patterns, pattern, access, ranks, scheduled_seconds, budget_seconds } => format!(
+            "{backend}: {} had less than 90 % of the scheduled time, because earlier ones of the access method took more \
+             than theirs; the least, {} of {}, pattern {pattern}, {} on {}.",
+            count(*patterns, "pattern run"),
+            format_seconds(*budget_seconds),
+            format_seconds(*scheduled_seconds),
+            access.name(),
+            count(*ranks, "rank")
+        ),
+        IoWarning::FewCalls { backend, patterns, of, pattern, access, ranks, calls, moved_bytes } => format!(
+            "{backend}: {patterns} of {} rest on fewer than 10 calls of a rank or on less than 1 MiB and say no more than an \
+             order of magnitude; the fewest, {} and {}, in pattern {pattern}, {} on {}.",
+            count(*of, "pattern run"),
+            count(*calls, "call"),
+            format_size(*moved_bytes),
+            access.name(),
+            count(*ranks, "rank")
         ),
         IoWarning::MPartReduced { partitions, ranks, wanted_bytes, used_bytes } => format!(
             "Partition of {}{}: M_PART is {} instead of the {} of the definition, because the space does not allow more.",
@@ -137,6 +155,12 @@ fn next_step(warning: &IoWarning, termination: Termination) -> String {
         IoWarning::TimeGuard { .. } => {
             "Types 0 to 2 set the counts and were faster, perhaps into a cache: with a longer --time they show the storage \
              too."
+        }
+        IoWarning::ShortOfTime { .. } => {
+            "Long calls, syncs and openings are a smaller part of a longer --time; the schedule of --release 2.1 takes nothing."
+        }
+        IoWarning::FewCalls { .. } => {
+            "Use a longer --time. Compare these cells (mark n) only by their first digit."
         }
         IoWarning::MPartReduced { .. } => {
             "Free space under --path or raise --space; until then do not compare the M_PART rows with others."

@@ -6,8 +6,8 @@
 //!
 //! Syncs belong to the time of a pattern and can exceed its calls. [`SyncModel`] predicts latency + bytes / rate from the calibration
 //! and every sync since; a slower rate is believed at once, a faster one slowly. A loop ends when no further call fits together
-//! with its share of the sync. What was overrun is taken from the later patterns of the access method, each of which keeps a
-//! quarter of its time. Saved time is not given to others.
+//! with its share of the sync. What was overrun is taken from the later patterns of the access method
+//! ([`budget_seconds`](crate::b_eff_io::plan::schedule::budget_seconds)). Saved time is not given to others.
 
 use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::Ended;

@@ -65,11 +65,12 @@ fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
 
 /// The record of a pattern that is over, and what follows from it.
 fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) -> Result<(), MpiError> {
-    let Turn { prelude, ran, rounds, verification, latency, watch, .. } = turn;
+    let Turn { prelude, ran, rounds, verification, latency, watch, cpu_watch, .. } = turn;
     let evidence = match watch {
         Some(watch) => watch.end(place.site, place.comm, ran.calls())?,
         None => Evidence::default(),
     };
+    let machine = cpu_watch.end(place.cpus, place.comm)?;
     note_written(run, place.access, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
     let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
@@ -80,6 +81,7 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
         rounds,
         latency,
         evidence,
+        machine,
         ..record(run, place, open, prelude, ran, verification)
     };
     let backend = &mut run.backends[open.backend];
@@ -156,6 +158,7 @@ fn record(
         storage_read_bytes: m.storage_bytes.map(|s| s.0),
         storage_written_bytes: m.storage_bytes.map(|s| s.1),
         evidence: Evidence::default(),
+        machine: None,
         latency: None,
         allocations_in_clock: m.allocations_in_clock,
     }

@@ -9,6 +9,7 @@ use crate::b_eff_io::run::state::Run;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
 use crate::frame::run::evidence::Site;
+use crate::frame::run::machine_share::HostCpus;
 
 /// Access method, partition, type.
 #[derive(Clone, Copy)]
@@ -21,6 +22,8 @@ pub struct Place<'a> {
     pub comm: &'a Comm,
     /// What is below their files.
     pub site: &'a Site,
+    /// The CPUs they may use.
+    pub cpus: &'a HostCpus,
     /// Pattern type.
     pub pattern_type: u8,
 }

@@ -2,18 +2,12 @@
 
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::PatternSpec;
-use crate::b_eff_io::plan::run::repeats_counts;
-use crate::b_eff_io::plan::schedule::pattern_seconds;
+use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit};
 use crate::b_eff_io::run::batching::{CallsEnd, Limits};
 use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::state::Run;
 use crate::frame::records::Access;
-
-/// Part of the scheduled time that a pattern keeps however late the run is.
-const LEAST_BUDGET: f64 = 0.25;
-/// A count-driven first write may take this many times its scheduled time.
-const GUARD: f64 = 2.0;
 
 /// Everything about a pattern that is known before the clock.
 pub(super) struct Prelude {
@@ -51,7 +45,7 @@ pub(super) fn prelude(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize
         max_calls,
         calls_end,
         scheduled_seconds,
-        budget_seconds: (scheduled_seconds - debt).max(LEAST_BUDGET * scheduled_seconds),
+        budget_seconds: budget_seconds(config.release, scheduled_seconds, debt),
     }
 }
 
@@ -62,23 +56,16 @@ fn addressable_calls(spec: &PatternSpec, stream_bytes: u64, ranks: u64) -> u64 {
 }
 
 pub(super) fn limits(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Limits {
-    let access = place.access;
-    let timed = p.written.spec.time_units > 0;
-    let as_2_1 = repeats_counts(run.config.release);
-    let segmented_write = access == Access::Write && place.pattern_type >= 3;
-    let time_seconds = match (timed, segmented_write) {
-        (false, _) => None,
-        (true, true) => (!as_2_1).then_some(GUARD * p.scheduled_seconds),
-        (true, false) if access == Access::Write => Some(p.budget_seconds),
-        (true, false) => (!as_2_1).then_some(p.budget_seconds),
-    };
+    let config = run.config;
+    let as_2_1 = repeats_counts(config.release);
+    let time = time_limit(config.release, place.access, &p.written.spec, p.scheduled_seconds, p.budget_seconds);
     Limits {
         max_calls: p.max_calls,
         calls_end: p.calls_end,
-        time_seconds,
-        time_is_guard: segmented_write,
-        sync: (access != Access::Read && !as_2_1).then_some(run.backends[open.backend].sync),
+        time_seconds: time.map(|limit| limit.seconds),
+        time_is_guard: time.is_some_and(|limit| limit.is_guard),
+        sync: (place.access != Access::Read && !as_2_1).then_some(run.backends[open.backend].sync),
         call_bytes_all_ranks: p.written.spec.call_bytes * place.part.ranks,
-        termination: run.config.termination,
+        termination: config.termination,
     }
 }

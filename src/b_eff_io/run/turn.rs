@@ -18,6 +18,7 @@ use crate::frame::config::CachePolicy;
 use crate::frame::records::{Access, ErrorRecord, Outcome, RoundRecord};
 use crate::frame::run::agree::first_message;
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
+use crate::frame::run::machine_share::CpuWatch;
 use crate::frame::run::stamp::Generation;
 
 /// A pattern on its way through one backend.
@@ -31,6 +32,7 @@ pub(super) struct Turn {
     pub(super) verification: Verification,
     pub(super) latency: Option<Histogram<u64>>,
     pub(super) watch: Option<Watch>,
+    pub(super) cpu_watch: CpuWatch,
 }
 
 impl Turn {
@@ -47,7 +49,9 @@ impl Turn {
             Err(ran) => (None, ran),
         };
         let verification = Verification::default();
-        Ok(Self { prelude, pattern, index, ran, rounds: Vec::new(), verification, latency: None, watch: None })
+        let cpu_watch = CpuWatch::default();
+        let (rounds, latency, watch) = (Vec::new(), None, None);
+        Ok(Self { prelude, pattern, index, ran, rounds, verification, latency, watch, cpu_watch })
     }
 
     /// True if no further round may follow: nothing to run, all calls made, or an end before its time.
@@ -89,7 +93,9 @@ impl Turn {
         if let Some(watch) = &mut self.watch {
             watch.resume(place.site);
         }
+        self.cpu_watch.resume(place.cpus);
         let m = clocked::run(open.handle.as_mut(), place.comm, &mut run.ring, task, &mut run.notes, run.interrupt)?;
+        self.cpu_watch.pause(place.cpus);
         if let Some(watch) = &mut self.watch {
             watch.pause(place.site);
         }

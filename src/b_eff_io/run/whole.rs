@@ -1,5 +1,6 @@
 //! A whole run: all access methods, partitions, types.
 
+use std::path::Path;
 use std::time::Instant;
 
 use beff_ffi::{Comm, MpiError};
@@ -16,6 +17,7 @@ use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::evidence::Site;
+use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::stamp::Generation;
 use crate::frame::system::memory::high_water_bytes;
 
@@ -27,18 +29,18 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     let (world, plan) = (run.world, run.plan);
     let split = |p: &PartitionSpace| if p.ranks == world.size() { Ok(None) } else { world.prefix(p.ranks) };
     let comms = plan.partitions.iter().map(split).collect::<Result<Vec<_>, _>>()?;
-    // The communicator of each partition, and what is below its files; None on ranks outside.
+    // The communicator of each partition, its CPUs, and what is below its files; None on ranks outside.
     let mut parts = Vec::new();
     for (part, comm) in plan.partitions.iter().zip(&comms) {
         let comm = if part.ranks == world.size() { Some(world) } else { comm.as_ref() };
-        let site = comm.map(|comm| Site::survey(comm, run.run_dir.path())).transpose()?;
-        parts.push((part, comm.zip(site)));
+        let inside = comm.map(|comm| Inside::survey(comm, run.run_dir.path())).transpose()?;
+        parts.push((part, inside));
     }
     let begin = Instant::now();
     run.hold(Generation::First);
-    if let Some((_, Some((comm, _)))) = parts.last() {
-        calibrate(run, comm)?;
-        tune(run, comm)?;
+    if let Some((_, Some(inside))) = parts.last() {
+        calibrate(run, inside.comm)?;
+        tune(run, inside.comm)?;
     }
     agree_on_stop(run)?;
     let calibrate_seconds = begin.elapsed().as_secs_f64();
@@ -47,8 +49,8 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
             injure(run);
         }
         for (part, inside) in &parts {
-            if let (Some((comm, site)), None) = (inside, run.stop) {
-                run_partition(run, access, part, (comm, site))?;
+            if let (Some(inside), None) = (inside, run.stop) {
+                run_partition(run, access, part, inside)?;
             }
             agree_on_stop(run)?;
         }
@@ -64,11 +66,24 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     })
 }
 
+/// What a rank of a partition works with.
+struct Inside<'a> {
+    comm: &'a Comm,
+    site: Site,
+    cpus: HostCpus,
+}
+
+impl<'a> Inside<'a> {
+    fn survey(comm: &'a Comm, directory: &Path) -> Result<Self, MpiError> {
+        Ok(Self { comm, site: Site::survey(comm, directory)?, cpus: HostCpus::survey(comm)? })
+    }
+}
+
 fn run_partition(
     run: &mut Run<'_>,
     access: Access,
     part: &PartitionSpace,
-    (comm, site): (&Comm, &Site),
+    Inside { comm, site, cpus }: &Inside<'_>,
 ) -> Result<(), MpiError> {
     for backend in &mut run.backends {
         backend.debt_seconds = 0.0;
@@ -83,7 +98,7 @@ fn run_partition(
             continue;
         }
         if run.stop.is_none() {
-            run_type(run, Place { access, part, comm, site, pattern_type })?;
+            run_type(run, Place { access, part, comm, site, cpus, pattern_type })?;
         }
     }
     Ok(())

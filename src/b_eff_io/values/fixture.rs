@@ -1,4 +1,4 @@
-//! A made-up run by the book for the tests: two partitions, full rewrite, everything exactly on schedule.
+//! Made-up runs by the book for the tests: full rewrite, everything exactly on schedule.
 
 use crate::b_eff_io::config::{Config, Partitions, Release, Termination, Verify};
 use crate::b_eff_io::plan::patterns::{patterns, PATTERNS};
@@ -15,21 +15,28 @@ const M_PART_BYTES: u64 = 32 * MIB;
 const PARTITION_SECONDS: f64 = 1800.0;
 const FILL_UP_BYTES: u64 = 4096;
 
-/// 50 MB/s per rank on 2 and on 4 ranks; opening and closing take about 1 % of each type.
+/// By release 1 on 2 and on 4 ranks.
 pub(super) fn full_run() -> RunResult {
-    let partition = |ranks| PartitionRecord {
+    run_of(Release::R1)
+}
+
+/// 50 MB/s per rank, with release 2.1 on its partitions of 4 ranks; opening and closing take about 1 % of each type.
+pub(super) fn run_of(release: Release) -> RunResult {
+    let sizes: &[u64] = if release == Release::R2_1 { &[2, 3, 4] } else { &[2, 4] };
+    let partition = |&ranks: &u64| PartitionRecord {
         ranks,
         m_part_bytes: M_PART_BYTES,
         m_part_wanted_bytes: M_PART_BYTES,
         space_bytes: Some(1 << 40),
         time_seconds: PARTITION_SECONDS,
     };
-    let partitions = vec![partition(2), partition(4)];
-    let mut result = RunResult::new(config(), manifest(), HarnessCost::default(), partitions);
+    let config = config(release, sizes);
+    let partitions = sizes.iter().map(partition).collect();
+    let mut result = RunResult::new(config, manifest(), HarnessCost::default(), partitions);
     let specs: [PatternSpec; PATTERNS] = patterns(M_PART_BYTES);
     for access in Access::ALL {
-        for ranks in [2, 4] {
-            result.patterns.extend(specs.iter().map(|spec| pattern(spec, ranks, access)));
+        for &ranks in sizes {
+            result.patterns.extend(specs.iter().map(|spec| pattern(release, spec, ranks, access)));
             result.types.extend((0..5).map(|t| file(t, ranks, access)));
         }
     }
@@ -49,8 +56,8 @@ pub(super) fn edit(
     records.filter(|p| p.ranks == ranks && p.access == access && p.pattern == pattern).for_each(&mut change);
 }
 
-fn pattern(spec: &PatternSpec, ranks: u64, access: Access) -> PatternRecord {
-    let scheduled_seconds = pattern_seconds(Release::R2_1, true, PARTITION_SECONDS, spec, access);
+fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> PatternRecord {
+    let scheduled_seconds = pattern_seconds(release, true, PARTITION_SECONDS, spec, access);
     let transfer_seconds = if spec.role == Role::Timed { scheduled_seconds } else { 0.01 };
     let fill_up = spec.role == Role::FillUp;
     let moved_bytes = (5e7 * ranks as f64 * transfer_seconds) as u64;
@@ -63,7 +70,7 @@ fn pattern(spec: &PatternSpec, ranks: u64, access: Access) -> PatternRecord {
         chunk_bytes: if fill_up { FILL_UP_BYTES } else { spec.chunk_bytes },
         call_bytes: if fill_up { FILL_UP_BYTES } else { spec.call_bytes },
         time_units: spec.time_units,
-        calls: 1,
+        calls: if spec.role == Role::Timed { 1000 } else { 1 },
         moved_bytes,
         scheduled_seconds,
         budget_seconds: scheduled_seconds,
@@ -81,6 +88,7 @@ fn pattern(spec: &PatternSpec, ranks: u64, access: Access) -> PatternRecord {
         storage_read_bytes: (access == Access::Read).then_some(moved_bytes),
         storage_written_bytes: None,
         evidence: crate::frame::records::Evidence::default(),
+        machine: None,
         latency: None,
         allocations_in_clock: 0,
     }
@@ -102,16 +110,16 @@ fn file(pattern_type: u8, ranks: u64, access: Access) -> TypeRecord {
     }
 }
 
-fn config() -> Config {
+fn config(release: Release, sizes: &[u64]) -> Config {
     Config {
-        release: Release::R2_1,
-        time_seconds: 2.0 * PARTITION_SECONDS,
+        release,
+        time_seconds: if release == Release::R2_1 { 3.0 } else { 1.0 } * PARTITION_SECONDS,
         backends: vec!["mpiio".into()],
         path: "scratch".into(),
         run_dir: None,
         keep_files: false,
         out: None,
-        partitions: Partitions::List(vec![2, 4]),
+        partitions: Partitions::List(sizes.to_vec()),
         types: vec![0, 1, 2, 3, 4],
         full_rewrite: true,
         shared_pointer: true,

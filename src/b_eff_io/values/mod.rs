@@ -4,11 +4,13 @@
 //! the types they are made of: without the slow ones they would be values of another benchmark.
 
 mod averages;
+mod debt;
 #[cfg(test)]
 mod fixture;
 mod hints;
 pub mod ladder;
 mod parts;
+mod pattern;
 mod source;
 mod times;
 mod totals;
@@ -16,8 +18,10 @@ mod validity;
 mod warning;
 
 pub use averages::{access_average, counted, release_1, release_2_1};
+pub use debt::{short_of_time, taken_seconds};
 pub use ladder::Ladder;
 pub use parts::{Part, Shares};
+pub use pattern::{few_calls, known_digits, rate, PatternValue};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 
 use serde::{Deserialize, Serialize};
@@ -130,6 +134,8 @@ pub struct Validity {
 /// Everything derived from one result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Derived {
+    /// Single patterns, in the order of measurement.
+    pub patterns: Vec<PatternValue>,
     /// By backend, partition, access, type.
     pub types: Vec<TypeValue>,
     /// By backend, partition.
@@ -160,6 +166,7 @@ pub fn derive(result: &RunResult) -> Derived {
         systems: totals::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
         warnings: warning::all(result, &partitions, &times),
+        patterns: pattern::values(result),
         reads: sources(result),
         types,
         partitions,

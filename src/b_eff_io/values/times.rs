@@ -2,7 +2,7 @@
 
 use super::totals::{backends_and_partitions, TypeRecords};
 use super::AccessTime;
-use crate::b_eff_io::plan::run::repeats_counts;
+use crate::b_eff_io::plan::schedule::repeats_counts;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
 

@@ -1,11 +1,12 @@
 //! Warnings that follow from the records. One of a kind for each backend, with the worst case named.
 
 use super::totals::is_empty_fill_up;
-use super::{hints, storage_bytes, AccessTime, PartitionValue};
+use super::{debt, hints, pattern, storage_bytes, AccessTime, PartitionValue};
 use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::Access;
+use crate::frame::values::machine_share;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, largest, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
@@ -25,6 +26,10 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
     let mut found = result.warnings.clone();
     let Manifest { machine, storage, .. } = &result.manifest;
     found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
+    let named =
+        |p: &PatternRecord| format!("{} of pattern {} on {} ranks, {}", p.access.name(), p.pattern, p.ranks, p.backend);
+    let watched = result.patterns.iter().map(|p| (named(p), p.machine.as_ref()));
+    found.extend(machine_share::warning("pattern run", watched).map(IoWarning::Shared));
     found.extend(m_part_reduced(result));
     found.extend(rank_shift_on_one_host(result));
     for backend in &result.config.backends {
@@ -36,6 +41,8 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
         }
         found.extend(ended_by_space(backend, &own));
         found.extend(time_guard(backend, &own));
+        found.extend(debt::warning(backend, &own));
+        found.extend(pattern::warning(backend, &own));
         found.extend(smaller_than_memory(result, partitions, backend));
         found.extend(read_from_cache(result, backend, &own));
         found.extend(cache_not_dropped(result, backend, &own));
@@ -204,13 +211,15 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_cause() {
-        let damages: [(Damage, &[&str]); 17] = [
+        let damages: [(Damage, &[&str]); 19] = [
             (|r| r.manifest.machine.hosts[0].cores = 1, &["oversubscribed"]),
             (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
             (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
             (|r| r.manifest.machine.hosts[0].memory_bytes = 1 << 50, &["smaller_than_memory"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::Space), &["ended_by_space"]),
             (|r| edit(r, 4, Access::Write, 28, |p| p.ended = Ended::TimeGuard), &["time_guard"]),
+            (|r| edit(r, 4, Access::Write, 3, |p| p.budget_seconds *= 0.89), &["short_of_time"]),
+            (|r| edit(r, 4, Access::Write, 3, |p| p.calls = 9), &["few_calls"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::NotRun("x".into())), &["not_run"]),
             (|r| edit(r, 4, Access::Read, 3, |p| p.intervals.sync_seconds = 400.0), &["overrun"]),
             (|r| edit(r, 4, Access::Read, 3, |p| p.decision_cost_seconds = 1.0), &["decision_cost"]),

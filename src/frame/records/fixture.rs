@@ -1,6 +1,6 @@
 //! A made-up machine for the tests of all benchmarks.
 
-use super::{HostRecord, Machine, StorageRecord};
+use super::{HostRecord, Machine, MachineShare, StorageRecord};
 
 /// With a core for each rank.
 pub(crate) fn host(name: &str, ranks: u64) -> HostRecord {
@@ -23,6 +23,7 @@ pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine 
         mpi_built_with: "MPICH 4.0.2".into(),
         mpi_library: "MPICH Version: 4.0.2".into(),
         mpi_standard: "4.0".into(),
+        mpi_thread_level: Some("single".into()),
         started_utc: "2025-01-31T12:00:00Z".into(),
         command_line: command_line.iter().map(|&word| word.to_owned()).collect(),
         kernel: "Linux 6.18.0 x86_64".into(),
@@ -30,6 +31,22 @@ pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine 
         memory_per_rank_bytes: (1 << 30) / hosts[0].ranks,
         hosts,
         environment: Vec::new(),
+    }
+}
+
+/// Two CPUs watched for ten seconds.
+pub(crate) fn machine_share(steal_seconds: f64) -> MachineShare {
+    MachineShare {
+        host: "node1".into(),
+        cpus: 2,
+        watched_seconds: 10.0,
+        cpu_seconds: 20.0,
+        steal_seconds,
+        others_seconds: 0.25,
+        kernel_seconds: 0.5,
+        waited_seconds: Some(0.125),
+        voluntary_switches: 1200,
+        involuntary_switches: 34,
     }
 }
 

@@ -59,6 +59,9 @@ pub struct Machine {
     pub mpi_library: String,
     /// MPI standard version at run time.
     pub mpi_standard: String,
+    /// Support for threads that the library gives (MPI_Query_thread): `single`, `funneled`, ...; None: not recorded.
+    #[serde(default)]
+    pub mpi_thread_level: Option<String>,
     /// Start, UTC, RFC 3339.
     pub started_utc: String,
     /// Command line.

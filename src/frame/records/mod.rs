@@ -7,11 +7,13 @@ mod evidence;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod machine;
+mod machine_share;
 mod placement;
 mod record;
 mod warning;
 
 pub use machine::{HostRecord, Machine, StorageRecord};
+pub use machine_share::MachineShare;
 pub use placement::{Numbering, Placement, Transport};
 pub(crate) use record::{run_record, TakeIn};
 pub use record::{Record, RunEnd};

@@ -9,6 +9,9 @@ pub struct Placement {
     pub host: u64,
     /// CPUs it may run on, as a list such as `0-3,8`.
     pub cpus: String,
+    /// Physical cores that these are; None: not known. With more than one the kernel may move the rank.
+    #[serde(default)]
+    pub cores: Option<u64>,
 }
 
 /// How ranks are numbered over the hosts.

@@ -18,6 +18,25 @@ pub enum Warning {
         /// Cores usable there.
         cores: u64,
     },
+    /// Others had more than 5 % of the machine during measurements. Shares are 0 to 1.
+    MachineShared {
+        /// What one of them is called, in the singular.
+        noun: String,
+        /// How many.
+        marked: u64,
+        /// Of how many that were watched.
+        of: u64,
+        /// Over all that were watched: taken by the hypervisor, of the CPUs of the ranks.
+        steal_share: f64,
+        /// The same: used by other programs.
+        others_share: f64,
+        /// Over all: how long the rank that waited longest was ready and had no CPU, of the time.
+        waited_share: f64,
+        /// Name of the one with the largest share.
+        worst: String,
+        /// Largest of the three shares there.
+        worst_share: f64,
+    },
     /// Hints were asked for and the library does not list them as in force.
     HintNotGranted {
         /// Backend name.

@@ -1,8 +1,10 @@
 //! What measuring itself cost, in words: the same for every benchmark.
 
 use super::columns::{or_none, Columns};
-use super::text::{count, nanoseconds, Page};
+use super::text::{count, nanoseconds, percent, Page};
+use crate::frame::records::MachineShare;
 use crate::frame::units::format_size;
+use crate::frame::values::machine_share::{ratio, shares, Shares};
 use crate::frame::values::pairs::Compared;
 
 /// How far apart two loops of the same calls may be.
@@ -28,6 +30,26 @@ pub(crate) fn beside_bare<'a, R: Copy + 'a>(
 pub(crate) fn harness(page: &mut Page, parts: &[(&str, f64)]) {
     let parts: Vec<String> = parts.iter().map(|(name, ns)| format!("{name} {}", nanoseconds(*ns))).collect();
     page.field("harness", &parts.join(", "));
+}
+
+/// Who had the CPUs while something was measured; nothing where nothing was watched.
+pub(crate) fn machine<'a>(page: &mut Page, all: impl Iterator<Item = &'a MachineShare> + Clone) {
+    let Some(Shares { steal, others, waited }) = shares(all.clone()) else { return };
+    let switches = |of: fn(&MachineShare) -> u64| all.clone().map(of).sum::<u64>();
+    let kernel = ratio(all.clone().map(|s| s.kernel_seconds).sum(), all.clone().map(|s| s.cpu_seconds).sum());
+    page.field(
+        "machine",
+        &format!(
+            "of the CPUs of the ranks {} taken by the hypervisor (steal), {} used by other programs, {} by the kernel for \
+             nobody in particular; ranks waited {} of the time for a CPU; {}, {} of them forced",
+            percent(steal),
+            percent(others),
+            percent(kernel),
+            percent(waited),
+            count(switches(|s| s.voluntary_switches + s.involuntary_switches), "context switch"),
+            switches(|s| s.involuntary_switches)
+        ),
+    );
 }
 
 /// Memory of a rank against what was planned.

@@ -90,10 +90,11 @@ pub(crate) fn write_storage(page: &mut Page, storage: &StorageRecord) {
 pub(crate) fn write(page: &mut Page, machine: &Machine) {
     page.fields("hosts", host_groups(&machine.hosts));
     page.field("kernel", &machine.kernel);
+    let threads = machine.mpi_thread_level.as_deref().unwrap_or("not recorded");
     page.field(
         "MPI",
         &format!(
-            "{}; built with {}; source revision {}",
+            "{}; built with {}; thread level {threads}; source revision {}",
             short_name(&machine.mpi_library),
             machine.mpi_built_with,
             machine.git_revision

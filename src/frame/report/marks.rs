@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::text::Page;
+use crate::frame::digits::shown;
 
 /// One mark. The order is that of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,10 +18,16 @@ pub enum Mark {
     TimeGuard,
     /// Ended by its share of the space.
     Space,
+    /// Ended by a time that earlier overruns had shortened.
+    ShortTime,
+    /// Rests on few calls or few bytes.
+    FewCalls,
     /// Read from memory.
     Cache,
     /// Nobody knows whether it was read from memory.
     CacheUnknown,
+    /// Others had a share of the machine.
+    Shared,
     /// Not all patterns of the type ran to their end.
     Incomplete,
     /// Not reached.
@@ -39,8 +46,11 @@ impl Mark {
             Self::Interrupted => 'i',
             Self::TimeGuard => 't',
             Self::Space => 's',
+            Self::ShortTime => 'd',
+            Self::FewCalls => 'n',
             Self::Cache => 'c',
             Self::CacheUnknown => '?',
+            Self::Shared => 'b',
             Self::Incomplete => '~',
             Self::NotMeasured => '-',
             Self::NotRun => 'x',
@@ -56,8 +66,11 @@ impl Mark {
             Self::Interrupted => "ended by a signal",
             Self::TimeGuard => "cut by the time guard",
             Self::Space => "ended by its space share",
+            Self::ShortTime => "less than 90 % of its time, the rest lost to earlier overruns",
+            Self::FewCalls => "fewer than 10 calls of a rank, or less than 1 MiB",
             Self::Cache => "more than 10 % read from cache, not from storage",
             Self::CacheUnknown => "not known whether read from storage or from cache",
+            Self::Shared => "busy: others had more than 5 % of the CPUs",
             Self::Incomplete => "not all patterns of the type",
             Self::NotMeasured => "not measured",
             Self::NotRun => "not run",
@@ -70,6 +83,8 @@ impl Mark {
 pub struct Cell {
     /// MB/s; None if there is nothing to show.
     pub mb_per_second: Option<f64>,
+    /// Its significant digits; None: all that are asked for.
+    pub known_digits: Option<u32>,
     /// Its marks.
     pub marks: Vec<Mark>,
 }
@@ -79,7 +94,7 @@ impl Cell {
     #[must_use]
     pub fn show(&self, width: usize, decimals: usize) -> String {
         match self.mb_per_second {
-            Some(value) => format!("{value:>width$.decimals$} {:<3}", letters(&self.marks)),
+            Some(value) => format!("{} {:<3}", self.number(value, width, decimals), letters(&self.marks)),
             None => {
                 let (stand_in, others): (Vec<Mark>, Vec<Mark>) =
                     self.marks.iter().partition(|m| matches!(m, Mark::NotMeasured | Mark::NotRun));
@@ -87,6 +102,19 @@ impl Cell {
                 format!("{stand_in:>width$} {:<3}", letters(&others))
             }
         }
+    }
+
+    /// A number in `width` columns with the digits that are known. What they leave free behind the point stays blank, so that
+    /// points stand below each other.
+    #[must_use]
+    pub fn number(&self, value: f64, width: usize, decimals: usize) -> String {
+        let Some(digits) = self.known_digits else { return format!("{value:>width$.decimals$}") };
+        let text = shown(value, digits, decimals);
+        let behind = |decimals: usize| if decimals > 0 { decimals + 1 } else { 0 };
+        let free = behind(decimals) - text.find('.').map_or(0, |point| text.len() - point);
+        let width = width.saturating_sub(free);
+        let free = if width == 0 { 0 } else { free };
+        format!("{text:>width$}{:free$}", "")
     }
 }
 
@@ -150,5 +178,24 @@ impl Notes {
         for (text, number) in self.texts.iter().zip(1..) {
             page.hanging(&format!("  [{number}] "), text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_stand_below_each_other_whatever_is_known() {
+        let shown = |value: f64, known_digits: Option<u32>| {
+            Cell { mb_per_second: Some(value), known_digits, marks: Vec::new() }.show(9, 3)
+        };
+        assert_eq!(shown(1234.567, None), " 1234.567    ");
+        assert_eq!(shown(1234.567, Some(6)), " 1234.57     ");
+        assert_eq!(shown(1234.567, Some(2)), " 1200        ");
+        assert_eq!(shown(12.34567, Some(3)), "   12.3      ");
+        assert_eq!(shown(0.0434, Some(2)), "    0.043    ");
+        let beside = Cell { mb_per_second: Some(76.42), known_digits: Some(2), marks: vec![Mark::FewCalls] };
+        assert_eq!(beside.show(0, 3), "76 n  ");
     }
 }

@@ -1,5 +1,7 @@
 //! Lines of plain text no wider than [`WIDTH`]: wrapping, labelled fields, headings.
 
+use crate::frame::digits::shown;
+
 /// Widest line of any table, in characters.
 pub const WIDTH: usize = 110;
 
@@ -123,7 +125,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 pub fn count(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
-        _ if noun.ends_with('s') => format!("{number} {noun}es"),
+        _ if noun.ends_with('s') || noun.ends_with("ch") => format!("{number} {noun}es"),
         _ => format!("{number} {noun}s"),
     }
 }
@@ -190,11 +192,20 @@ pub fn nanoseconds(ns: f64) -> String {
 /// Three digits behind the point, or as many as fit into `width`.
 #[must_use]
 pub fn fit(value: f64, width: usize) -> String {
-    let full = format!("{value:.3}");
-    match full.len() {
-        n if n <= width => full,
-        n if n <= width + 2 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+    format!("{value:.*}", decimals_that_fit(value, width))
+}
+
+/// The same with no more significant digits than are known.
+#[must_use]
+pub fn fit_known(value: f64, known_digits: u32, width: usize) -> String {
+    shown(value, known_digits, decimals_that_fit(value, width))
+}
+
+fn decimals_that_fit(value: f64, width: usize) -> usize {
+    match format!("{value:.3}").len() {
+        n if n <= width => 3,
+        n if n <= width + 2 => 1,
+        _ => 0,
     }
 }
 
@@ -245,6 +256,10 @@ mod tests {
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
         assert_eq!([figure(1234.5), figure(41.26), figure(1.25), figure(0.0312)].join(" "), "1234 41 1.2 0.031");
         assert_eq!([fit(1.5, 8), fit(123_456.75, 8), fit(1e9, 8)].join(" "), "1.500 123456.8 1000000000");
+        assert_eq!(
+            [fit_known(1.26, 2, 8), fit_known(1e9, 6, 8), fit_known(123_456.75, 6, 8)].join(" "),
+            "1.3 1000000000 123457"
+        );
         assert_eq!([percent(0.0), percent(0.0004), percent(0.073), percent(0.63)].join(" "), "0 % 0.04 % 7.3 % 63 %");
     }
 }

@@ -1,6 +1,6 @@
 //! Text of the warnings that every benchmark knows: the cause, with figures, and the next step.
 
-use super::text::count;
+use super::text::{count, percent};
 use crate::frame::records::Warning;
 
 /// Cause and next step, each a few plain sentences.
@@ -17,6 +17,16 @@ fn cause(warning: &Warning) -> String {
             count(*cores, "core"),
             others(*hosts, "host")
         ),
+        Warning::MachineShared { noun, marked, of, steal_share, others_share, waited_share, worst, worst_share } => {
+            let [steal, others, waited] = [*steal_share, *others_share, *waited_share].map(percent);
+            format!(
+                "Others had more than 5 % of the machine during {marked} of {}, most ({}) during {worst}. Over all of them the \
+                 hypervisor took {steal} of the ranks' CPUs (steal), other programs used {others}, and ranks that were ready \
+                 waited {waited} of the time for a CPU.",
+                count(*of, noun),
+                percent(*worst_share)
+            )
+        }
         Warning::HintNotGranted { backend, hints, key, requested, granted } => {
             let granted = granted.as_ref().map_or("the library does not list it".into(), |v| format!("{v} is in force"));
             format!("{backend}: hint {key} = {requested} was asked for, {granted}{}.", others(*hints, "hint"))
@@ -56,6 +66,9 @@ pub(crate) fn clause(reason: &str) -> &str {
 fn next_step(warning: &Warning) -> String {
     let fixed = match warning {
         Warning::Oversubscribed { .. } => "Start no more ranks per host than it has cores, or use more hosts.",
+        Warning::MachineShared { .. } => {
+            "Repeat it on hosts that nobody else uses. Numbers with mark b are those of a smaller machine."
+        }
         Warning::HintNotGranted { .. } => "Check its spelling, and whether this MPI library and file system know it.",
         Warning::AllCachesDropped { .. } => {
             "On a machine that others use, take --cache keep or --direct required, or do not run as root."

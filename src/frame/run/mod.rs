@@ -7,6 +7,7 @@ pub mod harness;
 pub mod in_force;
 pub mod interrupt;
 pub mod latency;
+pub mod machine_share;
 pub mod pieces;
 pub mod run_dir;
 pub mod stamp;

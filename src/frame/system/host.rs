@@ -81,6 +81,17 @@ pub fn allowed_cpus() -> Result<Vec<u32>, SystemError> {
     Ok(ranges.into_iter().flat_map(|(first, last)| first..=last).collect())
 }
 
+/// Physical cores that these CPUs belong to; None if the kernel does not tell which hardware threads share one.
+#[must_use]
+pub fn cores_of(cpus: &[u32]) -> Option<u64> {
+    cores_among(cpus, |cpu| read_trimmed(format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")))
+}
+
+fn cores_among(cpus: &[u32], siblings: impl Fn(u32) -> Option<String>) -> Option<u64> {
+    let cores: Option<BTreeSet<String>> = cpus.iter().map(|cpu| siblings(*cpu)).collect();
+    cores.map(|cores| cores.len() as u64).filter(|number| *number > 0)
+}
+
 /// Processor time the control groups of this process allow, in CPUs (1.5: one and a half); None without a quota.
 #[must_use]
 pub fn cgroup_cpu_quota() -> Option<f64> {
@@ -134,6 +145,15 @@ mod tests {
     use procfs::FromBufRead;
 
     use super::*;
+
+    #[test]
+    fn hardware_threads_of_one_core_are_one_core() {
+        let siblings = |cpu: u32| Some(format!("{},{}", cpu % 2, cpu % 2 + 2));
+        assert_eq!(cores_among(&[0, 2], siblings), Some(1));
+        assert_eq!(cores_among(&[0, 1, 2], siblings), Some(2));
+        assert_eq!(cores_among(&[0], |_| None), None);
+        assert_eq!(cores_among(&[], siblings), None);
+    }
 
     #[test]
     fn this_machine_answers() {

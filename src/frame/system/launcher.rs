@@ -176,6 +176,19 @@ pub fn speaks_for_all(env: impl Fn(&str) -> Option<String>) -> bool {
     ranks.is_empty() || ranks.contains(&0)
 }
 
+/// What binds the ranks, in words, as far as the launcher leaves it in the environment; None: it does not tell. Where ranks
+/// may run in the end is seen by their allowed CPUs alone.
+#[must_use]
+pub fn binding(env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
+    let open_mpi = ["OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"];
+    let of_open_mpi = open_mpi.iter().find_map(|name| Some(format!("--bind-to {} of Open MPI's mpirun", set(name)?)));
+    let of_slurm = || Some(format!("srun --cpu-bind={}", set("SLURM_CPU_BIND")?));
+    let of_intel = || Some(format!("I_MPI_PIN_DOMAIN={}", set("I_MPI_PIN_DOMAIN")?));
+    let of_hydra = || set("HYDRA_USER_PROVIDED_BINDING").map(|_| "-bind-to of MPICH's mpirun".to_owned());
+    of_open_mpi.or_else(of_slurm).or_else(of_intel).or_else(of_hydra)
+}
+
 #[cfg(test)]
 #[path = "launcher_tests.rs"]
 mod tests;

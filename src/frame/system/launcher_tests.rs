@@ -95,3 +95,20 @@ fn one_process_speaks() {
     assert!(!speaks_for_all(env(&[("SLURM_PROCID", "3")])));
     assert!(!speaks_for_all(env(&[("SLURM_PROCID", "0"), ("PMI_RANK", "3")])));
 }
+
+#[test]
+fn what_binds_is_told_by_the_launcher_that_does() {
+    let with = |set: &[(&str, &str)]| {
+        let set: Vec<(String, String)> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        binding(|name| set.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone()))
+    };
+    // As seen with Open MPI 4.1 --bind-to core and MPICH 4.0 -bind-to core.
+    let open_mpi = with(&[("OMPI_MCA_hwloc_base_binding_policy", "core")]);
+    assert_eq!(open_mpi.as_deref(), Some("--bind-to core of Open MPI's mpirun"));
+    assert_eq!(with(&[("HYDRA_USER_PROVIDED_BINDING", "1")]).as_deref(), Some("-bind-to of MPICH's mpirun"));
+    assert_eq!(
+        with(&[("SLURM_CPU_BIND", "quiet,mask_cpu:0x1")]).as_deref(),
+        Some("srun --cpu-bind=quiet,mask_cpu:0x1")
+    );
+    assert_eq!(with(&[]), None);
+}

@@ -111,6 +111,18 @@ pub fn high_water_bytes() -> Option<u64> {
     status.vmhwm.map(|kilobytes| kilobytes * 1024)
 }
 
+/// Bytes of these memories that are in huge pages (AnonHugePages of their mappings in /proc/self/smaps; the kernel may join
+/// neighbouring mappings); None if it does not tell.
+#[must_use]
+pub fn huge_page_bytes(memories: &[&[u8]]) -> Option<u64> {
+    let ranges: Vec<(u64, u64)> =
+        memories.iter().map(|memory| (memory.as_ptr() as u64, memory.as_ptr() as u64 + memory.len() as u64)).collect();
+    let maps = Process::myself().ok()?.smaps().ok()?;
+    let of_ours = maps.into_iter().filter(|map| ranges.iter().any(|r| map.address.0 < r.1 && r.0 < map.address.1));
+    let huge = of_ours.map(|map| map.extension.map.get("AnonHugePages").copied()).sum::<Option<u64>>()?;
+    Some(huge.min(memories.iter().map(|memory| memory.len() as u64).sum()))
+}
+
 /// What this process, with all its threads, moved to and from storage so far; see proc_pid_io(5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIo {
@@ -143,6 +155,14 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn huge_pages_are_asked_of_the_mappings_of_a_memory() {
+        // Shorter than a huge page: it may lie beside one, and never says more than it has.
+        let short = vec![1_u8; 4096];
+        assert!(huge_page_bytes(&[&short]).is_some_and(|bytes| bytes <= 4096));
+        assert_eq!(huge_page_bytes(&[]), Some(0));
+    }
 
     fn hierarchy(version: Version, directories: &[&str]) -> Hierarchy {
         Hierarchy { version, directories: directories.iter().map(PathBuf::from).collect() }

@@ -19,6 +19,7 @@ struct Witness {
     kernel: String,
     cpu: String,
     cpus: Vec<u32>,
+    cores: Option<u64>,
     quota: Option<f64>,
     memory_bytes: u64,
     limit_bytes: Option<u64>,
@@ -58,11 +59,13 @@ pub fn survey(world: &Comm) -> Result<Result<Survey, String>, MpiError> {
 
 fn witness() -> Result<Witness, SystemError> {
     let memory_bytes = memory::node_memory_bytes()?;
+    let cpus = host::allowed_cpus()?;
     Ok(Witness {
         host: host::host_name()?,
         kernel: host::kernel()?,
         cpu: host::cpu_model(),
-        cpus: host::allowed_cpus()?,
+        cores: host::cores_of(&cpus),
+        cpus,
         quota: host::cgroup_cpu_quota(),
         memory_bytes,
         limit_bytes: memory::cgroup_memory_limit_bytes(memory_bytes),
@@ -86,7 +89,7 @@ fn combine(gathered: &[Vec<u8>]) -> Result<Survey, String> {
             order.push(w.host.clone());
         }
         let host = order.iter().position(|name| *name == w.host).unwrap_or(0) as u64;
-        placement.push(Placement { host, cpus: cpu_list(&w.cpus) });
+        placement.push(Placement { host, cpus: cpu_list(&w.cpus), cores: w.cores });
         by_host.entry(w.host.clone()).or_default().push(w);
     }
     let hosts: Vec<HostRecord> = order.iter().filter_map(|name| by_host.get(name)).map(|w| host_record(w)).collect();
@@ -136,6 +139,7 @@ pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError
         mpi_built_with: beff_ffi::built_with().into(),
         mpi_library: beff_ffi::library_version(LIBRARY_CHARS)?,
         mpi_standard: universe.standard()?,
+        mpi_thread_level: Some(universe.thread_level()?.into()),
         started_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         command_line: std::env::args().collect(),
         kernel: survey.kernel.clone(),

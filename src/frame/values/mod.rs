@@ -4,6 +4,7 @@
 pub mod bootstrap;
 mod criterion;
 pub(crate) mod hints;
+pub mod machine_share;
 pub(crate) mod pairs;
 pub mod source;
 pub(crate) mod warning;

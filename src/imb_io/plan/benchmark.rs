@@ -86,6 +86,12 @@ impl Transfer {
         self.pointer == Pointer::Priv
     }
 
+    /// The same bytes by the blocking call of the table: what t_pure is the time of.
+    #[must_use]
+    pub fn blocking(&self) -> Self {
+        Self { style: Style::Blocking, ..*self }
+    }
+
     /// Where a call goes is decided by the order of arrival: the file is in an order that nothing promises.
     #[must_use]
     pub fn by_arrival(&self) -> bool {
@@ -152,7 +158,7 @@ impl Benchmark {
         self.transfer().is_some_and(|t| t.group == Group::Single)
     }
 
-    /// Whether it runs a second time with a CPU load, and is reported with its overlap.
+    /// Whether it runs again with a CPU load, and is reported with its overlap.
     #[must_use]
     pub fn has_overlap(&self) -> bool {
         self.transfer().is_some_and(|t| t.style != Style::Blocking)

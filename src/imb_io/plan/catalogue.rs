@@ -145,6 +145,19 @@ mod tests {
         }
     }
 
+    /// t_pure of a non-blocking benchmark is the time of the benchmark with its name without the I.
+    #[test]
+    fn every_non_blocking_benchmark_has_its_blocking_call() {
+        let non_blocking: Vec<_> = all().iter().filter(|b| b.has_overlap()).collect();
+        assert_eq!(non_blocking.len(), 18 + 4);
+        for benchmark in non_blocking {
+            let name = benchmark.name.replace("_All", "").replace("_IWrite", "_Write").replace("_IRead", "_Read");
+            let blocking = all().iter().find(|b| b.name == name).unwrap();
+            assert_eq!(benchmark.transfer().map(Transfer::blocking), blocking.transfer().copied(), "{name}");
+            assert!(!blocking.has_overlap(), "{name}");
+        }
+    }
+
     #[test]
     fn nothing_of_the_catalogue_is_impossible() {
         for t in all().iter().filter_map(Benchmark::transfer) {

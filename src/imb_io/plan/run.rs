@@ -9,8 +9,8 @@ use crate::frame::units::MIB;
 use crate::imb_io::config::ImbConfig;
 use beff_backends::Direction;
 
-/// Samples of a row that are in memory at the same time, in bytes of all ranks. Later writes repeat their data, later reads
-/// come when these have been compared. A little more than the volume of a row by default.
+/// Samples of a row that are in memory at the same time, in bytes of all ranks, where each has memory of its own. Later writes
+/// repeat their data, later reads come when these have been compared. A little more than the volume of a row by default.
 pub const LAP_BYTES: u64 = 64 * MIB;
 
 /// What will run, the same on every rank.
@@ -90,7 +90,7 @@ impl ImbPlan {
     }
 }
 
-/// Samples of a row with data of their own, of `steps` in all; at least 1.
+/// Samples of a row with memory of their own, of `steps` in all; at least 1.
 #[must_use]
 pub fn lap_steps(sample_bytes: u64, steps: u64) -> u64 {
     match sample_bytes {
@@ -104,6 +104,7 @@ mod tests {
     use super::super::{ModeChoice, Sizes};
     use super::*;
     use crate::frame::config::{CachePolicy, DirectPolicy};
+    use crate::imb_io::config::{Buffers, FileState};
 
     fn config(benchmarks: &[&str]) -> ImbConfig {
         ImbConfig {
@@ -118,6 +119,8 @@ mod tests {
             sizes: Sizes::default(),
             repetitions: Repetitions::default(),
             modes: ModeChoice::Both,
+            file: Some(FileState::Existing),
+            buffers: Some(Buffers::Reused),
             hints: Vec::new(),
             unique_open: false,
             cache: CachePolicy::Drop,

@@ -3,7 +3,7 @@
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Benchmark, Group, Mode};
-use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
+use crate::imb_io::records::{ImbResult, OverlapTimes, RowEnd, RowRecord};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
 
 /// Which columns a block has.
@@ -13,7 +13,7 @@ pub(super) enum Kind {
     Single,
     /// Times over the ranks.
     Several,
-    /// Twice, alone and with a load.
+    /// By the blocking call, and with a load.
     Overlap,
     /// Without sizes.
     OpenClose,
@@ -62,7 +62,7 @@ fn block<'a>(record: &'a RowRecord, value: &'a RowValue) -> Block<'a> {
     Block { rows: vec![(record, value)], first: record, benchmark, kind, group: None }
 }
 
-/// What is not run has no groups, and both runs of an overlap are recorded for the slowest rank of all groups.
+/// What is not run has no groups, and all runs of an overlap are recorded for the slowest rank of all groups.
 fn by_group(block: Block<'_>, each: bool) -> Vec<Block<'_>> {
     if !each || block.first.groups < 2 || block.kind == Kind::Overlap || !block.has_times() {
         return vec![block];
@@ -112,7 +112,7 @@ impl Block<'_> {
             Kind::OpenClose => cells.extend([min, max, mean]),
             Kind::Overlap => {
                 let o = record.overlap?;
-                cells.extend([o.overlapped_seconds, o.pure_seconds, o.cpu_seconds].map(usec));
+                cells.extend([o.overlapped_seconds, o.blocking_seconds?, o.cpu_seconds].map(usec));
                 cells.push(decimals(value.overlap_percent?));
             }
         }
@@ -124,6 +124,14 @@ impl Block<'_> {
             Some(group) => value.groups.iter().find(|g| g.group == group),
             None => value.groups.first(),
         }
+    }
+}
+
+/// Why a complete row has no numbers.
+pub(super) fn no_numbers(record: &RowRecord) -> &'static str {
+    match record.overlap {
+        Some(OverlapTimes { blocking_seconds: None, .. }) => "t_pure is not known: the blocking call was not timed",
+        _ => "no time passed that could be divided by",
     }
 }
 

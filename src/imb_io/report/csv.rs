@@ -1,11 +1,14 @@
 //! PREFIX.csv of IMB-IO: one line for each row and each group that is shown.
 
+use crate::frame::records::MachineShare;
 use crate::frame::report::csv::{table, Cell, Column};
+use crate::imb_io::config::ImbConfig;
 use crate::imb_io::records::{ImbResult, OverlapTimes, RepetitionTimes, RowEnd, RowRecord};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
 
 /// What a line is made of.
 struct Line<'a> {
+    config: &'a ImbConfig,
     record: &'a RowRecord,
     value: &'a RowValue,
     group: Option<&'a GroupValue>,
@@ -23,12 +26,16 @@ impl Line<'_> {
         self.record.repetition_times.as_ref().filter(|_| self.is_complete()).map(time).into()
     }
 
-    fn overlap<'a>(&'a self, time: fn(&OverlapTimes) -> f64) -> Cell<'a> {
-        self.record.overlap.as_ref().filter(|_| self.is_complete()).map(time).into()
+    fn machine<'a>(&'a self, number: fn(&MachineShare) -> f64) -> Cell<'a> {
+        self.record.machine.as_ref().map(number).into()
+    }
+
+    fn overlap<'a>(&'a self, time: fn(&OverlapTimes) -> Option<f64>) -> Cell<'a> {
+        self.record.overlap.as_ref().filter(|_| self.is_complete()).and_then(time).into()
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 35] {
+fn columns<'r>() -> [Column<Line<'r>>; 43] {
     [
         ("backend", |l| (&l.record.backend).into()),
         ("benchmark", |l| (&l.record.benchmark).into()),
@@ -36,6 +43,8 @@ fn columns<'r>() -> [Column<Line<'r>>; 35] {
         ("groups", |l| l.record.groups.into()),
         ("group", |l| l.group.map(|g| g.group).into()),
         ("mode", |l| Cell::word(l.record.mode)),
+        ("file", |l| Cell::word(l.config.file)),
+        ("buffers", |l| Cell::word(l.config.buffers)),
         ("sample_bytes", |l| l.record.sample_bytes.into()),
         ("repetitions", |l| l.record.repetitions.into()),
         ("repetitions_wanted", |l| l.record.repetitions_wanted.into()),
@@ -49,10 +58,11 @@ fn columns<'r>() -> [Column<Line<'r>>; 35] {
         ("repetition_p99_seconds", |l| l.times(|t| t.p99_seconds)),
         ("repetition_max_seconds", |l| l.times(|t| t.max_seconds)),
         ("median_mb_per_second", |l| l.value.median_mb_per_second.into()),
-        ("pure_seconds", |l| l.overlap(|o| o.pure_seconds)),
-        ("overlapped_seconds", |l| l.overlap(|o| o.overlapped_seconds)),
-        ("cpu_seconds", |l| l.overlap(|o| o.cpu_seconds)),
-        ("cpu_overlapped_seconds", |l| l.overlap(|o| o.cpu_overlapped_seconds)),
+        ("blocking_seconds", |l| l.overlap(|o| o.blocking_seconds)),
+        ("alone_seconds", |l| l.overlap(|o| Some(o.alone_seconds))),
+        ("overlapped_seconds", |l| l.overlap(|o| Some(o.overlapped_seconds))),
+        ("cpu_seconds", |l| l.overlap(|o| Some(o.cpu_seconds))),
+        ("cpu_overlapped_seconds", |l| l.overlap(|o| Some(o.cpu_overlapped_seconds))),
         ("overlap_percent", |l| l.value.overlap_percent.into()),
         ("pure_mb_per_second", |l| l.value.pure_mb_per_second.into()),
         ("sync_seconds", |l| l.is_complete().then_some(l.record.sync_seconds).into()),
@@ -65,6 +75,11 @@ fn columns<'r>() -> [Column<Line<'r>>; 35] {
         ("direct", |l| l.record.direct.into()),
         ("strategy", |l| (&l.record.strategy).into()),
         ("real_seconds", |l| l.record.real_seconds.into()),
+        ("machine_cpu_seconds", |l| l.machine(|m| m.cpu_seconds)),
+        ("steal_seconds", |l| l.machine(|m| m.steal_seconds)),
+        ("others_seconds", |l| l.machine(|m| m.others_seconds)),
+        ("waited_seconds", |l| l.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),
+        ("involuntary_switches", |l| l.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
     ]
 }
 
@@ -76,7 +91,7 @@ pub fn csv(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::E
     let mut lines = Vec::new();
     for (record, value) in result.rows.iter().zip(&derived.rows) {
         let (ended, reason) = end(&record.ended);
-        let line = |group| Line { record, value, group, ended, reason };
+        let line = |group| Line { config: &result.config, record, value, group, ended, reason };
         if value.groups.is_empty() {
             lines.push(line(None));
         }

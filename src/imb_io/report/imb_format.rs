@@ -8,7 +8,8 @@ use crate::imb_io::plan::Mode;
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
 
-use super::blocks::{cause, is_wrong, not_run, with_all_groups, Block, Kind};
+use super::blocks::{cause, is_wrong, no_numbers, not_run, with_all_groups, Block, Kind};
+use super::state;
 use super::table;
 use crate::frame::report::grid::Grid;
 
@@ -44,6 +45,9 @@ fn head(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
             "Files         : {} on {}, {}",
             result.setup.run_dir, result.setup.storage.fs_type, result.setup.storage.source
         ),
+        format!("Writes        : {}", state::writes(&result.config)),
+        format!("Reads         : {}", state::reads(&result.config)),
+        format!("Memory        : {}", state::memory(&result.config)),
         format!("Called with   : {}", machine.command_line.join(" ")),
         format!("Verdict       : {}", table::verdict(derived.verdict.verdict)),
     ] {
@@ -118,7 +122,7 @@ fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
                 unknown.extend(record.sample_bytes.map(|bytes| bytes.to_string()));
             }
         } else {
-            comments.push(format!("# {begin} no time passed that could be divided by"));
+            comments.push(format!("# {begin} {}", no_numbers(record)));
         }
     }
     if !grid.is_empty() {
@@ -138,7 +142,7 @@ fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
     }
 }
 
-/// The lines of a row, one for each group if `each`; None: a number is missing. Both runs of an overlap are recorded for
+/// The lines of a row, one for each group if `each`; None: a number is missing. All runs of an overlap are recorded for
 /// the slowest rank of all groups, which is one line.
 fn lines(block: &Block<'_>, record: &RowRecord, value: &RowValue, each: bool) -> Option<Vec<Vec<String>>> {
     let line = |group: &GroupValue| {

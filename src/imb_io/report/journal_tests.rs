@@ -9,7 +9,7 @@ use crate::frame::report::Views;
 use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::records::{ImbResult, RowEnd};
-use crate::imb_io::report::fixtures;
+use crate::imb_io::report::{fixtures, imb_format};
 use crate::imb_io::values::derive;
 use crate::imb_io::values::fixture::{row, run};
 
@@ -23,6 +23,36 @@ fn a_whole_journal_reads_back_as_the_result() {
 #[test]
 fn a_journal_cut_in_a_line_keeps_the_rest() {
     assert_a_cut_keeps_the_rest::<ImbResult>(&fixtures::journal_lines(&fixtures::complete()));
+}
+
+/// What an older program did not measure or tell is not known.
+#[test]
+fn a_fact_that_an_older_file_lacks_is_not_known() {
+    let mut result = run();
+    result.rows.push(row("S_IRead_Indv", 1, Mode::Aggregate, Some(4096)));
+    let mut document: serde_json::Value =
+        serde_json::from_slice(&result.view(&result.derived(), ".json").unwrap()).unwrap();
+    for key in ["file", "buffers"] {
+        assert!(document["config"].as_object_mut().unwrap().remove(key).is_some());
+    }
+    let row = document["rows"][0].as_object_mut().unwrap();
+    row.remove("blocking_strategy");
+    let overlap = row["overlap"].as_object_mut().unwrap();
+    overlap.remove("blocking_seconds");
+    // As the non-blocking call alone was called when it stood for t_pure.
+    let alone = overlap.remove("alone_seconds").unwrap();
+    overlap.insert("pure_seconds".into(), alone);
+    let old = parse::<ImbResult>(document.to_string().as_bytes()).unwrap();
+    let (found, expected) = (old.rows[0].overlap.unwrap(), result.rows[0].overlap.unwrap());
+    assert_eq!((found.blocking_seconds, found.alone_seconds), (None, expected.alone_seconds));
+    let derived = derive(&old);
+    assert_eq!((derived.rows[0].overlap_percent, derived.rows[0].pure_mb_per_second), (None, None));
+    assert_eq!((old.config.file, old.config.buffers), (None, None));
+    for text in [old.table(&derived, false), imb_format(&old, &derived)] {
+        assert!(text.contains(" 1000 t_pure is not known") || text.contains(" 1000  t_pure is not known"), "{text}");
+        assert!(text.contains("not known whether their files existed"), "{text}");
+        assert!(text.contains("not known whether repetitions shared it"), "{text}");
+    }
 }
 
 proptest! {

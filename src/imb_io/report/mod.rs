@@ -11,6 +11,7 @@ mod journal_tests;
 #[cfg(test)]
 mod json_tests;
 pub mod plan;
+mod state;
 mod table;
 mod warnings;
 

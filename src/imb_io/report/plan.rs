@@ -6,6 +6,7 @@ use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::space::row_bytes;
 use crate::imb_io::plan::{Benchmark, ImbPlan, Mode, Row};
 
+use super::state;
 use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::text::{count, Page};
 
@@ -39,6 +40,9 @@ pub fn text(plan: &ImbPlan, config: &ImbConfig, ranks: u64, runs: u64) -> String
     page.field("rows", &runs.to_string());
     page.field("policy", config.repetitions.policy.name());
     page.field("time", &time(config, runs));
+    page.field("writes", state::writes(config));
+    page.field("reads", &state::reads(config));
+    page.field("buffers", state::memory(config));
     page.field("memory", &format!("{} for data in each rank", format_size(plan.memory_bytes())));
     benchmarks(&mut page, plan, config);
     sizes(&mut page, plan, config);

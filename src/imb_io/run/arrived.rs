@@ -71,6 +71,17 @@ pub(super) fn received(
     Ok(checked)
 }
 
+/// Looks whether this window is a record of the file; not if it is too short to be recognised.
+pub(super) fn one(data: &Data, window: &[u8], checked: &mut Checked) {
+    if (window.len() as u64) < data.findable_bytes() {
+        return;
+    }
+    checked.bytes_checked += window.len() as u64;
+    if data.identify(window).is_none() {
+        wrong_window(checked, data, window);
+    }
+}
+
 fn unpack(bytes: &[u8]) -> Record {
     let word = |at: usize| bytes[at..at + 8].iter().rev().fold(0_u64, |n, byte| (n << 8) | u64::from(*byte));
     Record { position: word(0), length: word(8) }

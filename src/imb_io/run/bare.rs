@@ -143,11 +143,12 @@ fn one(
 ) -> Text<ImbBareRecord> {
     let steps = (FILE_BYTES / sample_bytes).min(CALLS);
     let path = bench.run_dir.path().join(&backend.name).join(format!("bare{row:02}.dat"));
-    let shape = Shape::new(*transfer, sample_bytes, steps, (comm.rank(), comm.size())).map_err(text)?;
+    let shape =
+        Shape::new(*transfer, sample_bytes, steps, (comm.rank(), comm.size()), bench.config.buffers).map_err(text)?;
     let pattern = shape.pattern().map_err(text)?;
     let data = shape.data(bench.config.seed, u64::MAX - row, 0);
     // Reads and writes alike find a file of full length.
-    agreed(comm, contents::fill(comm, &shape, &data, &path).map_err(text))?;
+    agreed(comm, contents::fill(comm, &shape, &path, |at, bytes| data.fill(at, bytes)).map_err(text))?;
     let hints = &bench.config.hints;
     let request = OpenRequest { path: &path, mode: OpenMode::Update, comm, hints };
     let ours = agreed(comm, backend.driver.open(&request).map_err(text))?;
@@ -239,7 +240,7 @@ impl Sides<'_> {
         let (part, step_bytes) = (self.shape.part, self.shape.step_bytes());
         let what = BareLoop {
             bytes: part.length_bytes as usize,
-            windows: self.shape.laps,
+            windows: self.shape.windows,
             offset_bytes: part.offset_bytes,
             stride_bytes: step_bytes,
             calls: steps,
@@ -262,6 +263,9 @@ impl Sides<'_> {
     /// Both loops once more: what is read comes into poisoned windows, what is written into a file of other bytes.
     fn check(&mut self, bench: &mut Bench<'_>, path: &Path) -> Text<()> {
         let writes = self.shape.transfer.direction == Direction::Write;
+        if !writes {
+            self.shape = self.shape.apart();
+        }
         let range = share(self.shape.file_bytes, self.shape.rank, self.shape.ranks);
         let mut wrong = [0];
         for side in 0..2 {

@@ -88,6 +88,18 @@ fn compare_range(
     Ok(())
 }
 
+/// Compares what the last of all reads into one buffer has left there. Of those in order of arrival it may be any record.
+pub(super) fn last(shape: &Shape, data: &Data, ring: &Ring) -> Checked {
+    let window = &ring.bytes()[..shape.part.length_bytes as usize];
+    let mut checked = Checked::default();
+    if shape.by_arrival() {
+        arrived::one(data, window, &mut checked);
+    } else if !window.is_empty() {
+        compare(&mut checked, shape, data, window, shape.offset_bytes(shape.steps - 1));
+    }
+    checked
+}
+
 /// Compares what the reads of `calls`, one lap, have left in the windows. Collective over the group.
 ///
 /// # Errors

@@ -26,12 +26,17 @@ pub(super) fn share(bytes: u64, rank: u64, ranks: u64) -> Range<u64> {
     at(rank)..at(rank + 1)
 }
 
-/// Makes the file that will be read, each rank its share, or its own file. Collective over `group`; every rank makes all
-/// barriers, whatever fails.
+/// Makes the file that will be read, or overwritten, each rank its share, or its own file; `fill` lays out what is at an offset.
+/// Collective over `group`; every rank makes all barriers, whatever fails.
 ///
 /// # Errors
 /// This rank's.
-pub(super) fn fill(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Result<(), BackendError> {
+pub(super) fn fill(
+    group: &Comm,
+    shape: &Shape,
+    path: &Path,
+    fill: impl Fn(u64, &mut [u8]),
+) -> Result<(), BackendError> {
     let fail = |operation, e: &io::Error| BackendError::from_io(operation, path, None, e);
     let open = |options: &mut OpenOptions| options.write(true).open(path).map_err(|e| fail("open", &e));
     let make = || open(OpenOptions::new().create_new(true));
@@ -47,7 +52,7 @@ pub(super) fn fill(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Res
     let file = file?;
     let mut piece = vec![0_u8; PIECE_BYTES as usize];
     for (at, len) in pieces(range, PIECE_BYTES) {
-        data.fill(at, &mut piece[..len]);
+        fill(at, &mut piece[..len]);
         file.write_all_at(&piece[..len], at).map_err(|e| BackendError::from_io("pwrite", path, Some(at), &e))?;
     }
     // Pages that are not written yet cannot be dropped from the cache.

@@ -5,6 +5,8 @@
 //! offset is the position in the stream; a lap that is shorter repeats. A private file, where X is the part of its rank, has
 //! a stream of its own.
 //!
+//! An existing file that is to be written holds the complement of every byte before.
+//!
 //! With a shared pointer outside of collective calls the order of arrival is unknown. Then each record is asked where in the stream
 //! it stands and counted off; what ranks have read must tile the file. Records below 16 bytes hold no whole word to be asked; there
 //! the values of the bytes are counted over all ranks. Counts of transfers alone are not enough: past the end of the file, ROMIO
@@ -32,6 +34,8 @@ const WORD_BEHIND_CUT_BYTES: usize = 22;
 
 /// What a diagnosis looks at, from the wrong byte on.
 pub(super) const LOOK_BYTES: usize = 64;
+/// What [`Data::fill_before`] laid out, in words.
+const BEFORE: &str = "never written: the file holds what was there before";
 /// Earlier rows whose data may still be there.
 const EARLIER_ROWS: u64 = 8;
 /// Owners whose data is looked for in another's file. A handful of multiplications each.
@@ -111,6 +115,13 @@ impl Data {
             self.fill_straight(position, now);
             (position, rest) = (0, behind);
         }
+    }
+
+    /// Lays out what an existing file holds there before it is written: the complement, so that no byte that was not written can pass
+    /// for one that was.
+    pub fn fill_before(&self, position: u64, bytes: &mut [u8]) {
+        self.fill(position, bytes);
+        bytes.iter_mut().for_each(|byte| *byte = !*byte);
     }
 
     fn fill_straight(&self, position: u64, bytes: &mut [u8]) {
@@ -240,6 +251,9 @@ impl Data {
         }
         // Right data behind a small hole does not belong to it.
         let wrong_bytes = pairs().rposition(|(found, expected)| found != expected).map_or(0, |last| last + 1);
+        if wrong_bytes > 0 && pairs().take(wrong_bytes).all(|(found, expected)| *found == !expected) {
+            return BEFORE.into();
+        }
         let known = looks_like(&bytes[..wrong_bytes.min(WORD_INSIDE_BYTES)]).or_else(|| {
             let found = self.find(bytes)?;
             let distance = i128::from(found) - i128::from(self.position(position));
@@ -255,6 +269,7 @@ impl Data {
         let bytes = &bytes[..bytes.len().min(LOOK_BYTES)];
         looks_like(&bytes[..bytes.len().min(WORD_INSIDE_BYTES)])
             .or_else(|| Some(format!("data of offset {}, not from the beginning of a record", self.find(bytes)?)))
+            .or_else(|| self.find(&bytes.iter().map(|byte| !byte).collect::<Vec<_>>()).map(|_| BEFORE.into()))
             .or_else(|| self.elsewhere(bytes))
             .unwrap_or_else(|| "unknown data".into())
     }

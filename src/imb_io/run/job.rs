@@ -32,6 +32,51 @@ pub(super) struct Foreseen {
     pub(super) row_seconds: f64,
 }
 
+/// Which file of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Not reported.
+    Trial,
+    /// Of the only run.
+    Only,
+    /// Of the blocking call beside a non-blocking one.
+    Pure,
+    /// Of the non-blocking call without a load.
+    Alone,
+    /// Of the non-blocking call with the load.
+    Overlapped,
+}
+
+impl Which {
+    /// Below [`Which::MOST`]; files of one row have different ones.
+    pub(super) fn number(self) -> u64 {
+        match self {
+            Self::Trial => 0,
+            Self::Only | Self::Pure => 1,
+            Self::Alone => 2,
+            Self::Overlapped => 3,
+        }
+    }
+
+    /// Numbers of files of one row.
+    pub(super) const MOST: u64 = 4;
+
+    /// In the name of the file.
+    pub(super) fn letter(self) -> char {
+        ['t', 'a', 'b', 'c'][self.number() as usize]
+    }
+
+    /// Of the row that is reported.
+    pub(super) fn counts(self) -> bool {
+        self != Self::Trial
+    }
+
+    /// The file whose times are the row's.
+    pub(super) fn is_last(self) -> bool {
+        matches!(self, Self::Only | Self::Overlapped)
+    }
+}
+
 /// A row for this rank.
 #[derive(Clone, Copy)]
 pub(super) struct RowJob<'a> {

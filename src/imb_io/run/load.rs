@@ -33,26 +33,31 @@ impl Load {
     /// # Errors
     /// MPI between the ranks.
     pub fn calibrate(comm: &Comm) -> Result<(Self, f64), MpiError> {
+        Self::calibrate_by(comm, &mut timed)
+    }
+
+    /// [`Load::calibrate`] where `timed` computes so many units and says the seconds they took.
+    fn calibrate_by(comm: &Comm, timed: &mut dyn FnMut(u64) -> f64) -> Result<(Self, f64), MpiError> {
         comm.barrier()?;
-        let mut slowest = [unit_seconds()];
+        let mut slowest = [unit_seconds(timed)];
         comm.max_f64(&mut slowest)?;
         let load = Self { unit_seconds: slowest[0] };
         let mut largest = [0.0_f64];
         for asked in CHECK_SECONDS {
             comm.barrier()?;
-            let taken = median(&mut [(); CHECKS].map(|()| load.run(asked)));
+            let taken = median(&mut [(); CHECKS].map(|()| timed(load.units(asked))));
             largest[0] = largest[0].max((taken - asked).abs() / asked);
         }
         comm.max_f64(&mut largest)?;
         Ok((load, largest[0]))
     }
 
-    /// Computes for about `seconds`, in whole units: at least one, so that there is something to overlap with; nothing for 0.
-    /// Returns the time it took.
+    /// Computes for about `seconds`, in whole units. Returns the time it took.
     pub fn run(&self, seconds: f64) -> f64 {
         timed(self.units(seconds))
     }
 
+    /// Units nearest to `seconds`: at least one, so that there is something to overlap with; none for 0.
     fn units(&self, seconds: f64) -> u64 {
         if seconds.is_nan() || seconds <= 0.0 {
             return 0;
@@ -62,7 +67,7 @@ impl Load {
 }
 
 /// Time of one unit on this rank.
-fn unit_seconds() -> f64 {
+fn unit_seconds(timed: &mut dyn FnMut(u64) -> f64) -> f64 {
     // Also wakes the processor up.
     let mut units = 16;
     while timed(units) < BLOCK_SECONDS && units < 1 << 32 {
@@ -71,21 +76,27 @@ fn unit_seconds() -> f64 {
     median(&mut [(); BLOCKS].map(|()| timed(units))) / units as f64
 }
 
-/// Seconds that so many units take.
+/// Computes so many units; the seconds they took.
 fn timed(units: u64) -> f64 {
-    if units == 0 {
-        return 0.0;
-    }
     // Rows of weights that sum up to 1: the vector tends to its mean, and no number gets large, small or slow.
     let matrix: [[f64; ORDER]; ORDER] =
         std::array::from_fn(|row| std::array::from_fn(|column| (1 + (row + column) % ORDER) as f64 / 55.0));
     let matrix = black_box(matrix);
     let mut vector: [f64; ORDER] = std::array::from_fn(|row| row as f64);
     let begin = Instant::now();
-    for _ in 0..units {
-        unit(&matrix, &mut vector);
+    repeat(units, || unit(&matrix, &mut vector), || begin.elapsed().as_secs_f64())
+}
+
+/// Does `unit` so often; the time that has passed then, 0 for none.
+#[inline]
+fn repeat(units: u64, mut unit: impl FnMut(), elapsed: impl FnOnce() -> f64) -> f64 {
+    if units == 0 {
+        return 0.0;
     }
-    begin.elapsed().as_secs_f64()
+    for _ in 0..units {
+        unit();
+    }
+    elapsed()
 }
 
 #[inline(never)]
@@ -118,28 +129,71 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_no_time() {
+    fn a_load_is_its_units() {
         let load = Load { unit_seconds: 1e-6 };
         for seconds in [0.0, -1.0, f64::NAN] {
-            assert_eq!(load.run(seconds), 0.0, "{seconds}");
+            assert_eq!((load.units(seconds), load.run(seconds)), (0, 0.0), "{seconds}");
+        }
+        let asked = [1e-9, 1e-6, 1.4e-6, 1.6e-6, 50e-6, 5e-3];
+        assert_eq!(asked.map(|seconds| load.units(seconds)), [1, 1, 1, 2, 50, 5000]);
+        for units in [0, 1, 50] {
+            let mut done = 0;
+            assert_eq!(repeat(units, || done += 1, || 0.25), if units == 0 { 0.0 } else { 0.25 });
+            assert_eq!(done, units);
         }
     }
 
-    /// That units take their time is seen under planted time: `both_runs_of_an_overlap_are_their_calls`.
-    #[test]
-    fn more_seconds_are_more_units() {
-        let load = Load { unit_seconds: 1e-6 };
-        let units = [1e-9, 0.4e-6, 1.4e-6, 1.6e-6, 50e-6, 500e-6, 5e-3].map(|seconds| load.units(seconds));
-        assert_eq!(units, [1, 1, 1, 2, 50, 500, 5000]);
-        assert_eq!(Load { unit_seconds: 2e-6 }.units(5e-3), 2500);
-        assert_eq!(median(&mut [3.0, 1.0, 9.0, 2.0, 4.0]), 3.0);
+    /// A processor on which a unit takes `unit_seconds`; call number n of all takes `delay(n, units)` more.
+    fn planted(unit_seconds: f64, delay: impl Fn(usize, u64) -> f64) -> (f64, f64, Vec<u64>) {
+        let mut calls = Vec::new();
+        let mut timed = |units: u64| {
+            calls.push(units);
+            units as f64 * unit_seconds + delay(calls.len() - 1, units)
+        };
+        let (load, error) = Load::calibrate_by(&Comm::own(), &mut timed).unwrap();
+        (load.unit_seconds, error, calls)
+    }
+
+    fn close(found: f64, expected: f64) -> bool {
+        (found - expected).abs() < 1e-9 * expected.abs().max(1e-3)
     }
 
     #[test]
-    fn a_calibration_is_a_number() {
-        let (load, error) = Load::calibrate(&Comm::own()).unwrap();
-        assert!(load.unit_seconds.is_finite() && load.unit_seconds > 0.0, "{load:?}");
-        assert!(error.is_finite() && error >= 0.0);
-        assert!(load.run(1e-9) > 0.0, "at least one unit");
+    fn a_calibration_finds_the_time_of_a_unit() {
+        for unit_seconds in [25e-9, 1e-6, 7e-6] {
+            let (found, error, calls) = planted(unit_seconds, |_, _| 0.0);
+            assert!(close(found, unit_seconds), "{found} {unit_seconds}");
+            // The shortest load that is asked for, in whole units of up to 7 us.
+            assert!(error < 0.035, "{error}");
+            // Blocks of BLOCK_SECONDS or more, reached by doubling; then every check as often as it is said.
+            let block = calls.iter().position(|units| *units as f64 * unit_seconds >= BLOCK_SECONDS).unwrap();
+            assert_eq!(calls[..=block], (0..=block).map(|n| 16 << n).collect::<Vec<_>>());
+            assert!(calls[block..=block + BLOCKS].iter().all(|units| *units == calls[block]), "{calls:?}");
+            let checks: Vec<_> = CHECK_SECONDS.iter().map(|s| (s / unit_seconds).round() as u64).collect();
+            let expected: Vec<_> = checks.iter().flat_map(|units| [*units; CHECKS]).collect();
+            assert_eq!(calls[block + BLOCKS + 1..], expected);
+        }
+    }
+
+    #[test]
+    fn a_few_interruptions_move_nothing_and_many_show() {
+        // The system takes 4 ms: every fourth call.
+        let (found, error, _) = planted(1e-6, |n, _| if n % 4 == 0 { 4e-3 } else { 0.0 });
+        assert!(close(found, 1e-6) && error < 1e-9, "{found} {error}");
+        // Every time: no block is without it, and the error says so.
+        let (found, error, _) = planted(1e-6, |_, units| if units < 1500 { 0.0 } else { 4e-3 });
+        assert!(close(found, 1e-6) && close(error, 0.4), "{found} {error}");
+    }
+
+    #[test]
+    fn the_error_of_a_calibration_is_the_largest() {
+        // 1 us for each unit: a load of 1 ms takes 10 % less, one of 10 ms 20 % more.
+        let off = |_, units| match units {
+            1000 => -1e-4,
+            10_000 => 2e-3,
+            _ => 0.0,
+        };
+        let (found, error, _) = planted(1e-6, off);
+        assert!(close(found, 1e-6) && close(error, 0.2), "{found} {error}");
     }
 }

@@ -2,6 +2,7 @@
 //! says of other backends.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,6 +16,7 @@ use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::timed::Timed;
 use super::Bench;
+use crate::imb_io::config::FileState;
 use crate::imb_io::plan::{Group, Pointer, Style, Transfer};
 
 /// The byte that every rank writes, as a benchmark of its own.
@@ -24,17 +26,23 @@ const BYTE: Transfer =
 /// Makes the file, opens and closes it `steps` times, looks for the byte. Collective over the active ranks.
 pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: bool) -> Result<Done, Stopped> {
     let team = job.team;
-    let shape = Shape::new(BYTE, 1, 1, (0, 1))?;
+    let shape = Shape::new(BYTE, 1, 1, (0, 1), bench.config.buffers)?;
     let pattern = shape.pattern()?;
     let name = Path::new(&job.backend.name).join(format!("row{:05}-group{:05}.dat", job.number, team.member.group));
     let path = bench.run_dir.path().join(&name);
-    let made = if team.group.is_root() { File::create_new(&path).map(|_| ()) } else { Ok(()) };
-    job.agree(made.map_err(|e| BackendError::from_io("open", &path, None, &e)))?;
     let data = shape.data(bench.config.seed, job.number, team.member.group);
+    let mut before = [0];
+    data.fill_before(0, &mut before);
+    let before: &[u8] = if bench.config.file == Some(FileState::Existing) { &before } else { &[] };
+    let make = || File::create_new(&path)?.write_all(before);
+    let made = if team.group.is_root() { make() } else { Ok(()) };
+    job.agree(made.map_err(|e| BackendError::from_io("open", &path, None, &e)))?;
     contents::lay_out(&mut bench.ring, &shape, &data);
     let mut done = Done { file: name, ..Done::default() };
     let mut strategy = None;
+    done.cpu_watch.resume(&team.cpus);
     done.timed = timed(bench, job, steps, (&path, &pattern), &mut strategy)?;
+    done.cpu_watch.pause(&team.cpus);
     done.in_force.strategy = strategy.unwrap_or_default();
     let whole = job.agree(done.timed.error.take().map_or(Ok(()), Err));
     if team.group.is_root() {

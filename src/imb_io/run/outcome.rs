@@ -8,6 +8,7 @@ use beff_ffi::MpiError;
 use super::found::Checked;
 use super::timed::Timed;
 use crate::frame::records::{ErrorRecord, Evidence};
+use crate::frame::run::machine_share::CpuWatch;
 use crate::imb_io::plan::PlanError;
 use crate::imb_io::records::{ImbCorruption, RowRecord};
 
@@ -25,8 +26,8 @@ pub(super) struct RowOutcome {
 pub(super) struct Stages {
     /// The one that is reported.
     pub(super) last: Done,
-    pub(super) pure_seconds: f64,
-    pub(super) cpu_seconds: f64,
+    /// Of a non-blocking benchmark: what came beside it.
+    pub(super) beside: Option<Beside>,
     pub(super) checked: Checked,
     pub(super) verify_seconds: f64,
 }
@@ -43,6 +44,30 @@ impl From<Done> for Stages {
     }
 }
 
+impl Stages {
+    /// Takes in a file that was worked through before. Of all, the one that found most in the cache is the evidence.
+    pub(super) fn put_before(&mut self, earlier: Done) {
+        self.verify_seconds += earlier.verify_seconds;
+        let cached = |done: &Done| done.evidence.as_ref().and_then(|e| e.resident_before_bytes);
+        if cached(&earlier) > cached(&self.last) {
+            (self.last.evidence, self.last.storage_read_bytes) = (earlier.evidence, earlier.storage_read_bytes);
+        }
+        if earlier.checked.finding.is_some() {
+            self.last.file = earlier.file;
+        }
+        let later = std::mem::replace(&mut self.checked, earlier.checked);
+        self.checked.add(later);
+    }
+}
+
+/// What a non-blocking call with a load is compared with: times of all repetitions.
+pub(super) struct Beside {
+    pub(super) blocking_seconds: f64,
+    pub(super) blocking_strategy: String,
+    pub(super) alone_seconds: f64,
+    pub(super) cpu_seconds: f64,
+}
+
 /// A file whose calls were all made and were all whole.
 #[derive(Debug, Default)]
 pub(super) struct Done {
@@ -52,9 +77,10 @@ pub(super) struct Done {
     /// Of the hints asked for.
     pub(super) hints_granted: Vec<(String, String)>,
     pub(super) evidence: Option<Evidence>,
+    pub(super) cpu_watch: CpuWatch,
     pub(super) storage_read_bytes: Option<u64>,
     pub(super) verify_seconds: f64,
-    /// File name below the run directory.
+    /// Name below the run directory of the file, or of the one with the finding.
     pub(super) file: PathBuf,
 }
 

@@ -8,7 +8,7 @@ use beff_ffi::MpiError;
 use super::job::{Backend, Foreseen, RowJob};
 use super::outcome::Stopped;
 use super::team::Team;
-use super::trial::{trial, TRIAL_STEPS};
+use super::trial::{trial, Tried, TRIAL_STEPS};
 use super::Bench;
 use crate::frame::run::agree;
 use crate::imb_io::plan::{Action, Benchmark, Group, ImbPlan, Mode, Pointer, Row, Style};
@@ -99,7 +99,7 @@ impl Pilot {
         // What the larger one of the probes' files costs more, it costs for its bytes.
         let [least, more] = [probes[0].file_seconds, (probes[1].file_seconds - probes[0].file_seconds).max(0.0)];
         let probe_bytes = (probes[1].sample_bytes * probes[1].steps).max(1.0);
-        let files = if row.benchmark.has_overlap() { 2.0 } else { 1.0 };
+        let files = if row.benchmark.has_overlap() { 3.0 } else { 1.0 };
         let (fixed_seconds, step_seconds) = (files * least, one_seconds + files * more * bytes / probe_bytes);
         let row_seconds = fixed_seconds + steps as f64 * step_seconds;
         Some(Foreseen { one_seconds, step_seconds, fixed_seconds, row_seconds })
@@ -143,15 +143,15 @@ fn probes(
             previous: None,
             during: "pilot before the first row",
         };
-        let first = trial(bench, &job, TRIAL_STEPS)?;
+        let first = trial(bench, &job, TRIAL_STEPS)?.one_seconds;
         let steps = ((PROBE_SECONDS / first.max(1e-9)) as u64).clamp(TRIAL_STEPS, job.wanted.max(TRIAL_STEPS));
         let begin = Instant::now();
-        let one_seconds = trial(bench, &job, steps)?;
+        let Tried { one_seconds, clock_seconds } = trial(bench, &job, steps)?;
         let all_seconds = job.slowest(begin.elapsed().as_secs_f64())?;
-        // A trial of what overlaps is one run of the four times that a repetition counts.
-        let share = if row.benchmark.has_overlap() { 1.0 / 4.0 } else { 1.0 };
         let steps = steps.min(job.wanted) as f64;
-        let file_seconds = (all_seconds - steps * one_seconds * share).max(0.0);
+        // A trial of what overlaps has two files.
+        let files = if row.benchmark.has_overlap() { 2.0 } else { 1.0 };
+        let file_seconds = (all_seconds - clock_seconds).max(0.0) / files;
         probes[n] = Probe { sample_bytes: bytes as f64, one_seconds, file_seconds, steps };
     }
     Ok(probes)

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use beff_ffi::MpiError;
 
-use super::job::{Foreseen, RowJob};
-use super::outcome::{Done, RowOutcome, Stages, Stopped};
+use super::job::{Foreseen, RowJob, Which};
+use super::outcome::{Beside, RowOutcome, Stages, Stopped};
 use super::summary::summarize;
 use super::timed::Way;
-use super::trial::{first_way, one_file, trial, Which, TRIAL_STEPS};
+use super::trial::{one_file, trial, TRIAL_STEPS};
 use super::Bench;
 use crate::imb_io::plan::repetitions::Measured;
 use crate::imb_io::plan::Style;
@@ -62,10 +62,12 @@ fn empty(job: &RowJob<'_>) -> RowRecord {
         bytes_wrong: 0,
         allocations_in_clock: 0,
         strategy: String::new(),
+        blocking_strategy: None,
         direct: None,
         hints_granted: Vec::new(),
         evidence: None,
         storage_read_bytes: None,
+        machine: None,
         real_seconds: 0.0,
     }
 }
@@ -101,25 +103,28 @@ fn repetitions(bench: &mut Bench<'_>, job: &RowJob<'_>, begin: Instant) -> Resul
     let mut repetition_seconds = foreseen.step_seconds;
     if !job.foreseen.as_ref().is_some_and(far_below) {
         // The trial saw the calls; what their bytes cost outside of them, the pilot.
-        repetition_seconds = trial(bench, job, TRIAL_STEPS)? + (foreseen.step_seconds - foreseen.one_seconds);
+        repetition_seconds =
+            trial(bench, job, TRIAL_STEPS)?.one_seconds + (foreseen.step_seconds - foreseen.one_seconds);
     }
     let spent_seconds = job.slowest(begin.elapsed().as_secs_f64())? + foreseen.fixed_seconds;
     Ok(job.rule.reduced(job.wanted, &Measured { repetition_seconds, spent_seconds }, job.previous))
 }
 
 fn all_files(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64) -> Result<Stages, Stopped> {
-    let first = one_file(bench, job, steps, Which::First, first_way(job))?;
     if job.row.benchmark.has_overlap() {
-        overlapped(bench, job, steps, first)
+        overlapped(bench, job, steps)
     } else {
-        Ok(first.into())
+        Ok(one_file(bench, job, steps, Which::Only, Way::Blocking)?.into())
     }
 }
 
-/// The second run of a row, beside a load as long as the first one.
-fn overlapped(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, pure: Done) -> Result<Stages, Stopped> {
-    job.go_on(bench)?;
+/// The blocking call, the non-blocking one alone, and the non-blocking one with a load as long as the blocking one.
+fn overlapped(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64) -> Result<Stages, Stopped> {
     let Some(load) = bench.load else { return Err(Stopped::NotRun("the CPU load is not calibrated".into())) };
+    let pure = one_file(bench, job, steps, Which::Pure, Way::Blocking)?;
+    job.go_on(bench)?;
+    let alone = one_file(bench, job, steps, Which::Alone, Way::Alone)?;
+    job.go_on(bench)?;
     let pure_seconds = job.slowest(pure.timed.seconds)?;
     job.team.group.barrier()?;
     // In the pieces in which it will run.
@@ -127,15 +132,16 @@ fn overlapped(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, pure: Done) -
     let pieces = if split { steps } else { 1 };
     let cpu_seconds = (0..pieces).map(|_| load.run(pure_seconds / pieces as f64)).sum();
     let way = Way::Overlapped { load: &load, seconds: pure_seconds, split };
-    let mut stages = Stages::from(one_file(bench, job, steps, Which::Second, way)?);
-    (stages.pure_seconds, stages.cpu_seconds) = (pure_seconds, cpu_seconds);
-    stages.verify_seconds += pure.verify_seconds;
-    // Of the two runs, the one that found more in the cache.
-    let cached = |done: &Done| done.evidence.as_ref().and_then(|e| e.resident_before_bytes);
-    if cached(&pure) > cached(&stages.last) {
-        (stages.last.evidence, stages.last.storage_read_bytes) = (pure.evidence, pure.storage_read_bytes);
+    let mut stages = Stages::from(one_file(bench, job, steps, Which::Overlapped, way)?);
+    stages.beside = Some(Beside {
+        blocking_seconds: pure_seconds,
+        blocking_strategy: pure.in_force.strategy.clone(),
+        alone_seconds: alone.timed.seconds,
+        cpu_seconds,
+    });
+    // The first finding first.
+    for earlier in [alone, pure] {
+        stages.put_before(earlier);
     }
-    let last = std::mem::replace(&mut stages.checked, pure.checked);
-    stages.checked.add(last);
     Ok(stages)
 }

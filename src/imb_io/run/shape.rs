@@ -3,6 +3,7 @@
 use beff_backends::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 
 use super::data::Data;
+use crate::imb_io::config::Buffers;
 use crate::imb_io::plan::run::lap_steps;
 use crate::imb_io::plan::tiles::{part, Part, UNIT_BYTES};
 use crate::imb_io::plan::PlanError;
@@ -19,15 +20,26 @@ pub(super) struct Shape {
     pub(super) ranks: u64,
     pub(super) part: Part,
     pub(super) file_bytes: u64,
-    /// Steps with windows of their own.
-    pub(super) laps: u64,
+    /// Steps with windows of their own in memory; the next ones use them again.
+    pub(super) windows: u64,
+    /// One buffer for all steps: what a read has left there, the next one overwrites.
+    pub(super) reuses: bool,
 }
 
 impl Shape {
     /// # Errors
     /// As [`Place::new`].
-    pub(super) fn new(transfer: Transfer, sample_bytes: u64, steps: u64, of: (u64, u64)) -> Result<Self, PlanError> {
+    pub(super) fn new(
+        transfer: Transfer,
+        sample_bytes: u64,
+        steps: u64,
+        of: (u64, u64),
+        buffers: Option<Buffers>,
+    ) -> Result<Self, PlanError> {
         let place = Place::new(&transfer, sample_bytes, steps, of)?;
+        // MPI forbids that reads which are under way together have one buffer.
+        let pending_reads = transfer.direction == Direction::Read && transfer.style == Style::Request;
+        let reuses = buffers == Some(Buffers::Reused) && !pending_reads;
         Ok(Self {
             transfer,
             sample_bytes,
@@ -36,8 +48,31 @@ impl Shape {
             ranks: of.1,
             part: place.part(),
             file_bytes: place.file_bytes(steps),
-            laps: lap_steps(sample_bytes, steps),
+            windows: if reuses { 1 } else { lap_steps(sample_bytes, steps) },
+            reuses,
         })
+    }
+
+    /// The same steps with windows of their own, as many as memory holds: for reads that are compared as they came.
+    pub(super) fn apart(&self) -> Self {
+        Self { windows: lap_steps(self.sample_bytes, self.steps), reuses: false, ..*self }
+    }
+
+    /// Steps that the clock may take without a stop: what was read is compared before its memory is used again, unless that is
+    /// what is to be measured.
+    pub(super) fn at_once(&self) -> u64 {
+        match self.transfer.direction {
+            Direction::Read if !self.reuses => self.windows,
+            _ => self.steps,
+        }
+    }
+
+    /// Calls that may be under way at the same time: writes may share memory.
+    pub(super) fn pending(&self) -> u64 {
+        match self.transfer.direction {
+            Direction::Read => self.windows,
+            Direction::Write => self.steps,
+        }
     }
 
     /// A file for each rank.
@@ -64,7 +99,8 @@ impl Shape {
     /// # Errors
     /// As [`Place::new`].
     pub(super) fn of_rank(&self, rank: u64) -> Result<Self, PlanError> {
-        Self::new(self.transfer, self.sample_bytes, self.steps, (rank, self.ranks))
+        let place = Place::new(&self.transfer, self.sample_bytes, self.steps, (rank, self.ranks))?;
+        Ok(Self { rank, part: place.part(), file_bytes: place.file_bytes(self.steps), ..*self })
     }
 
     /// What the file holds, this rank's where each has its own. `row` makes the data of every row another, `group` that of
@@ -72,13 +108,13 @@ impl Shape {
     pub(super) fn data(&self, seed: u64, row: u64, group: u64) -> Data {
         let owner = if self.is_private() { group * self.ranks + self.rank } else { group };
         // What is written repeats with the windows; what is read need not.
-        let lap_steps = if self.transfer.direction == Direction::Read { self.steps } else { self.laps };
+        let lap_steps = if self.transfer.direction == Direction::Read { self.steps } else { self.windows };
         Data::new(seed, row, Some(owner), self.step_bytes(), lap_steps)
     }
 
-    /// The steps from `first_call` on whose data is in memory at the same time.
+    /// The steps from `first_call` on that the clock takes without a stop.
     pub(super) fn lap(&self, first_call: u64) -> Batch {
-        Batch { first_call, calls: self.laps.min(self.steps - first_call) }
+        Batch { first_call, calls: self.at_once().min(self.steps - first_call) }
     }
 
     /// Where this rank's bytes of step `step` lie in the file, and stand in the stream of [`Shape::data`].
@@ -89,7 +125,7 @@ impl Shape {
 
     /// Bytes of all windows.
     pub(super) fn windows_bytes(&self) -> u64 {
-        self.laps * self.part.length_bytes
+        self.windows * self.part.length_bytes
     }
 
     /// As the backends see it.
@@ -146,6 +182,7 @@ impl Shape {
 mod tests {
     use super::*;
     use crate::imb_io::plan::catalogue::all;
+    use crate::imb_io::plan::names::find;
 
     /// The plan says where bytes go; the pattern that a backend gets must say the same.
     #[test]
@@ -155,7 +192,7 @@ mod tests {
             for ranks in counts {
                 for rank in 0..ranks {
                     for sample_bytes in [0, 1, 2, 3, 5, 6, 4096, 4097] {
-                        let shape = Shape::new(*transfer, sample_bytes, 5, (rank, ranks)).unwrap();
+                        let shape = Shape::new(*transfer, sample_bytes, 5, (rank, ranks), Some(Buffers::Cold)).unwrap();
                         let place = Place::new(transfer, sample_bytes, 5, (rank, ranks)).unwrap();
                         let pattern = shape.pattern().unwrap();
                         assert_eq!(pattern.call_bytes(), place.part().length_bytes);
@@ -183,9 +220,40 @@ mod tests {
 
     #[test]
     fn laps_are_all_steps() {
-        let transfer = all()[0].transfer().unwrap();
-        let shape = Shape { steps: 10, laps: 4, ..Shape::new(*transfer, 8, 10, (0, 1)).unwrap() };
+        let shape = Shape { windows: 4, ..of("S_Read_Indv", 8, 10, Buffers::Cold) };
         let all = [(0, 4), (4, 4), (8, 2)];
         assert_eq!([0, 4, 8].map(|first| shape.lap(first)), all.map(|(first_call, calls)| Batch { first_call, calls }));
+    }
+
+    fn of(name: &str, sample_bytes: u64, steps: u64, buffers: Buffers) -> Shape {
+        let transfer = find(name).unwrap().transfer().unwrap();
+        Shape::new(*transfer, sample_bytes, steps, (0, 1), Some(buffers)).unwrap()
+    }
+
+    #[test]
+    fn memory_is_used_again_where_mpi_allows_it() {
+        let (reused, cold) = (Buffers::Reused, Buffers::Cold);
+        // 30 samples of 4 MiB: 16 are in memory together.
+        for (name, buffers, windows, at_once, pending) in [
+            ("S_Read_Indv", reused, 1, 30, 1),
+            ("P_Read_Shared", reused, 1, 30, 1),
+            ("S_Write_Indv", reused, 1, 30, 30),
+            // All requests of a write may be under way from one buffer, as in the release; those of a read may not.
+            ("P_IWrite_Priv", reused, 1, 30, 30),
+            ("P_IRead_Expl", reused, 16, 16, 16),
+            // One at a time.
+            ("C_IRead_Indv", reused, 1, 30, 1),
+            ("S_Read_Indv", cold, 16, 16, 16),
+            ("S_Write_Indv", cold, 16, 30, 30),
+            ("P_IRead_Expl", cold, 16, 16, 16),
+        ] {
+            let shape = of(name, 4 << 20, 30, buffers);
+            let found = (shape.windows, shape.at_once(), shape.pending());
+            assert_eq!(found, (windows, at_once, pending), "{name} {buffers:?}");
+            assert_eq!((shape.apart().windows, shape.apart().reuses), (16, false));
+            // Every step of what is read is another's data; what is written is what is in memory.
+            let lap_bytes = if name.contains("Read") { 30 } else { windows } * (4 << 20);
+            assert_eq!(shape.data(1, 2, 0).lap_bytes(), lap_bytes, "{name} {buffers:?}");
+        }
     }
 }

@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use beff_backends::{BackendError, Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed};
+use beff_backends::{
+    BackendError, Batch, Direction, Latency, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
+};
 use beff_ffi::{Comm, MpiError};
 
 use super::data::Data;
-use super::job::RowJob;
+use super::job::{RowJob, Which};
 use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::timed::{Syncs, Task, Way};
@@ -17,6 +19,7 @@ use crate::frame::config::CachePolicy;
 use crate::frame::run::agree::{any, first_message};
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::system::memory::{process_io, process_io_since};
+use crate::imb_io::config::FileState;
 
 /// What is done with one file.
 #[derive(Clone, Copy)]
@@ -24,10 +27,8 @@ pub(super) struct Job<'a> {
     pub(super) of: &'a RowJob<'a>,
     pub(super) shape: &'a Shape,
     pub(super) way: Way<'a>,
-    /// Of the files of the row: names it and makes its data.
-    pub(super) letter: char,
-    /// Of the row that is reported: evidence is taken, damage is done in the last one.
-    pub(super) counts: bool,
+    /// Of the files of the row: names it and makes its data. Of those that count evidence is taken, damage is done in the last.
+    pub(super) which: Which,
 }
 
 impl Job<'_> {
@@ -40,10 +41,16 @@ impl Job<'_> {
         self.direction() == Direction::Read && self.of.backend.moves_data
     }
 
+    /// Writes over bytes that are there.
+    fn overwrites(&self, bench: &Bench<'_>) -> bool {
+        let existing = bench.config.file == Some(FileState::Existing);
+        existing && self.direction() == Direction::Write && self.of.backend.moves_data
+    }
+
     /// Name below the run directory: of the group's file, or of that of `rank` where each has its own.
     fn name(&self, rank: u64) -> PathBuf {
         let team = self.of.team;
-        let mut name = format!("row{:05}{}", self.of.number, self.letter);
+        let mut name = format!("row{:05}{}", self.of.number, self.which.letter());
         if team.groups.groups > 1 {
             name += &format!("-group{:05}", team.member.group);
         }
@@ -55,12 +62,7 @@ impl Job<'_> {
 
     /// Every file of a row has data of its own.
     fn data_number(&self) -> u64 {
-        self.of.number * 4 + u64::from(u32::from(self.letter) % 4)
-    }
-
-    /// The file whose times are the row's: where there are two, the overlapped run.
-    fn is_last(&self) -> bool {
-        self.counts && !matches!(self.way, Way::Pure)
+        self.of.number * Which::MOST + self.which.number()
     }
 
     /// True on the rank that makes and removes the file.
@@ -73,7 +75,7 @@ impl Job<'_> {
 pub(super) fn stage(bench: &mut Bench<'_>, job: &Job<'_>) -> Result<Done, Stopped> {
     let path = bench.run_dir.path().join(job.name(job.shape.rank));
     let done = in_file(bench, job, &path);
-    let stays = job.of.keep && job.is_last() && done.is_ok();
+    let stays = job.of.keep && job.which.is_last() && done.is_ok();
     if job.owns() && job.of.backend.moves_data && !stays {
         // A name that stays is seen at the end, when the directory is removed.
         let _ = fs::remove_file(&path);
@@ -86,8 +88,10 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, St
     let data = job.shape.data(bench.config.seed, job.data_number(), team.member.group);
     let pattern = job.shape.pattern()?;
     if job.reads_data() {
-        row.agree(contents::fill(&team.group, job.shape, &data, path))?;
+        row.agree(contents::fill(&team.group, job.shape, path, |at, bytes| data.fill(at, bytes)))?;
         damage(bench, job, path)?;
+    } else if job.overwrites(bench) {
+        row.agree(contents::fill(&team.group, job.shape, path, |at, bytes| data.fill_before(at, bytes)))?;
     }
     let mut file = row.agree(open(bench, job, path))?;
     let mut done = match prepare(bench, job, file.as_mut(), &pattern, &data) {
@@ -101,6 +105,9 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, St
         }
     };
     repeat(bench, job, (path, &pattern, &data), file.as_mut(), &mut done)?;
+    if job.reads_data() && job.shape.reuses {
+        read_again(bench, job, (&pattern, &data), file.as_mut(), &mut done)?;
+    }
     let closed = file.close();
     row.agree(done.timed.error.take().map_or(closed, Err))?;
     if job.direction() == Direction::Read {
@@ -120,7 +127,11 @@ fn open(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Box<dyn OpenFil
     let (backend, own) = (job.of.backend, Comm::own());
     backend.driver.open(&OpenRequest {
         path,
-        mode: if job.reads_data() { OpenMode::ReadOnly } else { OpenMode::CreateNew },
+        mode: match job.direction() {
+            Direction::Read if backend.moves_data => OpenMode::ReadOnly,
+            Direction::Write if job.overwrites(bench) => OpenMode::Update,
+            _ => OpenMode::CreateNew,
+        },
         comm: if job.shape.is_private() { &own } else { &job.of.team.group },
         hints: if backend.is_mpi { &bench.config.hints } else { &[] },
     })
@@ -140,7 +151,7 @@ fn prepare(
     contents::lay_out(&mut bench.ring, job.shape, data);
     let in_force = job.of.agree(file.prepare(pattern, job.direction(), &mut bench.ring, &[]))?;
     let mut done = Done { in_force, file: job.name(job.shape.rank), ..Done::default() };
-    if job.of.backend.is_mpi && job.counts && !bench.config.hints.is_empty() {
+    if job.of.backend.is_mpi && job.which.counts() && !bench.config.hints.is_empty() {
         // What the library does not tell is not granted.
         done.hints_granted = file.hints_in_force().unwrap_or_default();
         done.hints_granted.retain(|(key, _)| bench.config.hints.iter().any(|(asked, _)| asked == key));
@@ -148,8 +159,8 @@ fn prepare(
     Ok(done)
 }
 
-/// The clock, and what is looked at around it. Reads that memory does not hold at once go lap after lap: while the clock stands
-/// still, what came is compared.
+/// The clock, and what is looked at around it. Reads with memory of their own that is not enough for all go lap after lap: while
+/// the clock stands still, what came is compared.
 fn repeat(
     bench: &mut Bench<'_>,
     job: &Job<'_>,
@@ -162,38 +173,43 @@ fn repeat(
     let (reads, team) = (job.reads_data(), job.of.team);
     let (site, group) = (&team.site, &team.group);
     // Equal on all ranks, also where private files of some are empty.
-    let cacheable = reads && job.shape.sample_bytes > 0;
-    let drops = cacheable && bench.config.cache == CachePolicy::Drop;
+    let has_bytes = job.shape.sample_bytes > 0;
+    let cacheable = reads && has_bytes;
+    // Direct writes would have the pages of the preparation to throw away, in the clock.
+    let overwrites = has_bytes && job.overwrites(bench) && any(group, done.in_force.direct == Some(true))?;
+    let drops = overwrites || (cacheable && bench.config.cache == CachePolicy::Drop);
     if drops {
         bench.warnings.extend(drop_pages(site, group, &target, &job.of.backend.name)?);
     }
     // Counters of devices are no group's own.
-    let watched = cacheable && job.counts && team.groups.groups == 1;
+    let watched = cacheable && job.which.counts() && team.groups.groups == 1;
     let mut watch = watched.then(|| Watch::begin(site, group, &target));
     let steps = job.shape.steps;
     let mut task = Task {
         kind: pattern.kind,
         direction: job.direction(),
         syncs: Syncs::of(job.direction(), job.of.row.mode),
-        calls: if reads { job.shape.lap(0) } else { Batch { first_call: 0, calls: steps } },
+        calls: job.shape.lap(0),
         all_calls: steps,
-        pending: job.shape.laps,
+        pending: job.shape.pending(),
         one_by_one: done.in_force.timed != CallsTimed::Call,
         way: job.way,
     };
     let before = process_io();
     loop {
+        done.cpu_watch.resume(&team.cpus);
         // Groups begin together, whatever each had to do before.
         team.active.barrier()?;
         if let Some(watch) = &mut watch {
             watch.resume(site);
         }
         done.timed.add(timed::run(file, group, &mut bench.ring, &task, &mut bench.laps)?);
+        done.cpu_watch.pause(&team.cpus);
         if let Some(watch) = &mut watch {
             group.barrier()?;
             watch.pause(site);
         }
-        if reads && !compare(bench, job, data, task.calls, done)? {
+        if reads && !job.shape.reuses && !compare(bench, (job, job.shape), data, task.calls, done)? {
             break;
         }
         let next = task.calls.first_call + task.calls.calls;
@@ -218,23 +234,86 @@ fn repeat(
 
 /// Compares a lap and makes its memory ready for the next one; false where a call failed, on any rank. Collective over the
 /// active ranks.
-fn compare(bench: &mut Bench<'_>, job: &Job<'_>, data: &Data, calls: Batch, done: &mut Done) -> Result<bool, MpiError> {
+fn compare(
+    bench: &mut Bench<'_>,
+    (job, shape): (&Job<'_>, &Shape),
+    data: &Data,
+    calls: Batch,
+    done: &mut Done,
+) -> Result<bool, MpiError> {
     let team = job.of.team;
     if any(&team.active, done.timed.error.is_some())? {
         return Ok(false);
     }
     let begin = Instant::now();
-    done.checked.add(check::received(&team.group, job.shape, data, &bench.ring, calls)?);
-    if calls.first_call + calls.calls < job.shape.steps {
-        contents::poison(&mut bench.ring.bytes_mut()[..job.shape.windows_bytes() as usize]);
+    done.checked.add(check::received(&team.group, shape, data, &bench.ring, calls)?);
+    if calls.first_call + calls.calls < shape.steps {
+        contents::poison(&mut bench.ring.bytes_mut()[..shape.windows_bytes() as usize]);
     }
     done.verify_seconds += begin.elapsed().as_secs_f64();
     Ok(true)
 }
 
+/// What reads into one buffer have moved, as far as it can be known: what the last one has left there; and, outside the clock, all
+/// of them once more by the same calls, each into memory of its own. Nothing where a call failed, on any rank. Collective over
+/// the active ranks.
+fn read_again(
+    bench: &mut Bench<'_>,
+    job: &Job<'_>,
+    (pattern, data): (&Pattern, &Data),
+    file: &mut dyn OpenFile,
+    done: &mut Done,
+) -> Result<(), MpiError> {
+    let active = &job.of.team.active;
+    let shape = job.shape.apart();
+    if any(active, done.timed.error.is_some())? {
+        return Ok(());
+    }
+    let begin = Instant::now();
+    done.checked.add(check::last(job.shape, data, &bench.ring));
+    if shape.steps > 1 {
+        contents::lay_out(&mut bench.ring, &shape, data);
+        // The pointers begin again.
+        done.timed.error = file.prepare(pattern, Direction::Read, &mut bench.ring, &[]).err();
+        if !any(active, done.timed.error.is_some())? {
+            read_apart(bench, (job, &shape), (pattern, data), file, done)?;
+        }
+    }
+    done.verify_seconds = begin.elapsed().as_secs_f64();
+    Ok(())
+}
+
+/// Reads and compares lap after lap.
+fn read_apart(
+    bench: &mut Bench<'_>,
+    (job, shape): (&Job<'_>, &Shape),
+    (pattern, data): (&Pattern, &Data),
+    file: &mut dyn OpenFile,
+    done: &mut Done,
+) -> Result<(), MpiError> {
+    let mut task = Task {
+        kind: pattern.kind,
+        direction: Direction::Read,
+        syncs: Syncs::None,
+        calls: shape.lap(0),
+        all_calls: shape.steps,
+        pending: 1,
+        one_by_one: false,
+        way: Way::Blocking,
+    };
+    loop {
+        done.timed.error = timed::run(file, &job.of.team.group, &mut bench.ring, &task, &mut Latency::off())?.error;
+        let next = task.calls.first_call + task.calls.calls;
+        if !compare(bench, (job, shape), data, task.calls, done)? || next == shape.steps {
+            return Ok(());
+        }
+        task.calls = shape.lap(next);
+    }
+}
+
 /// With --inject, in the file that is reported: one bit is turned over by the first rank; where that fails, nothing is proved.
 fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<(), Stopped> {
-    if !(bench.config.inject && job.is_last()) {
+    if !(bench.config.inject && job.which.is_last()) {
         return Ok(());
     }
     let active = &job.of.team.active;
@@ -243,3 +322,7 @@ fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<(), Stopped> 
     let flipped = if flips { contents::flip(path, job.shape.file_bytes / 2) } else { Ok(()) };
     job.of.agree(flipped.map_err(|e| BackendError::from_io("damage on purpose", path, None, &e)))
 }
+
+#[cfg(test)]
+#[path = "stage_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use beff_backends::InForce;
 use beff_ffi::MpiError;
 
 use super::job::RowJob;
-use super::outcome::{RowOutcome, Stages};
+use super::outcome::{Beside, RowOutcome, Stages};
 use super::team::Team;
 use super::{Bench, LAPS};
 use crate::frame::run::agree::first_message;
@@ -32,13 +32,15 @@ pub(super) fn summarize(
     let in_laps = last.timed.seconds - last.timed.sync_seconds - last.timed.wait_seconds;
     let mine = repetition_times(bench.laps.laps_ns().collect(), (record.repetitions, in_laps));
     let times = mine.unwrap_or(RepetitionTimes { median_seconds: 0.0, p99_seconds: 0.0, max_seconds: 0.0 });
+    let beside = |time: fn(&Beside) -> f64| stages.beside.as_ref().map_or(0.0, time);
     let mut worst = [
         times.median_seconds,
         times.p99_seconds,
         times.max_seconds,
         last.timed.sync_seconds / steps,
-        stages.pure_seconds / steps,
-        stages.cpu_seconds / steps,
+        beside(|b| b.blocking_seconds) / steps,
+        beside(|b| b.alone_seconds) / steps,
+        beside(|b| b.cpu_seconds) / steps,
         last.timed.cpu_seconds / steps,
         stages.verify_seconds,
     ];
@@ -52,10 +54,11 @@ pub(super) fn summarize(
     ];
     job.team.active.sum_u64(&mut sums)?;
     record.times = group_times(job.team, own)?;
-    let [median_seconds, p99_seconds, max_seconds, sync, pure, cpu, cpu_overlapped, verify_seconds] = worst;
+    let [median_seconds, p99_seconds, max_seconds, sync, blocking, alone, cpu, cpu_overlapped, verify_seconds] = worst;
     record.repetition_times = (sums[4] == 0).then_some(RepetitionTimes { median_seconds, p99_seconds, max_seconds });
-    record.overlap = job.row.benchmark.has_overlap().then(|| OverlapTimes {
-        pure_seconds: pure,
+    record.overlap = stages.beside.as_ref().map(|_| OverlapTimes {
+        blocking_seconds: Some(blocking),
+        alone_seconds: alone,
         overlapped_seconds: record.times.iter().map(|t| t.max_seconds).fold(0.0, f64::max),
         cpu_seconds: cpu,
         cpu_overlapped_seconds: cpu_overlapped,
@@ -64,12 +67,14 @@ pub(super) fn summarize(
     [record.moved_bytes, record.bytes_checked, record.bytes_wrong, record.allocations_in_clock] =
         [sums[0], sums[1], sums[2], sums[3]];
     let corruption = if record.bytes_wrong > 0 { corruption(job, &record, &stages)? } else { None };
-    let Stages { last, .. } = stages;
+    let Stages { last, beside, .. } = stages;
+    record.blocking_strategy = beside.map(|beside| beside.blocking_strategy);
     let in_force = in_force(job, last.in_force)?;
     (record.strategy, record.direct) = (in_force.strategy, in_force.direct);
     record.hints_granted = last.hints_granted;
     record.evidence = last.evidence;
     record.storage_read_bytes = last.storage_read_bytes;
+    record.machine = last.cpu_watch.end(&job.team.cpus, &job.team.active)?;
     record.real_seconds = begin.elapsed().as_secs_f64();
     Ok(RowOutcome { record, error: None, corruption, verify_seconds })
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use beff_ffi::{Comm, MpiError};
 
 use crate::frame::run::evidence::Site;
+use crate::frame::run::machine_share::HostCpus;
 use crate::imb_io::plan::processes::{Groups, Member};
 
 /// This rank's place in the rows of one number of ranks.
@@ -18,6 +19,8 @@ pub(super) struct Team {
     pub(super) group: Comm,
     /// What is below the files, and the hosts of the group.
     pub(super) site: Site,
+    /// The CPUs of all groups.
+    pub(super) cpus: HostCpus,
 }
 
 impl Team {
@@ -31,7 +34,7 @@ impl Team {
         let (Some(active), Some(group), Some(member)) = (active, group, groups.member(world.rank())) else {
             return Ok(None);
         };
-        let site = Site::survey(&group, directory)?;
-        Ok(Some(Self { groups, member, active, group, site }))
+        let (site, cpus) = (Site::survey(&group, directory)?, HostCpus::survey(&active)?);
+        Ok(Some(Self { groups, member, active, group, site, cpus }))
     }
 }

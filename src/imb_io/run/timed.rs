@@ -5,8 +5,8 @@
 //!
 //! A reading of the kernel's clock would be 5 % of a read of 4 kB; the cycle counter costs a third of it. The time of the row itself is
 //! taken by the kernel's clock, and laps that do not add up to it are not reported. All calls of a row are one batch, the driver's
-//! own loop. Reads beyond 64 MiB are one batch for every 64 MiB, which all ranks of a group end together; the clock stands still
-//! while what came is compared.
+//! own loop. Reads with memory of their own are one batch for every 64 MiB, which all ranks of a group end together; the clock
+//! stands still while what came is compared.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ pub(super) struct Task<'a> {
     pub(super) calls: Batch,
     /// Of so many in all: the clock may stop between several batches of them.
     pub(super) all_calls: u64,
-    /// Calls that may be pending at the same time: each has a window of its own.
+    /// Calls that may be pending at the same time: of reads each has a window of its own.
     pub(super) pending: u64,
     /// The driver would overlap the calls of a batch: each is one of its own.
     pub(super) one_by_one: bool,
@@ -68,7 +68,7 @@ pub(super) enum Way<'a> {
     /// Each call is done before the next one.
     Blocking,
     /// Begun and completed at once.
-    Pure,
+    Alone,
     /// With so many seconds of load, for all repetitions, before they are completed.
     Overlapped {
         load: &'a Load,
@@ -141,7 +141,7 @@ pub(super) fn run(
     }
     match task.way {
         Way::Blocking => blocking(file, group, ring, task, laps, &mut timed)?,
-        Way::Pure | Way::Overlapped { .. } => overlapped(file, ring, task, &mut timed),
+        Way::Alone | Way::Overlapped { .. } => overlapped(file, ring, task, &mut timed),
     }
     if task.syncs == Syncs::Behind {
         let sync = Instant::now();

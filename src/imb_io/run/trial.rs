@@ -1,6 +1,6 @@
 //! One file of a row, and a row tried with a few repetitions.
 
-use super::job::RowJob;
+use super::job::{RowJob, Which};
 use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::stage::{stage, Job};
@@ -11,17 +11,6 @@ use crate::imb_io::plan::overlap::repetition_seconds;
 /// Repetitions of a trial: the first pays for first contact.
 pub(super) const TRIAL_STEPS: u64 = 2;
 
-/// Which file of a row, by the letter in its name.
-#[derive(Clone, Copy)]
-pub(super) enum Which {
-    /// Not reported.
-    Trial,
-    /// Of the only run or the first one.
-    First,
-    /// Of the overlapped run.
-    Second,
-}
-
 /// One file with so many repetitions. Collective over the active ranks.
 pub(super) fn one_file(
     bench: &mut Bench<'_>,
@@ -30,36 +19,44 @@ pub(super) fn one_file(
     which: Which,
     way: Way<'_>,
 ) -> Result<Done, Stopped> {
-    let (letter, counts) = match which {
-        Which::Trial => ('t', false),
-        Which::First => ('a', true),
-        Which::Second => ('b', true),
-    };
     let Some(transfer) = job.row.benchmark.transfer() else {
-        return open_close::run(bench, job, steps, counts);
+        return open_close::run(bench, job, steps, which.counts());
     };
+    let transfer = if matches!(way, Way::Blocking) { transfer.blocking() } else { *transfer };
     let sample_bytes = job.row.sample_bytes.unwrap_or(0);
-    let shape = Shape::new(*transfer, sample_bytes, steps, (job.team.member.rank, job.row.ranks))?;
-    stage(bench, &Job { of: job, shape: &shape, way, letter, counts })
+    let shape = Shape::new(transfer, sample_bytes, steps, (job.team.member.rank, job.row.ranks), bench.config.buffers)?;
+    stage(bench, &Job { of: job, shape: &shape, way, which })
 }
 
-/// How the first run of a row is done.
-pub(super) fn first_way(job: &RowJob<'_>) -> Way<'static> {
-    if job.row.benchmark.has_overlap() {
-        Way::Pure
-    } else {
-        Way::Blocking
-    }
+/// What a trial took, slowest rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tried {
+    /// One repetition of the row with all that belongs to it.
+    pub(super) one_seconds: f64,
+    /// In the clocks of the trial, without syncs behind all repetitions.
+    pub(super) clock_seconds: f64,
 }
 
-/// Seconds of one repetition with all that belongs to it, slowest rank.
-pub(super) fn trial(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64) -> Result<f64, Stopped> {
+/// Tries a row with so many repetitions. Collective over the active ranks.
+pub(super) fn trial(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64) -> Result<Tried, Stopped> {
     job.can_run()?;
     let steps = steps.min(job.wanted);
-    let timed = one_file(bench, job, steps, Which::Trial, first_way(job))?.timed;
+    let pure_seconds = try_one(bench, job, steps, Way::Blocking)?;
+    if !job.row.benchmark.has_overlap() {
+        return Ok(Tried { one_seconds: pure_seconds, clock_seconds: steps as f64 * pure_seconds });
+    }
+    let alone_seconds = try_one(bench, job, steps, Way::Alone)?;
+    Ok(Tried {
+        one_seconds: repetition_seconds(pure_seconds, alone_seconds),
+        clock_seconds: steps as f64 * (pure_seconds + alone_seconds),
+    })
+}
+
+/// Seconds of one repetition, slowest rank.
+fn try_one(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, way: Way<'_>) -> Result<f64, Stopped> {
+    let timed = one_file(bench, job, steps, Which::Trial, way)?.timed;
     let mean = (timed.seconds - timed.sync_seconds) / steps as f64;
     // Of two repetitions that were timed one by one, the first pays for first contact.
     let last = bench.laps.laps_ns().last().map(|ns| ns as f64 * 1e-9).filter(|_| steps == TRIAL_STEPS);
-    let one = job.slowest(last.unwrap_or(mean))?;
-    Ok(if job.row.benchmark.has_overlap() { repetition_seconds(one, one) } else { one })
+    Ok(job.slowest(last.unwrap_or(mean))?)
 }

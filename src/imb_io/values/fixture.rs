@@ -4,7 +4,7 @@ use beff_backends::Direction;
 
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::*;
-use crate::imb_io::config::ImbConfig;
+use crate::imb_io::config::{Buffers, FileState, ImbConfig};
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Group, Mode, ModeChoice, Repetitions, Sizes};
 use crate::imb_io::records::*;
@@ -33,7 +33,8 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
     let repetitions = if mode == Mode::Aggregate { 1000 } else { 100 };
     let pure_seconds = 10e-6 + 1e-9 * bytes as f64;
     let overlap = find(benchmark).unwrap().has_overlap().then_some(OverlapTimes {
-        pure_seconds,
+        blocking_seconds: Some(pure_seconds),
+        alone_seconds: 1.125 * pure_seconds,
         overlapped_seconds: 1.25 * pure_seconds,
         cpu_seconds: pure_seconds,
         cpu_overlapped_seconds: 1.0625 * pure_seconds,
@@ -62,14 +63,16 @@ pub(crate) fn row(benchmark: &str, ranks: u64, mode: Mode, sample_bytes: Option<
         overlap,
         sync_seconds: if is_read || sample_bytes.is_none() { 0.0 } else { 1.5e-6 },
         moved_bytes: bytes * repetitions,
-        bytes_checked: bytes * repetitions * if overlap.is_some() { 2 } else { 1 },
+        bytes_checked: bytes * repetitions * if overlap.is_some() { 3 } else { 1 },
         bytes_wrong: 0,
         allocations_in_clock: 0,
         strategy: find(benchmark).unwrap().calls.into(),
+        blocking_strategy: overlap.map(|_| "blocking".into()),
         direct: None,
         hints_granted: Vec::new(),
         evidence: (is_read && bytes > 0).then(|| from_cache(0, bytes * repetitions)),
         storage_read_bytes: None,
+        machine: None,
         real_seconds: 0.25,
     }
 }
@@ -98,6 +101,8 @@ fn config() -> ImbConfig {
         sizes: Sizes::default(),
         repetitions: Repetitions::default(),
         modes: ModeChoice::Both,
+        file: Some(FileState::Existing),
+        buffers: Some(Buffers::Reused),
         hints: Vec::new(),
         unique_open: false,
         cache: CachePolicy::Drop,

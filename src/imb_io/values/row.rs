@@ -30,7 +30,7 @@ pub struct RowValue {
     pub groups: Vec<GroupValue>,
     /// X / median time of a repetition in 1e6 bytes/s; None: not complete, Open_Close, or repetitions that overlap.
     pub median_mb_per_second: Option<f64>,
-    /// X / t_pure in 1e6 bytes/s; None: not complete, or not a non-blocking benchmark.
+    /// X / t_pure in 1e6 bytes/s; None: not complete, not a non-blocking benchmark, or t_pure not known.
     pub pure_mb_per_second: Option<f64>,
     /// How much of the transfer and the load went on at the same time, 0 to 100.
     pub overlap_percent: Option<f64>,
@@ -53,8 +53,9 @@ pub(super) fn of(result: &ImbResult, record: &RowRecord) -> RowValue {
     RowValue {
         groups: if complete { groups(result.config.multi, record) } else { Vec::new() },
         median_mb_per_second: rate(record.repetition_times.map(|t| t.median_seconds)),
-        pure_mb_per_second: rate(overlap.map(|o| o.pure_seconds)),
-        overlap_percent: overlap.and_then(|o| overlap::percent(o.pure_seconds, o.cpu_seconds, o.overlapped_seconds)),
+        pure_mb_per_second: rate(overlap.and_then(|o| o.blocking_seconds)),
+        overlap_percent: overlap
+            .and_then(|o| overlap::percent(o.blocking_seconds?, o.cpu_seconds, o.overlapped_seconds)),
         has_source,
         storage_bytes: source.storage_bytes,
         cached_share: source.cache_share,

@@ -60,7 +60,8 @@ fn of_several_groups_each_or_the_slowest() {
 fn overlap_is_that_of_the_plan() {
     let mut record = row("S_IRead_Indv", 1, Aggregate, Some(1_000_000));
     let o = record.overlap.as_mut().unwrap();
-    (o.pure_seconds, o.cpu_seconds, o.overlapped_seconds) = (1.0, 1.0, 1.5);
+    (o.blocking_seconds, o.alone_seconds) = (Some(1.0), 7.0);
+    (o.cpu_seconds, o.overlapped_seconds) = (1.0, 1.5);
     let value = only(record);
     assert_eq!((value.overlap_percent, value.pure_mb_per_second), (Some(50.0), Some(1.0)));
     let blocking = only(row("S_Read_Indv", 1, Aggregate, Some(1)));

@@ -10,7 +10,8 @@ use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every row that can run is complete, and every byte that it moved was compared and right.
+    /// Every row that can run is complete, and as many bytes as it moved were compared and right: of the files that were written
+    /// all; of reads into one buffer the last one's and those of a second pass.
     Verified,
     /// Every row that can run is complete; of some not every byte was compared.
     NotVerified,
@@ -80,9 +81,9 @@ pub(super) fn of(result: &ImbResult) -> ImbVerdict {
 }
 
 /// A row whose numbers rest on bytes that nobody has looked at, also if these are only some. Non-blocking benchmarks move
-/// theirs twice.
+/// theirs three times; without the blocking call, as it was once, twice.
 pub(super) fn is_not_verified(record: &RowRecord) -> bool {
-    let runs = if record.overlap.is_some() { 2 } else { 1 };
+    let runs = record.overlap.map_or(1, |overlap| 2 + u64::from(overlap.blocking_seconds.is_some()));
     record.ended == RowEnd::Complete
         && record.backend != NULL_BACKEND
         && record.sample_bytes.is_some()

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::row::RowValue;
 use super::verdict::{is_not_verified, ImbVerdict};
 use crate::frame::records::Warning;
+use crate::frame::values::machine_share;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{hints, MPI_IO};
@@ -114,6 +115,12 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
         found.extend(read_from_cache(backend, own()));
         found.extend(source_unknown(backend, own().map(|(_, v)| v)));
     }
+    let named = |r: &RowRecord| {
+        let size = r.sample_bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
+        format!("{}{size} on {} ranks, {}", r.benchmark, r.ranks, r.backend)
+    };
+    let watched = result.rows.iter().map(|r| (named(r), r.machine.as_ref()));
+    found.extend(machine_share::warning("row", watched).map(ImbWarning::Shared));
     found.extend(load_not_calibrated(result));
     found.extend(clock_cost(result));
     found.extend(overrun(result, verdict));

@@ -23,10 +23,11 @@ fn value_line(result: &CommResult, derived: &CommDerived) -> String {
     let machine = &result.setup.machine;
     let quick = if result.config.quick { ", QUICK" } else { "" };
     format!(
-        "b_eff = {} on {}, Lmax {}, {}{quick}{}{}",
+        "b_eff = {} on {}, Lmax {}, {}, {}{quick}{}{}",
         value.as_deref().unwrap_or("not measured"),
         count(machine.ranks, "process"),
         format_size(result.setup.lmax_bytes),
+        derived.messages_from.words(),
         criteria::verdict(&derived.criteria),
         ending::crowded(machine),
         ending::marks(result)

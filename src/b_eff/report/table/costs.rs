@@ -21,10 +21,11 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
         page.field("pilot", &format!("{} measured", count(told.pilot.len() as u64, "loop")));
     }
     let changes = ending.efforts.iter().take(CHANGES);
-    page.fields("changed", changes.map(|(at, to)| format!("from pattern {at} of the plan on: {}", effort(result, to))));
+    page.fields("changed", changes.map(|(at, to)| format!("from {} on: {}", visit(result, *at), effort(result, to))));
     if let Some(more) = ending.efforts.len().checked_sub(CHANGES).filter(|more| *more > 0) {
         page.field("", &format!("and {} more; all are in the JSON document", count(more as u64, "change")));
     }
+    costs::machine(page, result.patterns.iter().filter_map(|p| p.machine.as_ref()));
     costs::harness(
         page,
         &[
@@ -35,6 +36,15 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     );
     costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
     costs::allocations(page, &result.patterns, |p| p.allocations_in_clock, "pattern", |p| p.pattern.clone());
+}
+
+/// A pattern of the plan, counted on through the repetitions.
+fn visit(result: &CommResult, at: u64) -> String {
+    let patterns = result.setup.patterns.max(1);
+    match (at % patterns, at / patterns) {
+        (pattern, 0) => format!("pattern {pattern} of the plan"),
+        (pattern, repetition) => format!("pattern {pattern} in repetition {}", repetition + 1),
+    }
 }
 
 /// Where the real time went as far as it was recorded.

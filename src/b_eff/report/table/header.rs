@@ -1,14 +1,15 @@
 //! The head of the report: what was measured, where, and what is unusual about it. Whatever does not fit into its line is
 //! in the section on the set-up.
 
-use crate::b_eff::plan::Family;
+use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::{CommResult, CommSetup};
+use crate::b_eff::values::{CommDerived, MessagesFrom};
 use crate::frame::records::Numbering;
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, list, settings, Page};
 use crate::frame::units::{format_seconds, format_size};
 
-pub(super) fn write(page: &mut Page, result: &CommResult) {
+pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived) {
     let setup = &result.setup;
     let units = "sizes: 1 KiB = 1024 bytes, 1 MiB = 1024 KiB; bandwidth: 1 MB/s = 1 000 000 bytes/s";
     machine::title(page, &setup.machine, "effective bandwidth (b_eff)", units);
@@ -16,6 +17,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     machine::head(page, &setup.machine, None);
     page.short_field("transport", &transport(setup));
     page.short_field("messages", &messages(result));
+    page.short_field("memory", &memory(result, derived));
     page.short_field("time", &time(result));
     if let Some(text) = unusual(result) {
         page.short_field("settings", &text);
@@ -63,6 +65,45 @@ fn messages(result: &CommResult) -> String {
         format_size(memory_bytes),
         result.config.seed
     )
+}
+
+/// Short, for the head.
+fn memory(result: &CommResult, derived: &CommDerived) -> String {
+    let buffers = result.config.buffers.name();
+    match derived.messages_from {
+        MessagesFrom::Memory => format!("{buffers} buffers: messages walk through more than the last-level cache"),
+        MessagesFrom::SmallMemory => {
+            format!("{buffers} buffers, but they fit into the last-level cache: Lmax is small")
+        }
+        MessagesFrom::ReusedWindows => format!("{} buffers, from cache: NOT the definition", buffers.to_uppercase()),
+    }
+}
+
+/// In full: how long, in which pages.
+pub(super) fn pages(result: &CommResult) -> String {
+    let buffers = result.config.buffers;
+    let Some(memory) = result.announcement.as_ref().and_then(|told| told.memory) else {
+        return format!("{} buffers; length and pages were not recorded", buffers.name());
+    };
+    let half = format_size(memory.half_bytes);
+    let walk = match buffers {
+        Buffers::Cyclic => format!("cyclic: messages walk through {half} to send from and {half} to receive into"),
+        Buffers::Reused => {
+            format!("reused: windows in {half} to send from and {half} to receive into, huge pages asked for")
+        }
+    };
+    let huge = memory.huge_page_total_bytes.zip(memory.huge_page_smallest_bytes);
+    let ranks = result.setup.machine.ranks;
+    match huge {
+        None => format!("{walk}; the kernel does not tell about huge pages"),
+        Some((0, _)) => format!("{walk}; no huge pages"),
+        Some((total, least)) => format!(
+            "{walk}; huge pages {} of {}, the rank with least {}",
+            format_size(total),
+            format_size(2 * ranks * memory.half_bytes),
+            format_size(least)
+        ),
+    }
 }
 
 pub(super) fn time(result: &CommResult) -> String {

@@ -3,6 +3,7 @@
 use crate::b_eff::plan::Family;
 use crate::b_eff::values::{logavg, CommDerived, Curve};
 use crate::frame::report::columns::Columns;
+use crate::frame::report::marks::{Legend, Mark};
 use crate::frame::report::text::Page;
 
 use super::microseconds;
@@ -44,8 +45,14 @@ pub(super) fn others(page: &mut Page, derived: &CommDerived) {
 }
 
 fn lines<'a>(page: &mut Page, lines: impl Iterator<Item = Line<'a>>) {
-    let columns = columns();
-    lines.for_each(|line| page.line(columns.row(line)));
+    let (columns, mut legend) = (columns(), Legend::default());
+    for line in lines {
+        page.line(columns.row(line));
+        if matches!(line, Line::One(c) if c.machine_shared) {
+            legend.note_marks(&[Mark::Shared]);
+        }
+    }
+    legend.write(page);
 }
 
 fn columns<'a>() -> Columns<'a, Line<'a>> {
@@ -93,8 +100,12 @@ impl Line<'_> {
 
     fn remark(self) -> String {
         match self {
-            Self::One(c) if c.mean_bytes_per_second.is_none() => format!("  {} sizes", c.points.len()),
-            _ => String::new(),
+            Self::One(c) => {
+                let sizes = c.mean_bytes_per_second.is_none().then(|| format!("  {} sizes", c.points.len()));
+                let mark = c.machine_shared.then(|| format!("  {}", Mark::Shared.letter()));
+                [sizes, mark].into_iter().flatten().collect()
+            }
+            Self::LogavgOf(_) => String::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
 use crate::b_eff::records::CommResult;
-use crate::b_eff::values::{LOOP_SECONDS, MOST_ITERATIONS};
+use crate::b_eff::values::{loose_ranks, LOOP_SECONDS, MOST_ITERATIONS};
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, Page};
 use crate::frame::units::{format_seconds, format_size};
@@ -18,6 +18,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     page.field("patterns", &format!("{}: {}", count(setup.patterns, "pattern"), header::families(result)));
     let sizes: Vec<String> = setup.sizes_bytes.iter().map(u64::to_string).collect();
     page.field("sizes", &format!("{} bytes; Lmax is {}", sizes.join(", "), format_size(setup.lmax_bytes)));
+    page.field("memory", &header::pages(result));
     page.field(
         "loops",
         &format!(
@@ -30,8 +31,19 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     let inject = if config.inject { "; DAMAGED ON PURPOSE: one byte of a received message is turned over" } else { "" };
     page.field("data", &format!("seed {}; received messages are compared outside the clock{inject}", config.seed));
     page.field("ranks", &placement(result));
+    page.field("binding", &binding(result));
     page.field("transport", &header::transport(setup));
     machine::write(page, &setup.machine);
+}
+
+/// What pins the ranks, and whether it did.
+fn binding(result: &CommResult) -> String {
+    let setup = &result.setup;
+    let by = setup.binding.as_deref().unwrap_or("the launcher does not tell");
+    match loose_ranks(&setup.placement).len() as u64 {
+        0 => format!("each rank on one core; {by}"),
+        loose => format!("{} of {} NOT BOUND to one core; {by}", loose, count(setup.placement.len() as u64, "rank")),
+    }
 }
 
 /// `numbered ...: 0 on node01 (CPUs 0), ...`.

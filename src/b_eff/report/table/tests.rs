@@ -1,5 +1,6 @@
 use super::*;
 use crate::b_eff::cli::CommArgs;
+use crate::b_eff::plan::Buffers;
 use crate::b_eff::report::fixtures;
 use crate::b_eff::values::derive;
 use crate::frame::benchmark::has_option;
@@ -52,9 +53,11 @@ fn the_last_line_is_the_result() {
     let result = fixtures::complete();
     let value = derive(&result).value.b_eff.unwrap();
     let (all, each) = (value.bytes_per_second / 1e6, value.per_process_bytes_per_second / 1e6);
-    let expected = format!("b_eff = {all:.3} MB/s = {each:.3} MB/s per process on 4 processes, Lmax 4 MiB, VALID");
+    let expected =
+        format!("b_eff = {all:.3} MB/s = {each:.3} MB/s per process on 4 processes, Lmax 4 MiB, from memory, VALID");
     assert_eq!(last(result), expected);
-    let expected = "b_eff = not measured on 2 processes, Lmax 4 MiB, NOT VALID (2 criteria not reached), INTERRUPTED";
+    let expected =
+        "b_eff = not measured on 2 processes, Lmax 4 MiB, from memory, NOT VALID (2 criteria not reached), INTERRUPTED";
     assert_eq!(last(fixtures::interrupted()), expected);
     let failed = last(fixtures::failed());
     assert!(failed.starts_with("b_eff = ") && failed.contains(" MB/s per process on 4 processes, "), "{failed}");
@@ -100,4 +103,22 @@ fn every_option_in_a_report_exists() {
             assert!(known(name), "{name}");
         }
     }
+}
+
+/// A line beside other systems says what it is.
+#[test]
+fn the_comparison_says_when_there_is_none() {
+    let said = |result: &CommResult| {
+        let text = table(result, &derive(result), false);
+        let row = text.lines().find(|line| line.trim_start().starts_with("this run")).unwrap().to_owned();
+        (row, text.matches("NOT COMPARABLE").count())
+    };
+    let mut result = fixtures::complete();
+    let (row, warned) = said(&result);
+    assert!(row.contains("this run   ") && warned == 0, "{row}");
+    result.config.buffers = Buffers::Reused;
+    let (row, warned) = said(&result);
+    assert!(row.contains("this run, reused, NOT VALID ") && warned == 2, "{row}");
+    let (row, warned) = said(&fixtures::interrupted());
+    assert!(row.contains("this run, NOT VALID ") && warned == 1, "{row}");
 }

@@ -19,9 +19,10 @@ pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived)
     page.heading(&format!("Values on {}: MB/s", count(value.processes, "process")));
     page.line(line("", &["all processes".to_owned(), "per process".to_owned()]));
     let random = format!("  of it {}", random_label(result, derived));
+    let b_eff = format!("b_eff, {}", derived.messages_from.words());
     let at_lmax = format!("at Lmax {}", format_size(result.setup.lmax_bytes));
     for (label, level) in [
-        ("b_eff", value.b_eff),
+        (b_eff.as_str(), value.b_eff),
         ("  of it rings", value.rings),
         (&random, value.random),
         (&at_lmax, value.at_lmax),
@@ -29,7 +30,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived)
         (&random, value.at_lmax_random),
     ] {
         let verdict =
-            if label == "b_eff" { format!("  {}", criteria::verdict(&derived.criteria)) } else { String::new() };
+            if label == b_eff.as_str() { format!("  {}", criteria::verdict(&derived.criteria)) } else { String::new() };
         let [all, each] = [level.map(|l| l.bytes_per_second), level.map(|l| l.per_process_bytes_per_second)];
         page.line(line(label, &[mb(all, NUMBER), mb(each, NUMBER)]) + &verdict);
     }

@@ -5,7 +5,7 @@ use crate::b_eff_io::records::{PartitionRecord, RunResult};
 use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::{Spot, ROWS, TYPES};
-use crate::b_eff_io::values::Derived;
+use crate::b_eff_io::values::{rate, Derived};
 use crate::frame::records::Access;
 use crate::frame::report::marks::{Cell, Legend};
 use crate::frame::report::text::{count, Page};
@@ -86,7 +86,7 @@ pub(super) fn rows(page: &mut Page, spot: Spot<'_>, mut cell: impl FnMut(Option<
 
 /// Three digits behind the point where small numbers would lose their meaning, else one; None: nothing was measured.
 fn decimals(result: &RunResult, backend: &str, ranks: u64) -> Option<usize> {
-    let rates = layout::patterns(result, backend, ranks).map(layout::rate);
+    let rates = layout::patterns(result, backend, ranks).map(rate);
     let smallest = rates.map(|rate| rate.unwrap_or(f64::INFINITY)).reduce(f64::min)?;
     Some(if smallest < 10.0 { 3 } else { 1 })
 }

@@ -32,6 +32,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
             ("access of the null backend", harness.null_access_ns),
         ],
     );
+    costs::machine(page, result.patterns.iter().filter_map(|p| p.machine.as_ref()));
     page.fields("latency", recording(result));
     let name = |r: &PatternRecord| format!("{} pattern {} {}", r.backend, r.pattern, r.access.name());
     costs::allocations(page, &result.patterns, |r| r.allocations_in_clock, "pattern run", name);

@@ -3,12 +3,16 @@
 use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult, TypeRecord};
 use crate::b_eff_io::report::cells::pattern_marks;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{chunk_label, rate, Spot};
+use crate::b_eff_io::report::layout::{chunk_label, Spot};
+use crate::b_eff_io::values::{known_digits, rate, taken_seconds};
 use crate::frame::records::Access;
 use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::marks::{letters, Legend, Mark, Notes};
-use crate::frame::report::text::{count, fit, Page};
+use crate::frame::report::text::{count, fit, fit_known, Page};
 use crate::frame::units::{format_seconds, format_size};
+
+/// Time taken from a pattern is shown from this share of its scheduled time on.
+const LEAST_TAKEN: f64 = 0.001;
 
 /// A pattern that was run, its marks and how it was done.
 type Line<'a> = (&'a PatternRecord, &'a str, &'a str);
@@ -29,6 +33,9 @@ pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partitio
         page.line(columns().headings());
         for r in spot.records(result) {
             pattern(page, result, r, &mut notes, &mut legend);
+        }
+        if let Some(text) = taken(spot, result) {
+            page.hanging("      time lost to earlier overruns: ", &text);
         }
         for t in spot.types(result) {
             page.hanging(&format!("      type {}: ", t.pattern_type), &file(t));
@@ -71,7 +78,7 @@ fn columns<'a>() -> Columns<'a, Line<'a>> {
         .right("bytes", 11, |(r, ..)| format_size(r.moved_bytes))
         .right("sched s", 8, |(r, ..)| fit(r.scheduled_seconds, 7))
         .right("real s", 8, |(r, ..)| fit(r.seconds(), 7))
-        .right("MB/s", 10, |(r, ..)| or_none(rate(r).map(|v| fit(v, 9))))
+        .right("MB/s", 10, |(r, ..)| or_none(rate(r).map(|v| fit_known(v, known_digits(r), 9))))
         .gap(1)
         .left("", 2, |(_, marks, _)| marks)
         .right("v%", 4, |(r, ..)| share(r, r.intervals.view_seconds))
@@ -82,6 +89,14 @@ fn columns<'a>() -> Columns<'a, Line<'a>> {
         .gap(1)
         .left("end", 6, |(r, ..)| ended(&r.ended))
         .left("how", 0, |(.., how)| how)
+}
+
+/// What earlier overruns took from the patterns that time ended; None: nothing that could be seen.
+fn taken(spot: Spot<'_>, result: &RunResult) -> Option<String> {
+    let seen = |r: &&PatternRecord| r.ended == Ended::Time && taken_seconds(r) > LEAST_TAKEN * r.scheduled_seconds;
+    let shown = |r: &PatternRecord| format!("{} {} s", r.pattern, fit(taken_seconds(r), 5));
+    let parts: Vec<String> = spot.records(result).filter(seen).map(shown).collect();
+    (!parts.is_empty()).then(|| format!("pattern {}", parts.join(", ")))
 }
 
 fn share(r: &PatternRecord, part_seconds: f64) -> String {

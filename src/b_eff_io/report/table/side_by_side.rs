@@ -8,7 +8,7 @@ use crate::b_eff_io::report::layout::{chunk_label, Spot, TYPES};
 use crate::b_eff_io::values::{Derived, PartitionValue};
 use crate::frame::records::Access;
 use crate::frame::report::marks::{letters, Cell, Legend, Mark};
-use crate::frame::report::text::{count, fit, Page};
+use crate::frame::report::text::{count, fit, fit_known, Page};
 use crate::frame::values::bootstrap::Ratio;
 
 use super::ladder::in_percent;
@@ -99,11 +99,12 @@ impl Look {
         let (marks, equal) = (letters(&cell.marks), if is_equal(&ratio) { '=' } else { ' ' });
         match (self, cell.mb_per_second.zip(ratio)) {
             (Self::Short(digits), Some((value, ratio))) => {
-                format!("{value:>10.digits$}{:>6.2}{equal} {marks:<3}", ratio.value)
+                format!("{}{:>6.2}{equal} {marks:<3}", cell.number(value, 10, digits), ratio.value)
             }
             (Self::Short(digits), None) => format!("{}{:>7}", cell.show(10, digits), ""),
             (Self::Details, Some((value, ratio))) => {
-                let (value, percent) = (fit(value, 7), in_percent(ratio.value));
+                let value = cell.known_digits.map_or_else(|| fit(value, 7), |digits| fit_known(value, digits, 7));
+                let percent = in_percent(ratio.value);
                 format!("{value:>8} {marks:<3}{percent:>6}{equal} {:<9}", interval(&ratio))
             }
             (Self::Details, None) => format!("{}{:17}", cell.show(8, 3), ""),
@@ -150,7 +151,8 @@ fn rows(result: &RunResult, derived: &Derived, backends: &[&String], ranks: u64,
 /// Adds the marks of types that hold for an average of them too.
 fn inherit(marks: &mut [Vec<Mark>], cells: &[Cell]) {
     for (marks, cell) in marks.iter_mut().zip(cells) {
-        let new = cell.marks.iter().filter(|m| matches!(m, Mark::Wrong | Mark::TimeGuard | Mark::Space | Mark::Cache));
+        let of_parts = [Mark::Wrong, Mark::TimeGuard, Mark::Space, Mark::ShortTime, Mark::FewCalls, Mark::Cache];
+        let new = cell.marks.iter().filter(|mark| of_parts.contains(mark));
         for mark in new {
             if !marks.contains(mark) {
                 marks.push(*mark);
@@ -171,7 +173,7 @@ fn value_row(
     let cell = |(backend, marks): (&&String, &Vec<Mark>)| {
         let mb_per_second = layout::partition_value(derived, backend, ranks).and_then(&value);
         let marks = if mb_per_second.is_none() { vec![Mark::NotMeasured] } else { marks.clone() };
-        Cell { mb_per_second, marks }
+        Cell { mb_per_second, known_digits: None, marks }
     };
     Row { label, cells: backends.iter().zip(marks).map(cell).collect(), ratios: Vec::new() }
 }

@@ -79,6 +79,13 @@ fn the_last_lines_are_the_results() {
 }
 
 #[test]
+fn a_value_of_release_2_1_is_not_that_of_its_program() {
+    let said = |result: &RunResult| table(result, &derive(result), false).matches("deletion of its files").count();
+    assert_eq!(said(&fixtures::complete()), 2, "beside the values of each backend");
+    assert_eq!(said(&fixtures::interrupted()), 0);
+}
+
+#[test]
 fn moving_nothing_is_no_result() {
     let result = fixtures::ladder();
     let derived = derive(&result);

@@ -40,6 +40,9 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
             page.blank();
             system_values(page, result, derived, system);
         }
+        if partitions.iter().any(|p| p.values.release_2_1.is_some()) {
+            page.hanging("  release 2.1: ", &layout::BESIDE_RELEASE_2_1.join(" "));
+        }
     }
 }
 

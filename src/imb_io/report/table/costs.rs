@@ -31,6 +31,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
         let error = percent(load.calibration_error);
         page.field("CPU load", &format!("one unit takes {unit}; as calibrated up to {error} off"));
     }
+    costs::machine(page, result.rows.iter().filter_map(|r| r.machine.as_ref()));
     costs::harness(
         page,
         &[

@@ -1,6 +1,6 @@
 //! The head of the report: what was measured, where, and what is unusual about it.
 
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::DirectPolicy;
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, list, settings, Page};
 use crate::frame::units::format_seconds;
@@ -8,6 +8,7 @@ use crate::imb_io::config::{ImbConfig, Multi};
 use crate::imb_io::plan::ModeChoice;
 use crate::imb_io::records::ImbResult;
 use crate::imb_io::report::blocks::ranks;
+use crate::imb_io::report::state;
 
 pub(super) fn write(page: &mut Page, result: &ImbResult) {
     let (config, setup) = (&result.config, &result.setup);
@@ -18,6 +19,9 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
         "timed",
         "per repetition, over the ranks; writes with syncs, reads without; opening only in Open_Close",
     );
+    page.short_field("writes", state::writes(config));
+    page.short_field("reads", &state::reads(config));
+    page.short_field("memory", state::memory(config));
     if let Some(text) = unusual(config) {
         page.short_field("settings", &text);
     }
@@ -57,20 +61,10 @@ fn unusual(config: &ImbConfig) -> Option<String> {
         config.inject.then(|| "DAMAGED ON PURPOSE (one bit)".to_owned()),
         multi.map(str::to_owned),
         modes.map(str::to_owned),
-        (config.cache != CachePolicy::Drop).then(|| format!("page cache: {}", cache(config.cache))),
         (config.direct != DirectPolicy::ByBackend).then(|| format!("direct I/O: {}", machine::direct(config.direct))),
         config.unique_open.then(|| "MPI_MODE_UNIQUE_OPEN".to_owned()),
         (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint")),
     ])
-}
-
-pub(super) fn cache(cache: CachePolicy) -> &'static str {
-    match cache {
-        CachePolicy::Drop => "dropped before reads, outside the clock",
-        CachePolicy::Keep => "kept",
-        CachePolicy::Dontcache => "dropped by the transfers themselves",
-        CachePolicy::RankShift => "read by other ranks than wrote",
-    }
 }
 
 pub(super) fn time(result: &ImbResult) -> String {

@@ -5,9 +5,12 @@ use beff_backends::Direction;
 use crate::frame::report::grid::Grid;
 use crate::frame::report::marks::{letters, Legend, Mark};
 use crate::frame::report::text::{count, Page};
+use crate::frame::values::machine_share::is_shared;
 use crate::imb_io::plan::{Benchmark, Mode};
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
-use crate::imb_io::report::blocks::{blocks, cause, decimals, is_wrong, mode, not_run, ranks, usec, Block, Kind};
+use crate::imb_io::report::blocks::{
+    blocks, cause, decimals, is_wrong, mode, no_numbers, not_run, ranks, usec, Block, Kind,
+};
 use crate::imb_io::values::{ImbDerived, RowValue};
 
 /// Fewer repetitions than number and volume allow.
@@ -52,7 +55,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived, d
             }
             match (cause(record), block.numbers(record, value)) {
                 (Some(cause), _) => grid.line(block.begin(record), cause),
-                (None, None) => grid.line(block.begin(record), "no time passed that could be divided by"),
+                (None, None) => grid.line(block.begin(record), no_numbers(record)),
                 (None, Some(mut cells)) => {
                     let marks = marks(result, record, value);
                     shown.note(&block, record, value, &marks);
@@ -111,7 +114,7 @@ fn header(block: &Block<'_>) -> Vec<String> {
     let ours: &[&str] = match block.kind {
         Kind::Single | Kind::Several => &["|", "t_median[usec]", "t_p99[usec]", "t_maxrep[usec]", "Mbytes/sec(median)"],
         Kind::OpenClose => &["|", "t_median[usec]", "t_p99[usec]", "t_maxrep[usec]"],
-        Kind::Overlap => &["|", "Mbytes/sec(pure)", "t_CPU(ovrl)[usec]"],
+        Kind::Overlap => &["|", "Mbytes/sec(pure)", "t_alone[usec]", "t_CPU(ovrl)[usec]"],
     };
     block.header().iter().chain(ours).map(ToString::to_string).collect()
 }
@@ -121,6 +124,7 @@ fn ours(block: &Block<'_>, record: &RowRecord, value: &RowValue) -> Vec<String> 
     let mut cells = vec!["|".to_owned()];
     if block.kind == Kind::Overlap {
         cells.push(or_none(value.pure_mb_per_second.map(decimals)));
+        cells.push(or_none(record.overlap.map(|o| usec(o.alone_seconds))));
         cells.push(or_none(record.overlap.map(|o| usec(o.cpu_overlapped_seconds))));
         return cells;
     }
@@ -145,6 +149,7 @@ fn marks(result: &ImbResult, record: &RowRecord, value: &RowValue) -> Vec<Mark> 
     } else if value.has_source && value.storage_bytes.is_none() {
         marks.push(Mark::CacheUnknown);
     }
+    marks.extend(is_shared(&record.machine).then_some(Mark::Shared));
     marks
 }
 
@@ -177,7 +182,8 @@ fn more(page: &mut Page, block: &Block<'_>) {
             Some(false) => "through the page cache",
             None => "page cache as the backend chooses",
         };
-        let way = format!("{}; {cache}", record.strategy);
+        let pure = record.blocking_strategy.as_ref().map_or_else(String::new, |calls| format!("; t_pure: {calls}"));
+        let way = format!("{}{pure}; {cache}", record.strategy);
         if !ways.contains(&way) {
             ways.push(way);
         }
@@ -221,8 +227,9 @@ fn notes(page: &mut Page, result: &ImbResult, shown: &Shown) {
     if shown.overlap {
         page.hanging(
             "  ",
-            "t_ovrl: with the CPU load inside; t_pure: the transfer alone; t_CPU: the load alone, t_CPU(ovrl): as it took \
-             inside. Slowest rank of all groups. Writes: with the sync behind them, which no load can hide.",
+            "t_pure: the blocking call; t_CPU: a load as long, alone; t_ovrl: the non-blocking call with that load inside, \
+             t_CPU(ovrl): what the load took there; t_alone: the non-blocking call, completed at once. Slowest rank of all \
+             groups. Writes: with the sync behind them, which no load can hide.",
         );
     }
     if result.rows.iter().any(|r| r.benchmark.ends_with("_Priv")) {

@@ -6,8 +6,7 @@ use crate::frame::report::text::{list, Page};
 use crate::frame::report::Views;
 use crate::frame::units::{format_seconds, format_size};
 use crate::imb_io::records::ImbResult;
-
-use super::header;
+use crate::imb_io::report::state;
 
 pub(super) fn write(page: &mut Page, result: &ImbResult) {
     let (config, setup) = (&result.config, &result.setup);
@@ -17,8 +16,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult) {
     page.field("sizes", &setup.sizes_bytes.iter().map(|bytes| format_size(*bytes)).collect::<Vec<_>>().join(", "));
     page.field("repetitions", &repetitions(result));
     let inject = if config.inject { "; DAMAGED ON PURPOSE: one bit is turned over" } else { "" };
-    page.field("data", &format!("seed {}; compared with what was written, outside the clock{inject}", config.seed));
-    page.field("page cache", header::cache(config.cache));
+    page.field("data", &format!("seed {}; compared: {}{inject}", config.seed, state::compared(config)));
     page.field("direct I/O", machine::direct(config.direct));
     if any_can(&config.backends, |row| row.has_queue) {
         page.field("queue", &format!("{} operations in flight at most", config.queue_depth));

@@ -1,0 +1,109 @@
+use super::super::outlook::EndedBy;
+use super::super::Obstacle;
+use super::*;
+use crate::frame::units::MIB;
+use std::time::Instant;
+
+fn input(ranks: u64) -> PreviewInput {
+    PreviewInput {
+        ranks,
+        release: Release::R2_1,
+        partitions: Partitions::SmallMediumAll,
+        time_seconds: 5400.0,
+        types: vec![0, 1, 2, 3, 4],
+        full_rewrite: false,
+        shared_pointer: true,
+        memory_per_rank_bytes: 4 << 30,
+        limit_bytes: Some(300 << 40),
+        backends: 1,
+        segment_multiple_bytes: MIB,
+        last_level_cache_bytes: 32 * MIB,
+        rate_bytes_per_second: 2e9,
+    }
+}
+
+fn assert_consistent(p: &Preview) {
+    for partition in &p.partitions {
+        let files: u64 = partition.files.iter().map(|f| f.files * f.file_bytes).sum();
+        assert_eq!(files, partition.first_write_bytes);
+        for file in partition.files.iter().filter(|f| f.pattern_type >= 3) {
+            assert_eq!(file.segment_bytes.unwrap() * partition.ranks, file.file_bytes);
+        }
+        if let Some(space) = partition.space_bytes {
+            assert!(partition.first_write_bytes <= space);
+        }
+    }
+    let bytes: u64 = p.partitions.iter().map(|q| q.first_write_bytes).sum();
+    assert_eq!(p.total_bytes, bytes * p.input.backends);
+}
+
+#[test]
+fn an_ordinary_run() {
+    let p = preview(&input(32)).unwrap();
+    assert_consistent(&p);
+    assert_eq!(p.partitions.iter().map(|q| q.ranks).collect::<Vec<_>>(), [4, 16, 32]);
+    assert!((p.scheduled_seconds - 5400.0).abs() < 1e-6);
+    let first = &p.partitions[0];
+    assert_eq!((first.m_part_bytes, first.patterns.len()), (32 * MIB, 43));
+    // Tn = 1800 s, 4 of 150 units, 2e9 bytes/s, 4 ranks with 32 MiB each: 715.25 calls.
+    assert_eq!(first.patterns[1].scheduled_seconds, [48.0; 3]);
+    let write = first.patterns[1].outlook[0].unwrap();
+    assert_eq!((first.patterns[1].calls, write.ended_by), (715, EndedBy::Time));
+    assert_eq!(p.period_bytes, 8209 * 4096);
+    assert_eq!(p.rank_memory_bytes, 8209 * 4096 + 80 * MIB);
+}
+
+#[test]
+fn little_space_ends_patterns() {
+    let p = preview(&PreviewInput { limit_bytes: Some(1 << 30), ..input(2) }).unwrap();
+    assert_consistent(&p);
+    assert!(p.total_bytes <= 1 << 30);
+    assert_eq!(p.partitions[1].patterns[4].outlook[0].unwrap().ended_by, EndedBy::Space);
+    assert!(p.partitions[1].m_part_bytes <= 32 * MIB);
+}
+
+#[test]
+fn ten_million_ranks_at_once() {
+    let started = Instant::now();
+    for limit_bytes in [None, Some(300 << 50)] {
+        let p = preview(&PreviewInput { limit_bytes, ..input(10_000_000) }).unwrap();
+        assert_consistent(&p);
+        assert_eq!(p.partitions.last().unwrap().ranks, 10_000_000);
+        assert_eq!(p.partitions.last().unwrap().files[2].files, 10_000_000);
+    }
+    assert!(started.elapsed().as_secs_f64() < 1.0);
+}
+
+#[test]
+fn what_cannot_run_is_an_error() {
+    let huge = PreviewInput {
+        release: Release::R1,
+        full_rewrite: true,
+        memory_per_rank_bytes: 1 << 60,
+        limit_bytes: None,
+        ..input(10_000_000)
+    };
+    let error = preview(&huge).unwrap_err();
+    assert!(matches!(error, PlanError::Own(Obstacle::Overflow { pattern: 1, .. })), "{error}");
+    // Each file of a rank is possible, all of them together are not.
+    let separate = PreviewInput { types: vec![2], memory_per_rank_bytes: 1 << 57, ..huge };
+    let error = preview(&separate).unwrap_err();
+    assert!(error.to_string().contains("together"), "{error}");
+    assert!(matches!(
+        preview(&PreviewInput { limit_bytes: Some(300 * MIB), ..input(1000) }),
+        Err(PlanError::Own(Obstacle::NoSpace { .. }))
+    ));
+    assert!(matches!(
+        preview(&PreviewInput { types: vec![4], ..input(4) }),
+        Err(PlanError::Own(Obstacle::NoReference { pattern_type: 4 }))
+    ));
+    assert!(preview(&PreviewInput { rate_bytes_per_second: f64::NAN, ..input(4) }).is_err());
+    assert!(preview(&PreviewInput { partitions: Partitions::List(vec![5]), ..input(4) }).is_err());
+}
+
+#[test]
+fn it_serializes() {
+    let p = preview(&input(3)).unwrap();
+    let text = serde_json::to_string(&p).unwrap();
+    assert_eq!(serde_json::from_str::<Preview>(&text).unwrap(), p);
+}

@@ -1,0 +1,125 @@
+//! Rates of single patterns, and how well they are known.
+
+use serde::{Deserialize, Serialize};
+
+use super::debt::{short_of_time, taken_seconds};
+use crate::b_eff_io::records::{IoWarning, PatternRecord, RunResult};
+use crate::frame::digits;
+use crate::frame::records::Access;
+use crate::frame::units::mb_per_second;
+use crate::frame::values::NULL_BACKEND;
+
+/// What follows from the record of one pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PatternValue {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Pattern number, 0 to 42.
+    pub pattern: u8,
+    /// 1e6 bytes/s; None if nothing was moved.
+    pub mb_per_second: Option<f64>,
+    /// Significant digits of it that its calls and bytes allow.
+    pub known_digits: u32,
+    /// True if it rests on few calls of a rank or few bytes ([`digits::is_few`]).
+    pub few_calls: bool,
+    /// Scheduled time that earlier overruns took.
+    pub taken_seconds: f64,
+    /// True if time ended it, and less than 90 % of its own.
+    pub short_of_time: bool,
+}
+
+/// One for each record, in the order of measurement.
+pub(super) fn values(result: &RunResult) -> Vec<PatternValue> {
+    let value = |p: &PatternRecord| PatternValue {
+        backend: p.backend.clone(),
+        ranks: p.ranks,
+        access: p.access,
+        pattern: p.pattern,
+        mb_per_second: rate(p),
+        known_digits: known_digits(p),
+        few_calls: few_calls(p),
+        taken_seconds: taken_seconds(p),
+        short_of_time: short_of_time(p),
+    };
+    result.patterns.iter().map(value).collect()
+}
+
+/// MB/s (1e6 bytes/s) of one pattern; None if it moved nothing.
+#[must_use]
+pub fn rate(p: &PatternRecord) -> Option<f64> {
+    mb_per_second(p.moved_bytes, p.seconds()).filter(|_| p.was_run() && p.moved_bytes > 0)
+}
+
+/// Significant digits of its rate.
+#[must_use]
+pub fn known_digits(p: &PatternRecord) -> u32 {
+    digits::known_digits(p.calls, p.moved_bytes)
+}
+
+/// True for a rate that rests on few calls or bytes. The null backend has no rates that anybody compares.
+#[must_use]
+pub fn few_calls(p: &PatternRecord) -> bool {
+    p.backend != NULL_BACKEND && rate(p).is_some() && digits::is_few(p.calls, p.moved_bytes)
+}
+
+/// One for a backend, from the pattern with the fewest calls. Warm-up and fill-up are one call by definition and not
+/// counted.
+pub(super) fn warning(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+    let timed: Vec<&PatternRecord> = own.iter().copied().filter(|p| p.time_units > 0 && rate(p).is_some()).collect();
+    let few: Vec<&PatternRecord> = timed.iter().copied().filter(|p| few_calls(p)).collect();
+    let worst = few.iter().min_by_key(|p| (p.calls, p.moved_bytes))?;
+    Some(IoWarning::FewCalls {
+        backend: backend.to_owned(),
+        patterns: few.len() as u64,
+        of: timed.len() as u64,
+        pattern: worst.pattern,
+        access: worst.access,
+        ranks: worst.ranks,
+        calls: worst.calls,
+        moved_bytes: worst.moved_bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::values::fixture::{edit, full_run};
+
+    #[test]
+    fn patterns_of_few_calls_are_counted_and_the_worst_is_named() {
+        let mut result = full_run();
+        let own = |result: &RunResult| warning("mpiio", &result.patterns.iter().collect::<Vec<_>>());
+        assert_eq!(own(&result), None);
+        let few = |result: &RunResult| values(result).iter().filter(|v| v.few_calls && v.known_digits == 2).count();
+        let before = few(&result);
+        for (pattern, calls, moved_bytes) in [(10, 9, 1 << 30), (11, 2, 5 << 20), (12, 500, 1000), (13, 10, 1 << 20)] {
+            edit(&mut result, 4, Access::Read, pattern, |p| (p.calls, p.moved_bytes) = (calls, moved_bytes));
+        }
+        edit(&mut result, 4, Access::Read, 14, |p| (p.calls, p.moved_bytes) = (0, 0));
+        assert_eq!(few(&result), before + 3);
+        let (access, ranks) = (Access::Read, 4);
+        let expected = IoWarning::FewCalls {
+            backend: "mpiio".into(),
+            patterns: 3,
+            of: 36 * 6 - 1,
+            pattern: 11,
+            access,
+            ranks,
+            calls: 2,
+            moved_bytes: 5 << 20,
+        };
+        assert_eq!(own(&result), Some(expected));
+    }
+
+    #[test]
+    fn warm_up_and_fill_up_are_few_but_not_warned_of() {
+        let result = full_run();
+        let few = values(&result).iter().filter(|v| v.few_calls).map(|v| v.pattern).collect::<Vec<_>>();
+        assert_eq!(few.len(), 7 * 6);
+        assert!(few.iter().all(|pattern| [0, 9, 17, 25, 33, 34, 42].contains(pattern)), "{few:?}");
+    }
+}

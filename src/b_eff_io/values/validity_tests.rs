@@ -1,0 +1,320 @@
+use super::*;
+use crate::b_eff_io::config::Inject;
+use crate::b_eff_io::records::{RunResult, Verification};
+use crate::b_eff_io::values::derive;
+use crate::b_eff_io::values::fixture::{edit, full_run, run_of};
+use crate::frame::records::{ErrorRecord, Outcome};
+
+const RELEASES: [Release; 3] = [Release::R0_5, Release::R1, Release::R2_1];
+
+/// The criteria of a release that a run does not meet.
+fn unmet(result: &RunResult, release: Release) -> Vec<String> {
+    let judged = derive(result).validity.into_iter().find(|v| v.release == release).unwrap();
+    let unmet: Vec<String> = judged.criteria.into_iter().filter(|c| !c.met).map(|c| c.text).collect();
+    assert_eq!(judged.valid, unmet.is_empty());
+    unmet
+}
+
+/// Exactly these criteria are not met, in this order; each begins with these words.
+#[track_caller]
+fn assert_unmet(result: &RunResult, release: Release, expected: &[&str], what: &str) {
+    let found = unmet(result, release);
+    let same = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
+    assert!(same, "{what}, release {}: not met are {found:#?}, expected {expected:?}", release.name());
+}
+
+#[test]
+fn a_run_by_the_book_of_a_release_is_valid() {
+    for release in RELEASES {
+        assert_unmet(&run_of(release), release, &[], "by the book");
+    }
+    // Releases 0.5 and 1 differ in nothing that is run.
+    assert_unmet(&run_of(Release::R0_5), Release::R1, &[], "0.5");
+    assert_unmet(&run_of(Release::R1), Release::R0_5, &[], "1");
+}
+
+/// Also with all that a user may choose.
+#[test]
+fn what_the_rules_leave_free_costs_nothing() {
+    let free: [(Damage, &str); 9] = [
+        (|r| r.config.cache = CachePolicy::Drop, "cached pages dropped"),
+        (|r| r.config.latency = true, "every call timed"),
+        (|r| r.config.termination = crate::b_eff_io::config::Termination::PerCall, "a decision after each call"),
+        (|r| r.config.seed = 7, "seed"),
+        (|r| r.config.keep_files = true, "files kept"),
+        (|r| r.config.backends.push("posix".into()), "other backends take turns, pattern by pattern"),
+        (|r| r.patterns.iter_mut().for_each(|p| p.budget_seconds *= 0.91), "a little debt"),
+        (|r| r.config.space_limit = crate::b_eff_io::config::SpaceLimit::Bytes(1 << 40), "space that suffices"),
+        (|r| r.manifest.machine.hosts[0].cores = 1, "more ranks than cores: a warning"),
+    ];
+    for release in RELEASES {
+        for (change, what) in free {
+            let mut result = run_of(release);
+            change(&mut result);
+            assert_unmet(&result, release, &[], what);
+        }
+    }
+    let mut result = run_of(Release::R2_1);
+    result.config.unique_open = true;
+    assert_unmet(&result, Release::R2_1, &[], "the program of 2001 opened uniquely");
+    let mut result = run_of(Release::R2_1);
+    only_scatter_is_rewritten(&mut result);
+    assert_unmet(&result, Release::R2_1, &[], "release 2.1 rewrites type 0");
+}
+
+#[test]
+fn a_run_of_another_release_has_another_schedule() {
+    assert_unmet(
+        &full_run(),
+        Release::R2_1,
+        &["schedule of release 2.1 (run by that of release 1)", "partitions"],
+        "1",
+    );
+    for release in [Release::R0_5, Release::R1] {
+        assert_unmet(&run_of(Release::R2_1), release, &["schedule of releases 0.5 and 1"], "2.1");
+        let mut scatter = run_of(Release::R2_1);
+        only_scatter_is_rewritten(&mut scatter);
+        assert_unmet(&scatter, release, &["schedule of releases 0.5 and 1", "all patterns run (incomplete: 12"], "2.1");
+    }
+}
+
+type Damage = fn(&mut RunResult);
+
+/// A rule that is broken, and what is not met then by a run of releases 0.5, 1 and 2.1.
+type Row = (&'static str, Damage, [&'static [&'static str]; 3]);
+
+/// The same for all releases.
+const fn all(unmet: &'static [&'static str]) -> [&'static [&'static str]; 3] {
+    [unmet; 3]
+}
+
+const NONE: &[&str] = &[];
+
+/// The rules of the releases.
+const OF_RELEASES: [Row; 22] = [
+    (
+        "the other schedule",
+        |r| r.config.release = if r.config.release == Release::R2_1 { Release::R1 } else { Release::R2_1 },
+        [&["schedule of releases 0.5 and 1"], &["schedule of releases 0.5 and 1"], &["schedule of release 2.1"]],
+    ),
+    ("30 minutes of 2.1", |r| time(r, 1799.0), [NONE, NONE, &["scheduled time of a partition 30.0 min >= 30"]]),
+    ("15 minutes of 1", |r| time(r, 899.0), [NONE, &["scheduled time"], &["scheduled time"]]),
+    ("10 minutes of 0.5", |r| time(r, 599.0), all(&["scheduled time"])),
+    (
+        "more data than memory",
+        |r| r.manifest.machine.hosts[0].memory_bytes = 1 << 50,
+        [&["bytes of the first write"], NONE, NONE],
+    ),
+    ("unique open", |r| r.config.unique_open = true, [&["files opened without"], &["files opened without"], NONE]),
+    (
+        "a partition left out",
+        |r| r.partitions.retain(|p| p.ranks > 2),
+        [NONE, NONE, &["partitions small, medium, all: 2, 3, 4"]],
+    ),
+    ("more ranks than in any partition", |r| r.manifest.machine.ranks = 8, [NONE, NONE, &["partitions"]]),
+    (
+        "a read of fewer calls than the write",
+        |r| edit(r, 4, Access::Read, 12, |p| (p.calls, p.ended) = (999, Ended::Time)),
+        [NONE, NONE, &["rewrites and reads repeat the counts of the first write (1: read of pattern 12 on 4 ranks)"]],
+    ),
+    ("a strided view in type 1", |r| r.config.shared_pointer = false, all(&["shared file pointer"])),
+    ("two rounds", |r| r.config.rounds = 2, all(&["one loop and one sync for each pattern (rounds 2)"])),
+    (
+        "segments of a stripe",
+        |r| r.config.segment_multiple_bytes = 4 << 20,
+        all(&["segments are multiples of 1 MiB (of 4 MiB)"]),
+    ),
+    (
+        "time debt",
+        |r| edit(r, 4, Access::Write, 12, |p| (p.budget_seconds, p.ended) = (0.89 * p.scheduled_seconds, Ended::Time)),
+        all(&["patterns that time ended had 90 % of theirs or more (1: write of pattern 12 on 4 ranks)"]),
+    ),
+    (
+        "counts cut by the time guard",
+        |r| edit(r, 4, Access::Write, 39, |p| p.ended = Ended::TimeGuard),
+        all(&["no first write cut by the time guard (1: write of pattern 39 on 4 ranks)"]),
+    ),
+    (
+        "ranks read other ranks' data",
+        |r| r.config.cache = CachePolicy::RankShift,
+        all(&["ranks read what they wrote, with nothing done to the files in between (1: --cache rank-shift)"]),
+    ),
+    (
+        "all read before the reads",
+        |r| r.config.verify = Verify::Full,
+        all(&["ranks read what they wrote, with nothing done to the files in between (1: --verify full)"]),
+    ),
+    (
+        "damage on purpose",
+        |r| r.config.inject = Some(Inject::Hole),
+        all(&["ranks read what they wrote, with nothing done to the files in between (1: --inject)"]),
+    ),
+    ("types left out", |r| types(r, &[0, 1, 2]), all(&["all patterns run (incomplete"])),
+    (
+        "rewrite of type 0 only",
+        only_scatter_is_rewritten,
+        [&["all patterns run (incomplete"], &["all patterns run (incomplete"], NONE],
+    ),
+    (
+        "M_PART of less space",
+        |r| m_part(r, 4 << 30, 2 << 20),
+        all(&["M_PART within 1 % of the definition (used 2 MiB, memory / 128 is 32 MiB, ratio 0.062)"]),
+    ),
+    ("M_PART of memory that was given", |r| m_part(r, 4 << 30, 33 << 20), all(&["M_PART within 1 %"])),
+    ("M_PART above the cap", |r| m_part(r, 1 << 40, 8 << 30), [NONE, NONE, &["M_PART"]]),
+];
+
+/// Ours, for every value.
+const OURS: [Row; 10] = [
+    ("another backend", through_posix, all(&["measured through MPI-IO (backend posix)"])),
+    ("a signal", |r| r.ending.outcome = Outcome::Interrupted, all(&["run complete (interrupted)"])),
+    ("a kill", |r| r.ending.outcome = Outcome::Killed, all(&["run complete (killed)"])),
+    ("an error", |r| r.errors.push(error()), all(&["I/O errors 1 == 0"])),
+    (
+        "wrong data",
+        |r| edit(r, 2, Access::Read, 20, |p| p.verification.words_wrong = 3),
+        all(&["wrong data words 3 == 0"]),
+    ),
+    (
+        "wrong data in the files",
+        |r| r.types[3].full_verification = Some(Verification { words_checked: 9, words_wrong: 2 }),
+        all(&["wrong data words 2 == 0"]),
+    ),
+    (
+        "a pattern not run",
+        |r| edit(r, 2, Access::Read, 20, |p| (p.calls, p.ended) = (0, Ended::NotRun("direct".into()))),
+        all(&["all patterns run (incomplete: 1: read of type 2 on 2 ranks)"]),
+    ),
+    (
+        "a pattern that an error ended",
+        |r| edit(r, 2, Access::Read, 20, |p| (p.calls, p.ended) = (3, Ended::Error)),
+        all(&["all patterns run"]),
+    ),
+    (
+        "a file never closed",
+        |r| r.types.truncate(r.types.len() - 1),
+        all(&["all patterns run (incomplete: 1: read of type 4 on 4 ranks)"]),
+    ),
+    (
+        "space",
+        |r| edit(r, 4, Access::Write, 10, |p| p.ended = Ended::Space),
+        all(&["no pattern ended by its share of the space (1: write of pattern 10 on 4 ranks)"]),
+    ),
+];
+
+/// Each rule broken alone costs the validity of the releases that have it, for that reason and for no other.
+#[test]
+fn one_broken_rule_is_one_criterion_not_met() {
+    for (what, damage, expected) in OF_RELEASES.iter().chain(&OURS) {
+        for (release, expected) in RELEASES.into_iter().zip(expected) {
+            let mut result = run_of(release);
+            damage(&mut result);
+            assert_unmet(&result, release, expected, what);
+        }
+    }
+}
+
+/// Every criterion is broken by one of the rows above.
+#[test]
+fn no_criterion_is_left_out() {
+    let broken: Vec<&str> = OF_RELEASES.iter().chain(&OURS).flat_map(|row| row.2).flatten().copied().collect();
+    for release in RELEASES {
+        for criterion in derive(&run_of(release)).validity.into_iter().find(|v| v.release == release).unwrap().criteria
+        {
+            let begin = |text: &str| text.split(' ').take(2).map(str::to_owned).collect::<Vec<_>>();
+            assert!(broken.iter().any(|text| begin(text) == begin(&criterion.text)), "{}", criterion.text);
+        }
+    }
+}
+
+#[test]
+fn several_broken_rules_are_all_named() {
+    let mut result = run_of(Release::R1);
+    result.patterns.clear();
+    result.config.rounds = 8;
+    let expected =
+        ["bytes of the first write", "one loop", "all patterns run (incomplete: 30: write of type 0 on 2 ranks"];
+    assert_unmet(&result, Release::R0_5, &expected, "nothing measured");
+}
+
+/// Time is short only where it ended the pattern: what calls or space ended did not need more.
+#[test]
+fn debt_counts_where_time_ended_the_pattern() {
+    for (ended, share, met) in
+        [(Ended::Time, 0.89, false), (Ended::Time, 0.9, true), (Ended::Count, 0.25, true), (Ended::Space, 0.25, true)]
+    {
+        let mut result = full_run();
+        edit(&mut result, 4, Access::Read, 12, |p| {
+            (p.budget_seconds, p.ended) = (share * p.scheduled_seconds, ended.clone());
+        });
+        let short = unmet(&result, Release::R1).iter().any(|text| text.starts_with("patterns that time ended"));
+        assert_eq!(short, !met, "{ended:?} {share}");
+    }
+}
+
+#[test]
+fn a_limit_of_a_control_group_is_memory() {
+    let mut result = full_run();
+    result.manifest.machine.hosts[0].memory_bytes = 1 << 50;
+    result.manifest.machine.hosts[0].cgroup_memory_limit_bytes = Some(1 << 30);
+    assert_unmet(&result, Release::R0_5, &[], "limited");
+}
+
+/// Records of before kept whole MiB; they are judged as any other.
+#[test]
+fn m_part_is_judged_by_its_ratio_to_the_definition() {
+    for (memory_bytes, m_part_bytes, met, ratio) in [
+        (12_638_255_104, 98_566_144, true, "0.998"),
+        (300 << 20, 2 << 20, false, "0.853"),
+        (300 << 20, 2400 << 10, true, "1.000"),
+        (4 << 30, 2 << 20, false, "0.062"),
+    ] {
+        let mut result = full_run();
+        m_part(&mut result, memory_bytes, m_part_bytes);
+        let criteria = derive(&result).validity.swap_remove(1).criteria;
+        let own = criteria.iter().find(|c| c.text.starts_with("M_PART")).unwrap();
+        assert_eq!(own.met, met, "{own:?}");
+        assert!(own.text.contains(&format!("ratio {ratio}")), "{own:?}");
+    }
+}
+
+fn time(result: &mut RunResult, seconds: f64) {
+    result.partitions[0].time_seconds = seconds;
+}
+
+fn types(result: &mut RunResult, types: &[u8]) {
+    result.config.types = types.to_vec();
+    result.patterns.retain(|p| types.contains(&p.pattern_type));
+    result.types.retain(|t| types.contains(&t.pattern_type));
+}
+
+fn only_scatter_is_rewritten(result: &mut RunResult) {
+    result.config.full_rewrite = false;
+    result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == 0);
+    result.types.retain(|t| t.access != Access::Rewrite || t.pattern_type == 0);
+}
+
+/// Memory that was found, and M_PART in force.
+fn m_part(result: &mut RunResult, memory_per_rank_bytes: u64, bytes: u64) {
+    result.manifest.machine.memory_per_rank_bytes = memory_per_rank_bytes;
+    for p in &mut result.partitions {
+        (p.m_part_bytes, p.m_part_wanted_bytes) = (bytes, bytes);
+    }
+}
+
+fn through_posix(result: &mut RunResult) {
+    result.config.backends = vec!["posix".into()];
+    result.patterns.iter_mut().for_each(|p| p.backend = "posix".into());
+    result.types.iter_mut().for_each(|t| t.backend = "posix".into());
+}
+
+fn error() -> ErrorRecord {
+    ErrorRecord {
+        during: "mpiio write pattern 3".into(),
+        rank: 0,
+        ranks_affected: 1,
+        message: "pwrite".into(),
+        next_step: "look at the disk".into(),
+        no_space: false,
+    }
+}
