@@ -39,7 +39,7 @@
 #include <x86intrin.h>
 #endif
 
-enum { RULES = 128, FUNCTIONS = 96 };
+enum { RULES = 128 };
 static const uint64_t TICK_NS = 10;                    /* what one reading of the clock takes: loops that wait for it end */
 static const uint64_t BEGIN_NS = 1000ULL * 1000000000; /* any time */
 

@@ -7,3 +7,5 @@ mod comm;
 mod imb;
 #[path = "clock_io.rs"]
 mod io;
+#[path = "clock_kernel.rs"]
+mod kernel;

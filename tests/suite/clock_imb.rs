@@ -191,19 +191,26 @@ fn quantile(ranks: &[OfRank], share: f64) -> f64 {
     })
 }
 
+/// Fastest and slowest rank, and the mean of all.
+#[track_caller]
+fn check_times(row: &Value, file: &[OfRank], step: f64) {
+    let (what, n) = (name(row), number(&row["repetitions"]) as f64);
+    let times = items(&row["times"]);
+    assert_eq!(times.len(), 1, "{what}");
+    let mean = file.iter().map(|of| of.seconds).sum::<f64>() / file.len() as f64;
+    let least = file.iter().map(|of| of.seconds).fold(f64::INFINITY, f64::min);
+    near(&times[0]["min_seconds"], least / n, step, &format!("{what}: fastest rank"));
+    near(&times[0]["max_seconds"], slowest(file, |of| of.seconds) / n, step, &format!("{what}: slowest rank"));
+    near(&times[0]["mean_seconds"], mean / n, step, &format!("{what}: mean"));
+}
+
 /// A row of blocking calls.
 #[track_caller]
 fn check_row(row: &Value, file: &[OfRank], has_cycles: bool) {
     let what = name(row);
     file.iter().for_each(|of| check_order(row, of));
     let n = number(&row["repetitions"]) as f64;
-    let times = items(&row["times"]);
-    assert_eq!(times.len(), 1, "{what}");
-    let mean = file.iter().map(|of| of.seconds).sum::<f64>() / file.len() as f64;
-    let least = file.iter().map(|of| of.seconds).fold(f64::INFINITY, f64::min);
-    near(&times[0]["min_seconds"], least / n, STEP_SECONDS, &format!("{what}: fastest rank"));
-    near(&times[0]["max_seconds"], slowest(file, |of| of.seconds) / n, STEP_SECONDS, &format!("{what}: slowest rank"));
-    near(&times[0]["mean_seconds"], mean / n, STEP_SECONDS, &format!("{what}: mean"));
+    check_times(row, file, STEP_SECONDS);
     let behind = if row["mode"] == "aggregate" { slowest(file, |of| of.sync_seconds) / n } else { 0.0 };
     near(&row["sync_seconds"], behind, STEP_SECONDS, &format!("{what}: sync"));
     if has_cycles {
@@ -340,6 +347,6 @@ fn both_runs_of_an_overlap_are_their_calls() {
             let of_blocking = overlap[key].as_f64().unwrap() / blocking_seconds;
             assert!((0.5..2.0).contains(&of_blocking), "{what}: {key} is {of_blocking} of the time it is to be: {row}");
         }
-        near(&row["times"][0]["max_seconds"], slowest(&beside, |r| r.seconds) / n, STEP, &what);
+        check_times(row, &beside, STEP);
     }
 }

@@ -324,3 +324,23 @@ pub struct Ending {
     /// Memory per rank the plan said.
     pub rank_memory_planned_bytes: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_pattern_is_the_sum_of_all_its_parts() {
+        let parts = Intervals {
+            view_seconds: 1.0,
+            room_seconds: 2.0,
+            transfer_seconds: 4.0,
+            decide_seconds: 8.0,
+            sync_seconds: 16.0,
+        };
+        assert_eq!(parts.total_seconds(), 31.0);
+        let mut sum = parts;
+        sum.add(&Intervals { room_seconds: 3.0, ..parts });
+        assert_eq!((sum.total_seconds(), sum.room_seconds, sum.sync_seconds), (63.0, 5.0, 32.0));
+    }
+}

@@ -89,6 +89,7 @@ fn mpiio_is_the_subject_and_the_slowest_is_told_too() {
 fn the_worst_patterns_are_told_with_what_they_cost() {
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
     edit(&mut result, 4, Access::Read, 13, |p| {
+        p.calls = 16;
         if p.backend == "mpiio" {
             p.intervals.sync_seconds = 9.0 * p.intervals.transfer_seconds;
             let seconds = p.seconds() / 8.0;
@@ -104,6 +105,10 @@ fn the_worst_patterns_are_told_with_what_they_cost() {
     assert!((worst.largest.share - 9.0 / 10.25).abs() < 1e-9);
     let [slow, fast] = worst.call_seconds.unwrap();
     assert!((slow / fast * worst.ratio.value - 1.0).abs() < 0.03, "{worst:?}");
+    let record =
+        |p: &&PatternRecord| p.backend == "mpiio" && p.ranks == 4 && p.access == Access::Read && p.pattern == 13;
+    let record = result.patterns.iter().find(record).unwrap();
+    assert!((slow - record.seconds() / 16.0).abs() < 1e-9, "{worst:?}");
     let other = of_patterns[1];
     assert_eq!((other.largest.part, other.excess), (Part::Transfer, None));
     assert!((other.largest.times.unwrap() - 2.0).abs() < 1e-9);

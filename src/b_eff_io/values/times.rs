@@ -96,8 +96,13 @@ mod tests {
         let sync: fn(&mut PatternRecord) = |p| p.intervals.sync_seconds = 7.0;
         let transfer: fn(&mut PatternRecord) = |p| p.intervals.transfer_seconds += 7.0;
         let short: fn(&mut PatternRecord) = |p| p.intervals.transfer_seconds -= 7.0;
+        let mostly_sync: fn(&mut PatternRecord) = |p| {
+            p.intervals.transfer_seconds -= 4.0;
+            p.intervals.sync_seconds += 7.0;
+        };
         let (write, read) = (Access::Write, Access::Read);
         assert_eq!(added(Release::R1, write, 10, sync), [7.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(added(Release::R1, write, 10, mostly_sync), [3.0, 0.0, 0.0, 0.0, 0.0], "no more than is beyond");
         assert_eq!(added(Release::R1, write, 10, transfer), [0.0, 0.0, 0.0, 7.0, 0.0]);
         assert_eq!(added(Release::R1, write, 27, transfer), [0.0, 0.0, 7.0, 0.0, 0.0], "segments go by counts");
         assert_eq!(added(Release::R1, write, 9, transfer), [0.0, 0.0, 7.0, 0.0, 0.0], "so does the warm-up");
