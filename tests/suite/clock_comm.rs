@@ -106,15 +106,11 @@ impl Made {
 #[track_caller]
 fn take(made: &mut Vec<Made>, record: &Value, message_bytes: u64, messages: u64, what: &str) {
     let seconds = record["seconds"].as_f64().unwrap();
-    let fits = |m: &Made| m.fits(record, message_bytes, messages);
-    // The nearest one: loops differ by less than the step.
     let off = |m: &Made| (m.slowest_seconds - seconds).abs();
-    let candidates: Vec<usize> = (0..made.len()).filter(|at| fits(&made[*at])).collect();
-    let at = candidates.iter().copied().min_by(|a, b| off(&made[*a]).total_cmp(&off(&made[*b])));
-    let at = at.filter(|at| off(&made[*at]) < STEP_SECONDS).unwrap_or_else(|| {
-        let others: Vec<&Made> = candidates.iter().map(|at| &made[*at]).collect();
-        panic!("{what}: no loop took what this one says: {record}; there were {others:?}")
-    });
+    let fit = (0..made.len()).filter(|at| made[*at].fits(record, message_bytes, messages));
+    let nearest = fit.min_by(|a, b| off(&made[*a]).total_cmp(&off(&made[*b])));
+    let at = nearest.unwrap_or_else(|| panic!("{what}: no such loop was made: {record}"));
+    assert!(off(&made[at]) < STEP_SECONDS, "{what}: not what the loop took: {record}; nearest {:?}", made[at]);
     made.remove(at);
 }
 
