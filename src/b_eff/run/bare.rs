@@ -4,6 +4,7 @@ use beff_ffi::bare::{run, Bare};
 use beff_ffi::{Cause, Comm, MpiError};
 
 use crate::b_eff::plan::effort::iterations;
+use crate::b_eff::plan::sizes::SIZES;
 use crate::b_eff::plan::{Buffers, CommPattern, CommPlan};
 use crate::b_eff::records::{BarePair, BareRecord, Method};
 use crate::frame::run::turns::{Side, Turns};
@@ -13,27 +14,42 @@ use super::layout::Layout;
 use super::memory::Memory;
 use super::pattern::{Broken, Loop, Pattern};
 
-/// Time for each of the four comparisons.
-const SHARE_SECONDS: f64 = 1.5;
-/// Time of all of it, about.
-pub const SECONDS: f64 = 4.0 * SHARE_SECONDS + 0.5;
+/// Time for each comparison: of the smallest and the largest message in the quick mode, of every size else.
+const SHARE_SECONDS: [f64; 2] = [1.5, 0.35];
+
+/// Time of all of it, about, with ping-pong and Sendrecv.
+pub fn seconds(quick: bool) -> f64 {
+    let (sizes, share) = if quick { (2, SHARE_SECONDS[0]) } else { (SIZES, SHARE_SECONDS[1]) };
+    2.0 * sizes as f64 * share + 0.5
+}
+
 /// What a loop is to take; 300 iterations of the smallest message, as in the patterns.
 const LOOP_SECONDS: f64 = 3e-3;
-const TURNS: Turns = Turns { share_seconds: SHARE_SECONDS, pairs: [5, 201] };
+/// Fewest and most pairs.
+const PAIRS: [u64; 2] = [5, 201];
 
-/// Compares ping-pong and Sendrecv on the largest ring, with the smallest and the largest message. Patterns that are not
-/// in the plan are left out. Collective; the records are equal on all ranks.
+/// Compares ping-pong and Sendrecv on the largest ring at every size, in the quick mode with the smallest and the largest message.
+/// Patterns that are not in the plan are left out. Collective; the records are equal on all ranks.
 ///
 /// # Errors
 /// An MPI call that failed, also one of the bare loops; messages that were not delivered whole.
-pub fn compare(comm: &Comm, plan: &CommPlan, layout: Layout, memory: &mut Memory) -> Result<Vec<BareRecord>, Broken> {
+pub fn compare(
+    comm: &Comm,
+    plan: &CommPlan,
+    quick: bool,
+    layout: Layout,
+    memory: &mut Memory,
+) -> Result<Vec<BareRecord>, Broken> {
+    let last = plan.sizes_bytes.len() - 1;
+    let sizes: Vec<usize> = if quick { vec![0, last] } else { (0..=last).collect() };
+    let turns = Turns { share_seconds: SHARE_SECONDS[usize::from(!quick)], pairs: PAIRS };
     let mut records = Vec::new();
     for (name, method) in [("ping-pong", Method::PingPong), ("ring-6", Method::Sendrecv)] {
         let Some((index, of)) = plan.patterns.iter().enumerate().find(|(_, p)| p.name == name) else { continue };
-        for size in [0, plan.sizes_bytes.len() - 1] {
+        for &size in &sizes {
             let message_bytes = plan.sizes_bytes[size];
             let l = Loop { method, repetition: 0, number: 0, size, message_bytes, iterations: 1 };
-            records.push(one(comm, (layout, index as u64, of), memory, &l)?);
+            records.push(one(comm, (layout, index as u64, of), memory, &l, turns)?);
         }
     }
     Ok(records)
@@ -44,6 +60,7 @@ fn one(
     (layout, index, of): (Layout, u64, &CommPattern),
     memory: &mut Memory,
     l: &Loop,
+    turns: Turns,
 ) -> Result<BareRecord, Broken> {
     let beside = |error| Broken { place: format!("{} beside bare loops", of.name), error };
     let mut pattern = Pattern::new(comm, layout, index, of).map_err(beside)?;
@@ -53,7 +70,7 @@ fn one(
         _ => Bare::Sendrecv { left, right },
     });
     let calls = |one| iterations(LOOP_SECONDS, one);
-    let (iterations, pairs) = TURNS.take(1, calls, |order, iterations| {
+    let (iterations, pairs) = turns.take(1, calls, |order, iterations| {
         let l = Loop { iterations, ..*l };
         let mut seconds = [0.0; 2];
         for side in order {

@@ -35,6 +35,7 @@ pub struct Run<'a> {
     plan: &'a CommPlan,
     inject: bool,
     bare: bool,
+    quick: bool,
     /// For everything; the patterns have less where something comes after them.
     limit_seconds: f64,
     budget: Budget<'a>,
@@ -68,12 +69,13 @@ impl<'a> Run<'a> {
         let memory = Memory::new(layout, comm.rank())
             .map_err(|e| format!("rank {}: {} bytes for messages: {e}", comm.rank(), 2 * layout.mapped_bytes()))?;
         let limit_seconds = config.time_seconds;
-        let of_patterns = (limit_seconds - bare::SECONDS).max(limit_seconds / 4.0);
+        let of_patterns = (limit_seconds - bare::seconds(config.quick)).max(limit_seconds / 4.0);
         Ok(Self {
             comm,
             plan,
             inject: config.inject,
             bare: config.bare,
+            quick: config.quick,
             limit_seconds,
             budget: Budget::new(plan, config.quick, if config.bare { of_patterns } else { limit_seconds }),
             interrupt,
@@ -116,7 +118,7 @@ impl<'a> Run<'a> {
         self.budget.begin(pilot, elapsed_seconds);
         let announcement = Announcement {
             limit_seconds: self.limit_seconds,
-            expected_seconds: self.budget.expected_seconds + if self.bare { bare::SECONDS } else { 0.0 },
+            expected_seconds: self.budget.expected_seconds + if self.bare { bare::seconds(self.quick) } else { 0.0 },
             effort: self.budget.effort,
             pilot: records,
             memory: Some(
@@ -187,7 +189,7 @@ impl<'a> Run<'a> {
     /// Beside bare loops, if asked for.
     fn compare_bare(&mut self) -> Result<(), Broken> {
         if self.bare && !self.interrupted {
-            for record in bare::compare(self.comm, self.plan, self.layout, &mut self.memory)? {
+            for record in bare::compare(self.comm, self.plan, self.quick, self.layout, &mut self.memory)? {
                 self.observer.record(CommLine::Bare(record));
             }
         }
