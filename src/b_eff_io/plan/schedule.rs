@@ -91,7 +91,7 @@ pub struct TimeLimit {
 }
 
 /// What bounds a pattern in time; None: only its calls end it. That is so for warm-up and fill-up, and with release 2.1 for
-/// all but the first writes of types 0 to 2. First writes of types 3 and 4 go by counts, up to [`GUARD`] times their time.
+/// all but the first writes of types 0 to 2. First writes of types 3 and 4 go by counts, up to `GUARD` times their time.
 #[must_use]
 pub fn time_limit(
     release: Release,

@@ -75,7 +75,8 @@ impl Intervals {
 pub struct BatchRecord {
     /// Calls per rank.
     pub calls: u64,
-    /// Time of the slowest rank.
+    /// Time of the slowest rank; with a decision after each call that of rank 0, which alone decides then (of the last batch the
+    /// slowest rank's all the same).
     pub seconds: f64,
 }
 

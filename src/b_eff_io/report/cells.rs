@@ -209,6 +209,9 @@ mod tests {
     fn marks_stand_beside_numbers_and_in_their_place() {
         let cell = Cell { mb_per_second: Some(12.345), known_digits: None, marks: vec![Mark::Space, Mark::Cache] };
         assert_eq!(cell.show(8, 1), "    12.3 sc ");
+        let marks = vec![Mark::Space, Mark::ShortTime, Mark::FewCalls, Mark::Cache, Mark::Shared];
+        let crowded = Cell { marks, ..cell };
+        assert_eq!(crowded.show(8, 1), "  12.3 sdncb", "as wide as the others");
         let cell = Cell { marks: vec![Mark::Error, Mark::NotMeasured], ..Cell::default() };
         assert_eq!(cell.show(8, 1), "       - e  ");
         let cell = Cell { marks: vec![Mark::NotRun], ..Cell::default() };

@@ -94,7 +94,12 @@ impl Cell {
     #[must_use]
     pub fn show(&self, width: usize, decimals: usize) -> String {
         match self.mb_per_second {
-            Some(value) => format!("{} {:<3}", self.number(value, width, decimals), letters(&self.marks)),
+            Some(value) => {
+                let marks = letters(&self.marks);
+                // More than three take room from the blanks before the number.
+                let width = width.saturating_sub(marks.len().saturating_sub(3));
+                format!("{} {marks:<3}", self.number(value, width, decimals))
+            }
             None => {
                 let (stand_in, others): (Vec<Mark>, Vec<Mark>) =
                     self.marks.iter().partition(|m| matches!(m, Mark::NotMeasured | Mark::NotRun));
