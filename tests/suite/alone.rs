@@ -9,8 +9,12 @@ mod costs;
 mod direct;
 #[path = "evidence.rs"]
 mod evidence;
+#[path = "launcher.rs"]
+mod launcher;
 #[path = "machine.rs"]
 mod machine;
+#[path = "clock_overlap.rs"]
+mod overlap;
 #[path = "rounds.rs"]
 mod rounds;
 #[path = "tuning.rs"]

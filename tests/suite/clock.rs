@@ -4,7 +4,7 @@
 #[path = "clock_comm.rs"]
 mod comm;
 #[path = "clock_imb.rs"]
-mod imb;
+pub mod imb;
 #[path = "clock_io.rs"]
 mod io;
 #[path = "clock_kernel.rs"]

@@ -8,7 +8,7 @@ use crate::planted::{seconds, Call, Planted, Session, STEP_SECONDS};
 use crate::support::{items, number, skip};
 
 /// What the calls take. Rank 1 is slower in its transfers, rank 0 in syncs and closing.
-const CALLS: [&str; 14] = [
+pub const CALLS: [&str; 14] = [
     "MPI_Barrier=1000000",
     "MPI_Allreduce=50000",
     "MPI_File_open=3000000",
@@ -27,12 +27,12 @@ const CALLS: [&str; 14] = [
 
 /// From the first call of a file that moves something to its last one or the sync behind: what the clock has to show.
 #[derive(Clone, Debug)]
-struct OfRank {
+pub struct OfRank {
     rank: usize,
     /// The functions on the file, in order, with barriers between.
     order: Vec<String>,
     views: usize,
-    moves: Vec<Call>,
+    pub moves: Vec<Call>,
     moved: u64,
     seconds: f64,
     /// From the first sync to the last one.
@@ -40,7 +40,7 @@ struct OfRank {
     /// Repetition by repetition.
     laps: Vec<f64>,
     /// Between the begin of calls and their completion.
-    between_seconds: f64,
+    pub between_seconds: f64,
 }
 
 impl OfRank {
@@ -80,7 +80,7 @@ impl OfRank {
 
 /// A file while it was open, of one rank. The clock may see its calls once, and others compare them behind it.
 #[derive(Debug)]
-struct Opened {
+pub struct Opened {
     rank: usize,
     file: i64,
     calls: Vec<Call>,
@@ -118,7 +118,7 @@ fn gaps(calls: &[Call]) -> f64 {
 }
 
 /// A file that was worked through, by rank; private files of the ranks count as one.
-fn made(run: &Planted) -> Vec<Vec<Opened>> {
+pub fn made(run: &Planted) -> Vec<Vec<Opened>> {
     let mut files: BTreeMap<(String, usize), Vec<Opened>> = BTreeMap::new();
     for rank in 0..run.ranks.len() {
         let mut opened: BTreeMap<String, usize> = BTreeMap::new();
@@ -132,7 +132,7 @@ fn made(run: &Planted) -> Vec<Vec<Opened>> {
     files.into_values().collect()
 }
 
-fn slowest(ranks: &[OfRank], seconds: impl Fn(&OfRank) -> f64) -> f64 {
+pub fn slowest(ranks: &[OfRank], seconds: impl Fn(&OfRank) -> f64) -> f64 {
     ranks.iter().map(seconds).fold(0.0, f64::max)
 }
 
@@ -140,20 +140,20 @@ fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or_else(|| panic!("no {key} in {row}"))
 }
 
-fn name(row: &Value) -> String {
+pub fn name(row: &Value) -> String {
     format!("{}, {} ranks, {}, {} bytes", text(row, "benchmark"), row["ranks"], text(row, "mode"), row["sample_bytes"])
 }
 
 /// A time per repetition, `step` off at most.
 #[track_caller]
-fn near(recorded: &Value, expected: f64, step: f64, what: &str) {
+pub fn near(recorded: &Value, expected: f64, step: f64, what: &str) {
     let recorded = recorded.as_f64().unwrap_or_else(|| panic!("{what}: no number: {recorded}"));
     assert!((recorded - expected).abs() < step, "{what}: recorded {recorded} s, planted {expected} s");
 }
 
 /// Takes the file out whose slowest rank took `seconds` for each of the row's repetitions: these.
 #[track_caller]
-fn take(made: &mut Vec<Vec<Opened>>, row: &Value, seconds: &Value, step: f64) -> Vec<OfRank> {
+pub fn take(made: &mut Vec<Vec<Opened>>, row: &Value, seconds: &Value, step: f64) -> Vec<OfRank> {
     let (ranks, repetitions) = (number(&row["ranks"]) as usize, number(&row["repetitions"]) as usize);
     let recorded = seconds.as_f64().unwrap_or_else(|| panic!("{}: no times", name(row)));
     let mut others = Vec::new();
@@ -207,7 +207,7 @@ fn quantile(ranks: &[OfRank], share: f64) -> f64 {
 
 /// Fastest and slowest rank, and the mean of all.
 #[track_caller]
-fn check_times(row: &Value, file: &[OfRank], step: f64) {
+pub fn check_times(row: &Value, file: &[OfRank], step: f64) {
     let (what, n) = (name(row), number(&row["repetitions"]) as f64);
     let times = items(&row["times"]);
     assert_eq!(times.len(), 1, "{what}");
@@ -325,44 +325,4 @@ fn opening_and_closing_are_one_repetition() {
     near(&times["min_seconds"], spent[0].min(spent[1]), STEP_SECONDS, "fastest rank");
     near(&times["max_seconds"], spent[0].max(spent[1]), STEP_SECONDS, "slowest rank");
     near(&times["mean_seconds"], (spent[0] + spent[1]) / 2.0, STEP_SECONDS, "mean");
-}
-
-/// The three runs of a non-blocking benchmark: the blocking call, the other one alone, and with the load inside. The clock goes on
-/// while the program computes: only so it has a load.
-#[test]
-fn every_run_of_an_overlap_is_its_calls() {
-    // What the program itself computes between barrier and call.
-    const STEP: f64 = 200e-6;
-    let names = ["S_IWrite_Indv", "P_IRead_Expl", "C_IWrite_Expl"];
-    // Rank 0 alone would have a fourth of the load.
-    let slow =
-        ["MPI_File_*write*@1=8000000+40000", "MPI_File_*read*@1=7000000+30000", "MPI_Wait*=9000000", "computing"];
-    let rules: Vec<&str> = CALLS.into_iter().chain(slow).collect();
-    let args =
-        [&["imb"][..], &names, &["--npmin", "2", "--msglog", "10:11", "--iter", "6,1,4,off", "--quiet"]].concat();
-    let run = Planted::run(2, &rules, &args);
-    let mut made = made(&run);
-    for row in items(&run.result["rows"]) {
-        let what = name(row);
-        assert_eq!(row["ended"]["by"], "complete", "{what}: {row}");
-        let (n, overlap) = (number(&row["repetitions"]) as f64, &row["overlap"]);
-        let beside = take(&mut made, row, &overlap["overlapped_seconds"], STEP);
-        let alone = take(&mut made, row, &overlap["alone_seconds"], STEP);
-        let blocking = take(&mut made, row, &overlap["blocking_seconds"], STEP);
-        let begins = |of: &[OfRank]| {
-            let function = &of[0].moves[0].function;
-            function.starts_with("MPI_File_i") || function.ends_with("_begin")
-        };
-        assert_eq!([&beside, &alone, &blocking].map(|of| begins(of)), [true, true, false], "{what}: calls");
-        let load = slowest(&alone, |of| of.between_seconds) / n;
-        assert!(load < STEP, "{what}: a load of {load} s in the run without");
-        let load = slowest(&beside, |of| of.between_seconds) / n;
-        near(&overlap["cpu_overlapped_seconds"], load, STEP, &format!("{what}: the load beside the calls"));
-        let asked = overlap["blocking_seconds"].as_f64().unwrap();
-        let loads = beside.iter().map(|of| of.between_seconds / n);
-        for load in loads.chain([overlap["cpu_seconds"].as_f64().unwrap()]) {
-            assert!((0.5..2.0).contains(&(load / asked)), "{what}: a load of {load} s in place of {asked}: {row}");
-        }
-        check_times(row, &beside, STEP);
-    }
 }
