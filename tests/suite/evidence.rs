@@ -37,24 +37,38 @@ fn run(scratch: &Scratch, args: &[&str]) -> Value {
     document(scratch)
 }
 
+/// True if this kernel takes cold pages back on its own account (Documentation/admin-guide/mm/damon).
+fn kernel_reclaims() -> bool {
+    let daemons = fs::read_dir("/sys/kernel/mm/damon/admin/kdamonds").into_iter().flatten().flatten();
+    let is_on = |state: String| state.trim() == "on";
+    daemons.filter_map(|daemon| fs::read_to_string(daemon.path().join("state")).ok()).any(is_on)
+}
+
+/// A run whose pages stayed in the cache between writing and reading; None where that cannot be seen. A kernel that takes pages
+/// back may have done so meanwhile: then once more, aloud.
+fn left_in_the_cache(args: &[&str]) -> Option<(Scratch, Value)> {
+    for tries_left in (0..5).rev() {
+        let scratch = Scratch::new();
+        let result = run(&scratch, args);
+        if !residency_here(&result) {
+            return None;
+        }
+        let stayed = |p: &&Value| p["evidence"]["resident_before_bytes"] == p["evidence"]["range_bytes"];
+        if tries_left == 0 || !kernel_reclaims() || reads(&result).iter().all(|p| stayed(&p)) {
+            return Some((scratch, result));
+        }
+        println!("the kernel has taken pages back (DAMON): once more");
+    }
+    None
+}
+
 #[test]
 fn what_was_written_a_moment_ago_is_a_cached_read_in_every_output() {
-    let scratch = Scratch::new();
-    let result = run(&scratch, &["--backend", "posix", "--cache", "keep"]);
-    if !residency_here(&result) {
-        return;
-    }
-    let all: Vec<_> = reads(&result).into_iter().filter(|p| number(&p["moved_bytes"]) > 0).collect();
-    let share = |p: &&Value| {
+    let Some((scratch, result)) = left_in_the_cache(&["--backend", "posix", "--cache", "keep"]) else { return };
+    for p in reads(&result).into_iter().filter(|p| number(&p["moved_bytes"]) > 0) {
         let e = &p["evidence"];
-        number(&e["resident_before_bytes"]) as f64 / number(&e["range_bytes"]) as f64
-    };
-    // A kernel may take cold pages back at any time (memory pressure, DAMON): of a few reads a part.
-    let taken_back = all.iter().filter(|p| share(p) <= 0.9).count();
-    assert!(4 * taken_back <= all.len(), "{taken_back} of {} reads found less than 0.9 in the cache", all.len());
-    for p in &all {
-        assert!(share(p) > 0.5, "{p}");
-        assert!(number(&p["evidence"]["range_bytes"]) == number(&p["moved_bytes"]), "{p}");
+        assert!(number(&e["resident_before_bytes"]) as f64 > 0.9 * number(&e["range_bytes"]) as f64, "{p}");
+        assert!(number(&e["range_bytes"]) == number(&p["moved_bytes"]), "{p}");
     }
     let sources = items(&result["derived"]["reads"]);
     assert!(!sources.is_empty() && sources.iter().all(|r| r["cached"] == true), "{sources:?}");
@@ -64,7 +78,7 @@ fn what_was_written_a_moment_ago_is_a_cached_read_in_every_output() {
     let (access, moved, marks, share) =
         (column("access"), column("moved_bytes"), column("marks"), column("cache_share"));
     for row in csv.records().map(|r| r.unwrap()).filter(|r| &r[access] == "read" && &r[moved] != "0") {
-        assert!(row[marks].contains('c') && row[share].parse::<f64>().unwrap() > 0.5, "{row:?}");
+        assert!(row[marks].contains('c') && row[share].parse::<f64>().unwrap() > 0.9, "{row:?}");
     }
     let sum = fs::read_to_string(scratch.join("out.sum")).unwrap();
     assert!(sum.contains("came from a cache") && sum.contains("pattern 17 "), "{sum}");
