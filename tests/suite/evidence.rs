@@ -54,7 +54,7 @@ fn left_in_the_cache(args: &[&str]) -> Option<(Scratch, Value)> {
             return None;
         }
         let stayed = |p: &&Value| p["evidence"]["resident_before_bytes"] == p["evidence"]["range_bytes"];
-        if tries_left == 0 || !kernel_reclaims() || reads(&result).iter().all(|p| stayed(&p)) {
+        if tries_left == 0 || !kernel_reclaims() || reads(&result).iter().all(stayed) {
             return Some((scratch, result));
         }
         println!("the kernel has taken pages back (DAMON): once more");
