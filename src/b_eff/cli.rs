@@ -45,7 +45,7 @@ pub struct CommArgs {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
     pub seed: u64,
     /// After the patterns, run ping-pong and the largest ring in turns with bare C loops of the same calls, and show what
-    /// this program costs beside them, at every size (with --quick the smallest and the largest); takes 15 seconds more
+    /// this program costs beside them, at every size; takes 15 seconds more (with --quick 7, the smallest and the largest)
     #[arg(long, help_heading = TRUST)]
     pub bare: bool,
     /// Turn one bit of a received message over, to prove that it is found
