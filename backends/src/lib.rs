@@ -63,6 +63,7 @@ mod offsets;
 pub mod options;
 pub mod pattern;
 pub mod posix;
+pub mod program;
 mod queue;
 pub mod registry;
 mod rmw;
@@ -81,6 +82,7 @@ pub use latency::Latency;
 pub use memory::Ring;
 pub use options::{Collective, Direct, DriverOptions, Exchange, Tuned, DEFAULT_DOMAIN_BYTES};
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
+pub use program::{Outcome, Program, ProgramRequest, Step, Tables};
 pub use registry::{driver, drivers, DriverRow};
 
 use std::path::Path;

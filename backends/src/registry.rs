@@ -4,6 +4,7 @@ use crate::mmap::MmapDriver;
 use crate::mpiio::MpiIoDriver;
 use crate::null::NullDriver;
 use crate::posix::PosixDriver;
+use crate::program::Replay;
 use crate::uring::UringDriver;
 use crate::{Driver, DriverOptions};
 
@@ -36,6 +37,8 @@ pub struct DriverRow {
     pub grows_files: bool,
     /// Makes the driver.
     pub make: fn(&DriverOptions) -> Box<dyn Driver>,
+    /// Replays recorded programs, if it can.
+    pub replay: Option<Replay>,
 }
 
 /// A driver that stores data at the offsets of a pattern and can do nothing else. The rows say what theirs can.
@@ -53,6 +56,7 @@ pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     uses_space: true,
     grows_files: true,
     make: |_| Box::new(NullDriver),
+    replay: None,
 };
 
 static DRIVERS: [DriverRow; 5] = [

@@ -1,0 +1,17 @@
+//! The profile of an application's MPI-IO: what was called, with what, when, and what came of it.
+//!
+//! The profiler writes one binary file for each process; these become one text that people read, edit and write as workloads, with
+//! the order and the origin of the data worked out. The text is shown or replayed.
+#![forbid(unsafe_code)]
+
+pub mod call;
+pub mod function;
+pub mod head;
+pub mod names;
+pub mod types;
+
+pub use call::{After, Call, Completion, Content, Origin};
+pub use function::{Direction, Form, Function, Pointer, Role};
+pub use head::{End, Head, OpenedFile, Process};
+pub use names::{Amode, ErrorClass, Whence};
+pub use types::{Order, Type};
