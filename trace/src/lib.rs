@@ -8,6 +8,7 @@ pub mod call;
 pub mod function;
 pub mod head;
 pub mod names;
+pub mod text;
 pub mod types;
 
 pub use call::{After, Call, Completion, Content, Origin};
