@@ -9,6 +9,7 @@ pub mod function;
 pub mod head;
 pub mod layout;
 pub mod names;
+pub mod places;
 pub mod raw;
 pub mod types;
 
@@ -17,4 +18,5 @@ pub use function::{Direction, Form, Function, Pointer, Role};
 pub use head::{End, Head, OpenedFile, Process};
 pub use layout::{Extent, Layouts, Piece, TypeError};
 pub use names::{Amode, ErrorClass, Whence};
+pub use places::{Access, Memory, Placed, Tracker, View};
 pub use types::{Order, Type};
