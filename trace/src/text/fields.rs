@@ -25,6 +25,8 @@ pub(super) struct Fields<'a> {
 }
 
 type Result<T> = std::result::Result<T, TextError>;
+/// Key and value.
+type Pair<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
 impl<'a> Fields<'a> {
     pub(super) fn of(line: &'a [u8]) -> Self {
@@ -132,7 +134,7 @@ impl<'a> Field<'a> {
     }
 
     /// Key and value, None if there is no `=`.
-    pub(super) fn pair(&self) -> Result<Option<(Cow<'a, [u8]>, Cow<'a, [u8]>)>> {
+    pub(super) fn pair(&self) -> Result<Option<Pair<'a>>> {
         Ok(match self.decoded()? {
             (_, None) => None,
             (Cow::Borrowed(b), Some(at)) => {
@@ -147,7 +149,7 @@ impl<'a> Field<'a> {
     }
 
     /// Key and value, which have to be there.
-    pub(super) fn need_pair(&self) -> Result<(Cow<'a, [u8]>, Cow<'a, [u8]>)> {
+    pub(super) fn need_pair(&self) -> Result<Pair<'a>> {
         self.pair()?.ok_or_else(|| {
             TextError::new(format!("{} is not KEY=VALUE", shown(self.raw)), "write a key, '=' and its value")
                 .field(self.number, "")
@@ -165,6 +167,10 @@ const PLAIN: &str = "write a plain number, without suffix or blank (4 KiB is 409
 
 /// A number from 0 to 2^63 - 1.
 pub(super) fn unsigned(bytes: &[u8]) -> Result<u64> {
+    natural(bytes).map(i64::unsigned_abs)
+}
+
+fn natural(bytes: &[u8]) -> Result<i64> {
     let mut value = 0_i64;
     if bytes.is_empty() {
         return Err(TextError::new("a number is missing", PLAIN));
@@ -181,17 +187,16 @@ pub(super) fn unsigned(bytes: &[u8]) -> Result<u64> {
             )
         })?;
     }
-    Ok(value.unsigned_abs())
+    Ok(value)
 }
 
 /// A number of 64 bits with a sign.
 pub(super) fn signed(bytes: &[u8]) -> Result<i64> {
-    let magnitude = |digits| unsigned(digits).map(u64::cast_signed);
     match bytes.strip_prefix(b"-") {
         Some(b"9223372036854775808") => Ok(i64::MIN),
-        Some(digits) if digits.first() != Some(&b'-') => magnitude(digits).map(|v| -v),
+        Some(digits) if digits.first() != Some(&b'-') => natural(digits).map(|v| -v),
         Some(_) => Err(TextError::new(format!("{} is not a number", shown(bytes)), PLAIN)),
-        None => magnitude(bytes),
+        None => natural(bytes),
     }
 }
 

@@ -81,6 +81,10 @@ impl Iterator for RankCalls {
 }
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod refusals;
+#[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;
