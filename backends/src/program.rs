@@ -91,6 +91,16 @@ pub trait Program {
         None
     }
 
+    /// How data is moved, in words.
+    fn strategy(&self) -> String {
+        String::new()
+    }
+
+    /// Bytes that were moved past the page cache until now, and all; None where nobody knows.
+    fn direct_bytes(&self) -> Option<[u64; 2]> {
+        None
+    }
+
     /// The steps, as made ready.
     fn steps(&self) -> &[Step];
 

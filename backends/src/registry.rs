@@ -1,5 +1,6 @@
 //! The table of drivers: what each is called and what it can do, asked before anything runs.
 
+use crate::by_offsets;
 use crate::mmap::MmapDriver;
 use crate::mpiio::MpiIoDriver;
 use crate::null::NullDriver;
@@ -76,6 +77,7 @@ static DRIVERS: [DriverRow; 5] = [
         can_drop_pages: true,
         has_two_phase: true,
         make: |options| Box::new(PosixDriver::new(options)),
+        replay: Some(by_offsets::POSIX),
         ..BY_OFFSETS
     },
     DriverRow {
