@@ -89,6 +89,7 @@ static DRIVERS: [DriverRow; 5] = [
         has_queue: true,
         has_two_phase: true,
         make: |options| Box::new(UringDriver::new(options)),
+        replay: Some(by_offsets::URING),
         ..BY_OFFSETS
     },
     DriverRow {

@@ -34,6 +34,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 mod unable;
+mod uring;
 mod work;
 
 use files::Files;
@@ -47,6 +48,13 @@ use crate::{BackendError, DriverOptions, Program, ProgramRequest, Result};
 
 /// By pread and pwrite.
 pub(crate) const POSIX: Replay = Replay { begin: begin_posix, unable: unable::unable };
+
+/// Through io_uring.
+pub(crate) const URING: Replay = Replay { begin: begin_uring, unable: unable::unable };
+
+fn begin_uring(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
+    begin(request, uring::Uring::new)
+}
 
 fn begin_posix(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
     begin(request, |options| Ok(posix::Posix::new(options)))

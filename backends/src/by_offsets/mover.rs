@@ -159,8 +159,8 @@ pub(super) trait Mover {
     /// Waits for everything that was begun; what came of it stays in the slots.
     fn drain(&mut self, memory: &mut Memory);
 
-    /// True if nothing of this slot is under way.
-    fn is_idle(&self, slot: u32) -> bool;
+    /// True if nothing of this slot is under way any more; its memory is free then.
+    fn is_idle(&mut self, memory: &mut Memory, slot: u32) -> bool;
 
     /// What was moved until now.
     fn counted(&self) -> Counted;

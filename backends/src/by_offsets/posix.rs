@@ -158,7 +158,7 @@ impl Mover for Posix {
 
     fn drain(&mut self, _memory: &mut Memory) {}
 
-    fn is_idle(&self, _slot: u32) -> bool {
+    fn is_idle(&mut self, _memory: &mut Memory, _slot: u32) -> bool {
         true
     }
 

@@ -125,7 +125,7 @@ impl<M: Mover> Program for ByOffsets<M> {
     fn make_ready(&mut self, steps: Vec<Step>) -> Result<()> {
         let Self { mover, files, memory, plan, .. } = self;
         plan.freed.retain(|slot| {
-            let is_idle = mover.is_idle(*slot);
+            let is_idle = mover.is_idle(memory, *slot);
             if is_idle {
                 plan.requests.release(*slot);
             }

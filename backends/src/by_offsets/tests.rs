@@ -160,7 +160,7 @@ pub(super) fn view(displacement: i64, etype: u32, filetype: u32) -> Step {
     })
 }
 
-const STORES: [&str; 1] = ["posix"];
+const STORES: [&str; 2] = ["posix", "uring"];
 
 fn each(direct: Direct, mut test: impl FnMut(&mut Rig)) {
     for name in STORES {
