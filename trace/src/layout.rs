@@ -21,7 +21,10 @@ use crate::types::Type;
 
 /// The layouts of a dictionary of types. The methods take the number of a type; one that is not in the dictionary panics, as an index does.
 #[derive(Clone, Debug, Default)]
-pub struct Layouts(Vec<Layout>);
+pub struct Layouts {
+    list: Vec<Layout>,
+    rules: Rules,
+}
 
 impl Layouts {
     /// Works the types out by the rules of the standard.
@@ -45,23 +48,29 @@ impl Layouts {
     /// # Errors
     /// As [`Layouts::new`].
     pub fn with_rules(types: &[Type], rules: Rules) -> Result<Self, TypeError> {
-        construct::all(types, rules).map(Self)
+        Ok(Self { list: construct::all(types, rules)?, rules })
     }
 
     /// Number of types.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     /// True if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
+    }
+
+    /// The rules by which they were worked out.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        self.rules
     }
 
     fn of(&self, number: u32) -> &Layout {
-        &self.0[number as usize]
+        &self.list[number as usize]
     }
 
     /// Bytes of data in one element.
