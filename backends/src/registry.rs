@@ -104,6 +104,7 @@ static DRIVERS: [DriverRow; 5] = [
         summary: "computes every address and offset, moves nothing: the cost of the program itself",
         uses_space: false,
         make: |_| Box::new(NullDriver),
+        replay: Some(by_offsets::NULL),
         ..BY_OFFSETS
     },
 ];

@@ -25,6 +25,7 @@ mod fault;
 mod files;
 mod meeting;
 mod mover;
+mod null;
 mod numbers;
 mod pieces;
 mod plan;
@@ -44,7 +45,7 @@ use run::ByOffsets;
 
 use crate::error::Cause;
 use crate::program::{Memory, Replay};
-use crate::{BackendError, DriverOptions, Program, ProgramRequest, Result};
+use crate::{BackendError, DriverOptions, Program, ProgramRequest, Result, Ring};
 
 /// By pread and pwrite.
 pub(crate) const POSIX: Replay = Replay { begin: begin_posix, unable: unable::unable };
@@ -60,17 +61,29 @@ fn begin_posix(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
     begin(request, |options| Ok(posix::Posix::new(options)))
 }
 
+/// By nothing: what the replay itself costs.
+pub(crate) const NULL: Replay = Replay { begin: begin_null, unable: unable::unable };
+
+fn begin_null(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
+    let ProgramRequest { tables, source, landing_bytes, .. } = request;
+    Ok(Box::new(null::Null::new(areas(source, landing_bytes)?, &tables)?))
+}
+
 fn begin<M: Mover + 'static>(
     request: ProgramRequest<'_>,
     mover: impl FnOnce(&DriverOptions) -> Result<M>,
 ) -> Result<Box<dyn Program>> {
     let ProgramRequest { world, tables, options, source, landing_bytes } = request;
     // What is collective comes first: no rank may leave before.
-    let meetings = Meetings::new(world, &tables.comms);
-    let memory = Memory::new(source, landing_bytes).map_err(|error| {
+    let meetings = Meetings::new(world, &tables.comms)?;
+    let memory = areas(source, landing_bytes)?;
+    let files = Files::new(tables.paths.clone(), meetings, options.direct);
+    Ok(Box::new(ByOffsets::new(mover(&options)?, files, memory, &tables)?))
+}
+
+fn areas(source: Ring, landing_bytes: u64) -> Result<Memory> {
+    Memory::new(source, landing_bytes).map_err(|error| {
         let text = format!("{error}; the landing area has {landing_bytes} bytes");
         BackendError::new("mmap (landing area)", "", Cause::Io, text)
-    })?;
-    let files = Files::new(tables.paths.clone(), meetings?, options.direct);
-    Ok(Box::new(ByOffsets::new(mover(&options)?, files, memory, &tables)?))
+    })
 }

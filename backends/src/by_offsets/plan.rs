@@ -1,6 +1,9 @@
 //! Steps made ready: what each has to do, with the list of its pieces. The lists are kept and filled again.
 
+use std::ops::Range;
+
 use beff_trace::layout::Layouts;
+use beff_trace::places::Access;
 use beff_trace::{Amode, Call, Completion, Direction, ErrorClass, Form, Function, Role};
 
 use super::fault::{is_of_arguments, Fault};
@@ -8,7 +11,7 @@ use super::files::{check_amode, Opening};
 use super::mover::{Job, BLOCKING};
 use super::numbers::Numbers;
 use super::pieces::{alignment_bits, flatten, span, Beyond, Piece, Row, MOST_PIECES};
-use super::positions::{Place, Positions};
+use super::positions::Positions;
 use super::unable::unable;
 use super::work::{Answer, Pending, Work};
 use crate::error::Cause;
@@ -17,7 +20,6 @@ use crate::{BackendError, Result, Step, Tables};
 /// What a plan knows of the program around it.
 #[derive(Debug)]
 pub(super) struct Plan {
-    layouts: Layouts,
     positions: Positions,
     comms: usize,
     paths: usize,
@@ -47,12 +49,11 @@ impl Plan {
     /// # Errors
     /// A type that cannot be.
     pub(super) fn new(tables: &Tables, areas: Areas) -> Result<Self> {
-        let layouts = Layouts::new(&tables.types).map_err(|error| {
+        let layouts = Layouts::of_library(&tables.types, &tables.library).map_err(|error| {
             BackendError::new("replay", "", Cause::Unsupported, format!("types of the profile: {error}"))
         })?;
         Ok(Self {
-            layouts,
-            positions: Positions::new(),
+            positions: Positions::new(layouts),
             comms: tables.comms.len(),
             paths: tables.paths.len(),
             areas,
@@ -92,7 +93,7 @@ impl Plan {
             return Ok(Work::Refused(Fault::named("MPI_ERR_UNSUPPORTED_OPERATION", reason)));
         }
         match call.function.role() {
-            Role::Data { direction, form: Form::End, .. } => Ok(self.end(call, direction)),
+            Role::Data { form: Form::End, .. } => Ok(self.end(call)),
             Role::Data { direction, form, .. } => self.data(step, direction, form),
             Role::File { .. } => Ok(self.file(call)),
             Role::Request => Ok(self.request(call)),
@@ -103,7 +104,7 @@ impl Plan {
     /// Refuses numbers that are in no table.
     fn check_numbers(&self, call: &Call) -> std::result::Result<(), String> {
         let types = [("type", call.datatype), ("type", call.etype), ("type", call.filetype)]
-            .map(|one| (one, self.layouts.len()));
+            .map(|one| (one, self.positions.layouts().len()));
         let others = [(("communicator", call.comm), self.comms), (("file", call.file), self.paths)];
         for ((what, number), known) in types.into_iter().chain(others) {
             if let Some(number) = number.filter(|number| *number as usize >= known) {
@@ -115,21 +116,19 @@ impl Plan {
 
     fn data(&mut self, step: &Step, direction: Direction, form: Form) -> std::result::Result<Work, String> {
         let call = &step.call;
-        // The pointer moves also where the access fails.
-        let place = self.positions.place(call, &self.layouts);
+        let placed = self.positions.place(call);
         if let Some(fault) = wrong_arguments(call) {
             return Ok(Work::Refused(fault));
         }
-        let (Some(file), Some(count), Some(datatype)) = (self.file_of(call), call.count, call.datatype) else {
+        let Some(file) = self.file_of(call) else {
             return Ok(refused(call, "MPI_ERR_FILE", "the file of this access is not open"));
         };
-        let place = match place {
-            Ok(place) => place,
+        let access = match placed {
+            Ok(Some(access)) => access,
+            Ok(None) => return Ok(refused(call, "MPI_ERR_OTHER", "an access that goes nowhere")),
             Err(reason) => return Ok(refused(call, "MPI_ERR_OTHER", reason)),
         };
-        let bytes =
-            (count as u64).checked_mul(self.layouts.size(datatype)).ok_or("more than 2^63 bytes in one access")?;
-        let pieces = self.flatten(step, direction, place, bytes)?;
+        let pieces = self.flatten(step, &access)?;
         let list = &self.pieces[pieces.clone()];
         let bits = alignment_bits(list);
         let is_left = form == Form::Begin || form == Form::Nonblocking && call.request.is_some();
@@ -149,31 +148,30 @@ impl Plan {
     }
 
     /// The pieces of an access, appended to the list.
-    fn flatten(
-        &mut self,
-        step: &Step,
-        direction: Direction,
-        place: Place,
-        bytes: u64,
-    ) -> std::result::Result<std::ops::Range<usize>, String> {
-        let area_bytes = match direction {
+    fn flatten(&mut self, step: &Step, access: &Access) -> std::result::Result<Range<usize>, String> {
+        let area_bytes = match access.direction {
             Direction::Read => self.areas.landing_bytes,
             Direction::Write => self.areas.source_bytes,
         };
         let base_bytes = i64::try_from(step.memory_at).map_err(|_| "memory beyond 63 bits".to_owned())?;
-        let file = Row { of: place.filetype, first_byte: place.first_byte, base_bytes: place.displacement_bytes };
-        let memory = Row { of: step.call.datatype, first_byte: 0, base_bytes };
+        let Access { view, first_byte, asked_bytes, memory, .. } = *access;
+        let file = Row { of: view.filetype, first_byte, base_bytes: view.displacement_bytes };
+        let memory = Row { of: memory.datatype, first_byte: 0, base_bytes };
         let begin = self.pieces.len();
-        flatten(&mut self.pieces, &self.layouts, file, memory, bytes, area_bytes).map_err(|beyond| match beyond {
-            Beyond::File => "it reaches a place before the file or beyond 63 bits".to_owned(),
-            Beyond::Memory => format!("its memory from byte {base_bytes} on leaves the area of {area_bytes} bytes"),
-            Beyond::Pieces => format!("more than {MOST_PIECES} pieces are ready at once: make fewer steps ready"),
-        })?;
+        flatten(&mut self.pieces, self.positions.layouts(), file, memory, asked_bytes, area_bytes).map_err(
+            |beyond| match beyond {
+                Beyond::File => "it reaches a place before the file or beyond 63 bits".to_owned(),
+                Beyond::Memory => format!("its memory from byte {base_bytes} on leaves the area of {area_bytes} bytes"),
+                Beyond::Pieces => format!("more than {MOST_PIECES} pieces are ready at once: make fewer steps ready"),
+            },
+        )?;
         Ok(begin..self.pieces.len())
     }
 
     /// The second half of a split access.
-    fn end(&mut self, call: &Call, _direction: Direction) -> Work {
+    fn end(&mut self, call: &Call) -> Work {
+        // The tracker ends it too.
+        let _ = self.positions.place(call);
         let begun = self.splits.iter().position(|(handle, _)| call.handle == Some(*handle));
         match begun {
             Some(begun) => {
@@ -186,6 +184,7 @@ impl Plan {
     }
 
     fn request(&mut self, call: &Call) -> Work {
+        self.positions.follow(call);
         if call.function == Function::RequestFree {
             let freed: Vec<u32> = call.requests.iter().filter_map(|request| self.requests.take(request)).collect();
             self.freed.extend(freed);
@@ -219,11 +218,11 @@ impl Plan {
 
     fn file(&mut self, call: &Call) -> Work {
         use Function as F;
+        let number = self.positions.answer(call);
+        self.positions.follow(call);
         if call.function == F::Open {
-            self.positions.manage(call, &self.layouts);
             return self.open(call);
         }
-        let number = self.positions.manage(call, &self.layouts);
         if let (F::Delete, Some(path)) = (call.function, call.file) {
             return Work::Delete { path };
         }
@@ -283,7 +282,6 @@ fn wrong_arguments(call: &Call) -> Option<Fault> {
         Call { handle: None, .. } => Fault::named("MPI_ERR_FILE", "a data access without a file"),
         Call { count: None, .. } => Fault::named("MPI_ERR_COUNT", "a data access without a count"),
         Call { count: Some(..0), .. } => Fault::named("MPI_ERR_COUNT", "a data access with a negative count"),
-        Call { datatype: None, .. } => Fault::named("MPI_ERR_TYPE", "a data access without a type"),
         Call { offset: Some(..0), .. } => Fault::named("MPI_ERR_ARG", "a data access with a negative offset"),
         _ => return call.error.filter(|class| is_of_arguments(*class)).map(as_recorded),
     };

@@ -1,84 +1,117 @@
-//! Where data accesses go in their file.
+//! Where data accesses go in their file: the tracker of profiles, fed with the steps as they come.
 
-use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 
 use beff_trace::layout::Layouts;
-use beff_trace::{Call, Function, Pointer, Role, Whence};
+use beff_trace::places::{Access, Placed, Tracker};
+use beff_trace::{Call, Form, Function, Pointer, Role};
 
-/// The row of elements that an access goes through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    /// None: plain bytes.
-    pub(super) filetype: Option<u32>,
-    pub(super) displacement_bytes: i64,
-    pub(super) first_byte: u64,
+/// A tracker with the layouts that it looks at.
+pub(super) struct Positions {
+    /// Borrows from `layouts`, and is dropped before it.
+    tracker: ManuallyDrop<Tracker<'static>>,
+    /// Made by `Box::into_raw`.
+    layouts: *mut Layouts,
 }
-
-#[derive(Clone, Copy, Debug)]
-struct View {
-    filetype: Option<u32>,
-    displacement_bytes: i64,
-    etype_bytes: u64,
-    /// In etypes; None: unknown.
-    pointer: Option<i64>,
-}
-
-/// Views and individual pointers.
-#[derive(Debug)]
-pub(super) struct Positions(HashMap<u32, View>);
 
 impl Positions {
-    pub(super) fn new() -> Self {
-        Self(HashMap::new())
+    pub(super) fn new(layouts: Layouts) -> Self {
+        let layouts = Box::into_raw(Box::new(layouts));
+        // SAFETY: the allocation lives until the drop of this value, which drops the tracker first, and nothing ever has it mutably.
+        // The tracker is never handed out, so that no copy of the reference leaves this module with its long lifetime.
+        let tracker = Tracker::new(unsafe { &*layouts });
+        Self { tracker: ManuallyDrop::new(tracker), layouts }
     }
 
-    /// Where a data access goes; moves the pointer.
-    pub(super) fn place(&mut self, call: &Call, layouts: &Layouts) -> Result<Place, &'static str> {
-        let view = call.handle.and_then(|handle| self.0.get_mut(&handle)).ok_or("its file is not open")?;
-        let bytes =
-            u64::try_from(call.count.unwrap_or(0)).unwrap_or(0) * call.datatype.map_or(0, |of| layouts.size(of));
-        let etype = view.etype_bytes.max(1);
-        let at = match call.function.role() {
-            Role::Data { pointer: Pointer::Individual, .. } => {
-                let at = view.pointer;
-                if call.error.is_none() {
-                    view.pointer = at.map(|at| at + (bytes / etype) as i64);
-                }
-                at.ok_or("its file pointer is unknown")?
-            }
-            _ => call.offset.ok_or("it has no offset")?,
-        };
-        let first_byte = u64::try_from(at).map_err(|_| "a negative offset")? * etype;
-        Ok(Place { filetype: view.filetype, displacement_bytes: view.displacement_bytes, first_byte })
+    pub(super) fn layouts(&self) -> &Layouts {
+        // SAFETY: see `new`; the borrow ends before the drop.
+        unsafe { &*self.layouts }
     }
 
-    /// What a management call does to the view, and the number it answers, if that is known.
-    pub(super) fn manage(&mut self, call: &Call, layouts: &Layouts) -> Option<i64> {
-        let handle = call.handle?;
-        if call.function == Function::Open {
-            let append = call.amode.is_some_and(|amode| amode.has("append"));
-            let pointer = if append { call.number.map(|size| size.max(0)) } else { Some(0) };
-            self.0.insert(handle, View { filetype: None, displacement_bytes: 0, etype_bytes: 1, pointer });
-            return None;
+    /// Where a data access goes; moves the pointer. The second half of a split access goes nowhere: None.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(super) fn place(&mut self, call: &Call) -> Result<Option<Access>, &'static str> {
+        let placed = if call.error.is_some() { self.place_failed(call) } else { self.tracker.place(call) };
+        match placed {
+            Placed::Data(access) => Ok(Some(access)),
+            Placed::Unknown { reason, .. } => Err(reason),
+            Placed::Ends(_) | Placed::Nothing => Ok(None),
         }
-        let view = self.0.get_mut(&handle)?;
+    }
+
+    /// One that failed when it was recorded goes where it would have gone, and changes nothing.
+    fn place_failed(&mut self, call: &Call) -> Placed {
+        let Role::Data { pointer, form, .. } = call.function.role() else { return Placed::Nothing };
+        if form == Form::End {
+            return self.tracker.place(call);
+        }
+        let tried = Call { error: None, bytes: None, request: None, ..call.clone() };
+        if pointer == Pointer::Individual || form == Form::Begin {
+            return self.tracker.clone().place(&tried);
+        }
+        self.tracker.place(&tried)
+    }
+
+    /// Follows any other call.
+    pub(super) fn follow(&mut self, call: &Call) {
+        self.tracker.place(call);
+        if call.function == Function::RequestFree {
+            for request in &call.requests {
+                self.tracker.forget(*request);
+            }
+        }
+        for completion in &call.completions {
+            self.tracker.completed(completion);
+        }
+    }
+
+    /// What a question about the view is answered, as far as that follows from the calls before.
+    pub(super) fn answer(&mut self, call: &Call) -> Option<i64> {
         match call.function {
-            Function::SetView if call.error.is_none() => {
-                let etype_bytes = call.etype.map_or(1, |etype| layouts.size(etype));
-                let displacement_bytes = call.offset.unwrap_or(0);
-                *view = View { filetype: call.filetype, displacement_bytes, etype_bytes, pointer: Some(0) };
+            Function::GetTypeExtent => call.datatype.map(|of| self.layouts().extent(of)),
+            Function::GetAtomicity => Some(0),
+            Function::GetPosition => {
+                let at = self.probe(call, Function::Read, None)?.first_byte;
+                let etype_bytes = self.probe(call, Function::ReadAt, Some(1))?.first_byte;
+                i64::try_from(at.checked_div(etype_bytes)?).ok()
             }
-            Function::Seek if call.error.is_none() => {
-                view.pointer = match call.whence {
-                    Some(Whence::Set) => call.offset,
-                    Some(Whence::Current) => view.pointer.zip(call.offset).map(|(at, by)| at + by),
-                    _ => None,
-                };
+            Function::GetByteOffset => {
+                let access = self.probe(call, Function::ReadAt, call.offset)?;
+                let base = access.view.displacement_bytes;
+                match access.view.filetype {
+                    Some(of) => self.layouts().walk(of, access.first_byte, 1, base).next().map(|extent| extent.at),
+                    None => base.checked_add_unsigned(access.first_byte),
+                }
             }
-            Function::GetPosition => return view.pointer,
-            Function::GetTypeExtent => return call.datatype.map(|of| layouts.extent(of)),
-            _ => {}
+            _ => None,
         }
-        None
+    }
+
+    /// Where an access of no bytes would go; it moves no pointer.
+    fn probe(&mut self, call: &Call, function: Function, offset: Option<i64>) -> Option<Access> {
+        let mut probe = Call::new(function, call.begin_ns, call.end_ns);
+        (probe.handle, probe.offset, probe.count, probe.bytes) = (call.handle, offset, Some(0), Some(0));
+        match self.tracker.place(&probe) {
+            Placed::Data(access) => Some(access),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Positions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Positions").field("tracker", &*self.tracker).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Positions {
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here, and not used afterwards; nothing else borrows the layouts, which `Box::into_raw` gave.
+        unsafe {
+            ManuallyDrop::drop(&mut self.tracker);
+            drop(Box::from_raw(self.layouts));
+        }
     }
 }

@@ -139,10 +139,7 @@ impl<M: Mover> Program for ByOffsets<M> {
 
     fn run(&mut self, range: Range<usize>, outcomes: &mut [Outcome]) {
         for (index, outcome) in range.zip(outcomes) {
-            let room = match &self.plan.works[index] {
-                Work::Complete { requests, .. } => requests.len(),
-                _ => 0,
-            };
+            let room = self.plan.works[index].completions();
             outcome.completions.clear();
             outcome.completions.reserve(room);
             outcome.polls = 0;

@@ -41,6 +41,16 @@ pub(super) enum Work {
     Sync { file: u32 },
 }
 
+impl Work {
+    /// Requests that it completes at most.
+    pub(super) fn completions(&self) -> usize {
+        match self {
+            Self::Complete { requests, .. } => requests.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// What a step answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
