@@ -29,6 +29,11 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Once;
 
+/// What `beff-raw profile` looks for in the file, to choose the library that fits the program.
+#[no_mangle]
+pub static BEFF_PROFILER_ABI: [u8; 26] =
+    if cfg!(open_mpi) { *b"beff-profiler-abi=openmpi\0" } else { *b"beff-profiler-abi=mpich\0\0\0" };
+
 static WITHOUT_PMPI: AtomicBool = AtomicBool::new(false);
 
 /// True if calls by `PMPI_` names are not recorded.
