@@ -27,11 +27,13 @@ fn types(ascending: bool) -> impl Strategy<Value = (Vec<Type>, Slow)> {
         let mut at = if ascending { 0 } else { shift };
         for (len, gap) in list {
             at += gap;
-            (blocks.push(len), displacements.push(at));
+            blocks.push(len);
+            displacements.push(at);
             at += len as i64;
         }
         if !ascending {
-            (blocks.reverse(), displacements.reverse());
+            blocks.reverse();
+            displacements.reverse();
         }
         for (len, start) in blocks.iter().zip(&displacements) {
             bytes.extend(*start..*start + *len as i64);
