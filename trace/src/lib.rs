@@ -11,6 +11,7 @@ pub mod layout;
 pub mod names;
 pub mod places;
 pub mod raw;
+pub mod text;
 pub mod types;
 
 pub use call::{After, Call, Completion, Content, Origin};
