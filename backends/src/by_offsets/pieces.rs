@@ -133,3 +133,7 @@ pub(super) fn span(pieces: &[Piece]) -> std::ops::Range<u64> {
     let end = pieces.iter().map(|piece| piece.memory_bytes + piece.len_bytes).max().unwrap_or(0);
     start..end
 }
+
+#[cfg(test)]
+#[path = "pieces_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 use beff_trace::Direction;
 use io_uring::types::Fd;
-use io_uring::{opcode, squeue, IoUring};
+use io_uring::{opcode, squeue, EnterFlags, IoUring};
 
 use super::fault::{Done, Fault};
 use super::mover::{Counted, Job, Mover, Way, Ways, BLOCKING};
@@ -235,8 +235,14 @@ impl Mover for Uring {
     }
 
     fn is_idle(&mut self, memory: &mut Memory, slot: u32) -> bool {
-        self.reap();
-        let is_idle = self.accesses.get(slot as usize).is_none_or(|access| access.open == 0);
+        let is_open = |accesses: &[Access]| accesses.get(slot as usize).is_some_and(|access| access.open > 0);
+        if is_open(&self.accesses) {
+            // Where completions are only posted in a system call of ours, this is it. An error shows when they are waited for.
+            // SAFETY: nothing is submitted (0) and no argument is passed, so no memory is named.
+            let _ = unsafe { self.ring.submitter().enter::<()>(0, 0, EnterFlags::GETEVENTS.bits(), None) };
+            self.reap();
+        }
+        let is_idle = !is_open(&self.accesses);
         if is_idle && (slot as usize) < self.accesses.len() {
             self.settle(memory, slot);
         }
