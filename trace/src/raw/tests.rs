@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::block::{closed_head, BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
 use super::clock::Moment;
-use super::record::{has, Compact, TAG_BASE, TAG_LAST, TAG_PART};
+use super::record::{again, has, Compact, AGAIN_TICKS, TAG_BASE, TAG_LAST, TAG_PART};
 use super::{event, Event, ProcessFile, ProcessHead, RawError, BLOCK_BYTES, VERSION};
 use crate::{Amode, Call, Completion, End, ErrorClass, Function, Order, Type, Whence};
 
@@ -320,11 +320,15 @@ proptest! {
         prop_assert_eq!(Compact::from_words(record.words()), record);
         let mut lane = Lane::new(0, ROOM_BYTES);
         lane.compact(record, since);
+        let next = offset.wrapping_mul(3);
+        lane.words(&again(AGAIN_TICKS - 1, u64::from(took_ticks) % AGAIN_TICKS, next));
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rank-0.beff");
         write(&path, &head(End::Complete), &[lane.block(Kind::Live)]);
         let file = ProcessFile::open(&path).unwrap();
-        let Some(Event::Call(call)) = file.events().next() else { panic!("no call") };
+        let mut events = file.events();
+        let (Some(Event::Call(call)), Some(Event::Call(same))) = (events.next(), events.next()) else { panic!("no call") };
+        prop_assert!(events.next().is_none());
         prop_assert_eq!(call.begin_ns, since);
         prop_assert_eq!(call.end_ns - since, u64::from(took_ticks));
         prop_assert_eq!(call.function as u8, function);
@@ -333,6 +337,8 @@ proptest! {
         let completes = has & has::COMPLETES != 0;
         prop_assert_eq!(call.offset, (has & has::OFFSET != 0 && !completes).then_some(offset));
         prop_assert_eq!(call.completions.len(), usize::from(completes));
+        let repeated = Compact { took_ticks: took_ticks % AGAIN_TICKS as u32, offset: next, ..record };
+        prop_assert_eq!(*same, repeated.call(since + AGAIN_TICKS - 1, 0).unwrap());
     }
 }
 
