@@ -1,4 +1,4 @@
-//! How long a large profile takes to write, read and show, and how much memory: `cargo run --release -p beff-trace --example ten_million
+//! How long a large profile takes to write, read and sum up, and how much memory: `cargo run --release -p beff-trace --example ten_million
 //! [CALLS] [RANKS] [DIR]`.
 #![allow(clippy::print_stdout)]
 
@@ -72,13 +72,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         writer.finish()?;
         let bytes = std::fs::metadata(&path)?.len();
-        println!("{name}: {total} calls, {} MB, written in {:.2} s, peak {} MiB", bytes / 1_000_000, begin.elapsed().as_secs_f64(), peak_mib());
+        println!(
+            "{name}: {total} calls, {} MB, written in {:.2} s, peak {} MiB",
+            bytes / 1_000_000,
+            begin.elapsed().as_secs_f64(),
+            peak_mib()
+        );
         let begin = Instant::now();
         let read = text::all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
         println!("{name}: {read} calls read in {:.2} s, peak {} MiB", begin.elapsed().as_secs_f64(), peak_mib());
         let begin = Instant::now();
         let read = text::rank_reader(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
         println!("{name}: {read} calls of the last rank read in {:.2} s", begin.elapsed().as_secs_f64());
+        let begin = Instant::now();
+        let summary = beff_trace::summary::summarize(&path)?;
+        println!(
+            "{name}: {} calls summed up in {:.2} s, peak {} MiB",
+            summary.calls,
+            begin.elapsed().as_secs_f64(),
+            peak_mib()
+        );
         std::fs::remove_file(&path)?;
     }
     Ok(())

@@ -11,6 +11,7 @@ pub mod layout;
 pub mod names;
 pub mod places;
 pub mod raw;
+pub mod summary;
 pub mod text;
 pub mod types;
 
