@@ -22,7 +22,7 @@ use crate::types::Type;
 /// The layouts of a dictionary of types. The methods take the number of a type; one that is not in the dictionary panics, as an index does.
 #[derive(Clone, Debug, Default)]
 pub struct Layouts {
-    list: Vec<Layout>,
+    list: Vec<Option<Layout>>,
     rules: Rules,
 }
 
@@ -48,7 +48,24 @@ impl Layouts {
     /// # Errors
     /// As [`Layouts::new`].
     pub fn with_rules(types: &[Type], rules: Rules) -> Result<Self, TypeError> {
-        Ok(Self { list: construct::all(types, rules)?, rules })
+        Ok(Self { list: construct::all(types, rules, Err)?, rules })
+    }
+
+    /// Works out what can be, by the rules of a library; tells of the others, whose layout must not be asked for.
+    #[must_use]
+    pub fn what_can_be(types: &[Type], library: &str) -> (Self, Vec<TypeError>) {
+        let (rules, mut refused) = (Rules::of_library(library), Vec::new());
+        let list = construct::all(types, rules, |error| {
+            refused.push(error);
+            Ok(())
+        });
+        (Self { list: list.unwrap_or_default(), rules }, refused)
+    }
+
+    /// True if the type is in the dictionary and was worked out.
+    #[must_use]
+    pub fn is_known(&self, number: u32) -> bool {
+        self.list.get(number as usize).is_some_and(Option::is_some)
     }
 
     /// Number of types.
@@ -70,7 +87,10 @@ impl Layouts {
     }
 
     fn of(&self, number: u32) -> &Layout {
-        &self.list[number as usize]
+        match &self.list[number as usize] {
+            Some(layout) => layout,
+            None => panic!("the layout of type {number} was asked for, but it could not be worked out"),
+        }
     }
 
     /// Bytes of data in one element.

@@ -8,6 +8,7 @@ pub mod call;
 pub mod function;
 pub mod head;
 pub mod layout;
+pub mod merge;
 pub mod names;
 pub mod places;
 pub mod raw;

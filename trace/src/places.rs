@@ -192,7 +192,7 @@ impl<'a> Tracker<'a> {
     }
 
     fn known(&self, datatype: Option<u32>) -> bool {
-        datatype.is_none_or(|of| (of as usize) < self.layouts.len())
+        datatype.is_none_or(|of| self.layouts.is_known(of))
     }
 
     fn size(&self, datatype: Option<u32>) -> u64 {
@@ -239,7 +239,7 @@ impl<'a> Tracker<'a> {
         let (displacement, known) = (call.offset, self.known(call.filetype) && self.known(call.etype));
         let Some(open) = self.opened(call) else { return };
         let view = match displacement {
-            _ if !known => Err("the view has a type that is not in the dictionary"),
+            _ if !known => Err("the view has a type that is not known"),
             _ if call.name.is_some() => Err("the view has a data representation of its own"),
             Some(at) if at >= 0 => Ok(View { displacement_bytes: at, filetype: call.filetype }),
             _ => Err("the view begins at a place that is not known"),
@@ -309,7 +309,7 @@ impl<'a> Tracker<'a> {
         }
         let (view, file) = (open.view?, open.file);
         if !self.known(call.datatype) {
-            return Err("its type is not in the dictionary");
+            return Err("its type is not known");
         }
         let count = call.count.and_then(|count| u64::try_from(count).ok()).ok_or("its count is not known")?;
         let asked_bytes = count.checked_mul(self.size(call.datatype)).ok_or(LIMITS)?;
