@@ -7,11 +7,19 @@
 pub mod call;
 pub mod function;
 pub mod head;
+pub mod layout;
+pub mod merge;
 pub mod names;
+pub mod places;
+pub mod raw;
+pub mod summary;
+pub mod text;
 pub mod types;
 
 pub use call::{After, Call, Completion, Content, Origin};
 pub use function::{Direction, Form, Function, Pointer, Role};
 pub use head::{End, Head, OpenedFile, Process};
+pub use layout::{Extent, Layouts, Piece, TypeError};
 pub use names::{Amode, ErrorClass, Whence};
+pub use places::{Access, Memory, Placed, Tracker, View};
 pub use types::{Order, Type};
