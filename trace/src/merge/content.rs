@@ -88,7 +88,9 @@ impl Contents {
         }
         if under > 0 {
             let old: Vec<i64> = self.pieces.range(start..end).map(|(begin, _)| *begin).collect();
-            old.iter().for_each(|begin| drop(self.pieces.remove(begin)));
+            for begin in old {
+                self.pieces.remove(&begin);
+            }
         }
         let mut at = start;
         for (begin, piece) in clash {
