@@ -23,6 +23,12 @@ fn peak_mib() -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
+/// Seconds that this thread was on a processor.
+fn on_processor_seconds() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    status.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
 fn record(directory: &Path, ranks: u32, calls: u64) -> Result<(), Box<dyn Error>> {
     let each = (calls / u64::from(ranks)).max(2);
     for rank in 0..ranks {
@@ -58,9 +64,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     record(Path::new(directory), ranks.parse()?, calls.parse()?)?;
     println!("recorded in {:.1} s, {} MiB", start.elapsed().as_secs_f64(), peak_mib());
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), on_processor_seconds());
     let report = beff_trace::merge::merge(Path::new(directory), Path::new(out), &beff_trace::merge::Options::default())?;
-    println!("merged {} calls in {:.1} s, {} MiB", report.calls, start.elapsed().as_secs_f64(), peak_mib());
+    let (passed, used) = (start.elapsed().as_secs_f64(), on_processor_seconds() - before);
+    println!("merged {} calls in {passed:.1} s ({used:.1} s on a processor), {} MiB", report.calls, peak_mib());
     report.remarks().iter().for_each(|remark| println!("{remark}"));
     Ok(())
 }
