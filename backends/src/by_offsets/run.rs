@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::clock::now_ns;
+use beff_ffi::replay::now_ns;
+use beff_trace::Completion;
+
 use super::fault::{named, Done, Fault};
 use super::files::Files;
 use super::mover::{Job, Mover};
@@ -11,7 +13,6 @@ use super::work::{Answer, Pending, Work};
 use crate::error::Cause;
 use crate::program::Memory;
 use crate::{BackendError, Outcome, Program, Result, Step, Tables};
-use beff_trace::Completion;
 
 /// One rank's part.
 pub(super) struct ByOffsets<M: Mover> {
