@@ -1,6 +1,6 @@
 //! Replays by offsets on several ranks: what all ranks of a file see of a change of the whole file.
 
-#![allow(clippy::unwrap_used)] // helpers of tests
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests; what is skipped is said
 
 mod replayed;
 

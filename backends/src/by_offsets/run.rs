@@ -55,7 +55,7 @@ impl<M: Mover> ByOffsets<M> {
             Work::Open(opening) => files.open(opening).map(none),
             Work::Close { file } => {
                 // A file with requests under way must not be closed; where it was, they end before.
-                mover.drain(memory);
+                mover.drain(memory, Some(*file));
                 files.close(*file).map(none)
             }
             Work::Delete { path } => files.delete(*path).map(none),
@@ -187,7 +187,7 @@ impl<M: Mover> Program for ByOffsets<M> {
 
     fn finish(self: Box<Self>) -> Result<()> {
         let Self { mut mover, mut files, mut memory, .. } = *self;
-        mover.drain(&mut memory);
+        mover.drain(&mut memory, None);
         files.finish().map_err(|(path, fault)| {
             let text = fault.describe(None, None);
             BackendError::new("close", path, Cause::Io, text)
