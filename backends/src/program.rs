@@ -5,13 +5,17 @@
 //! So a list of steps crosses, made before the clock and run in ranges. Every step has an [`Outcome`] in a slice of the caller; a step
 //! that fails is an outcome like another, and the caller compares it with what was recorded.
 
+pub mod memory;
+
 use std::ops::Range;
 use std::path::PathBuf;
 
 use beff_ffi::Comm;
 use beff_trace::{Call, Completion, ErrorClass, Type};
 
-use crate::{DriverOptions, Result};
+use crate::{DriverOptions, Result, Ring};
+
+pub use memory::{area, Memory};
 
 /// What the numbers in calls mean. Numbers are indices.
 #[derive(Clone, Debug, Default)]
@@ -63,8 +67,8 @@ pub struct ProgramRequest<'a> {
     pub tables: Tables,
     /// Settings of the driver.
     pub options: DriverOptions,
-    /// What writes take their data from: laid out by the caller, never changed while the program runs.
-    pub source: Vec<u8>,
+    /// What writes take their data from: laid out by the caller in an [`area`], never changed while the program runs.
+    pub source: Ring,
     /// Bytes of the area where reads land.
     pub landing_bytes: u64,
 }
