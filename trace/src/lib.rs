@@ -7,11 +7,14 @@
 pub mod call;
 pub mod function;
 pub mod head;
+pub mod layout;
 pub mod names;
+pub mod raw;
 pub mod types;
 
 pub use call::{After, Call, Completion, Content, Origin};
 pub use function::{Direction, Form, Function, Pointer, Role};
 pub use head::{End, Head, OpenedFile, Process};
+pub use layout::{Extent, Layouts, Piece, TypeError};
 pub use names::{Amode, ErrorClass, Whence};
 pub use types::{Order, Type};

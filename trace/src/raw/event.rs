@@ -1,0 +1,269 @@
+//! Events that do not fit a compact record. Times are ticks here.
+
+use super::code::{put, put_list, put_signed, put_signed_list, put_text, Bytes};
+use super::Event;
+use crate::call::{Call, Completion};
+use crate::function::Function;
+use crate::names::{Amode, ErrorClass, Whence};
+use crate::types::{Distribution, Order, Type};
+
+/// Appends a datatype: an event of its own, at this tick.
+pub fn put_type(out: &mut Vec<u8>, tick: u64, id: u32, datatype: &Type) {
+    begin(out, 1, tick, id);
+    put_datatype(out, datatype);
+}
+
+/// Appends a communicator.
+pub fn put_comm(out: &mut Vec<u8>, tick: u64, id: u32, ranks: &[u32]) {
+    begin(out, 2, tick, id);
+    put(out, ranks.len() as u64);
+    ranks.iter().for_each(|rank| put(out, u64::from(*rank)));
+}
+
+/// Appends hints.
+pub fn put_info(out: &mut Vec<u8>, tick: u64, id: u32, pairs: &[(String, String)]) {
+    begin(out, 3, tick, id);
+    put(out, pairs.len() as u64);
+    for (key, value) in pairs {
+        put_text(out, key);
+        put_text(out, value);
+    }
+}
+
+fn begin(out: &mut Vec<u8>, kind: u8, tick: u64, id: u32) {
+    out.push(kind);
+    put(out, tick);
+    put(out, u64::from(id));
+}
+
+/// Appends a call; its times are ticks. `after`, `from` and `file` are not of raw files and left out.
+pub fn put_call(out: &mut Vec<u8>, call: &Call) {
+    out.push(4);
+    put(out, call.begin_ns);
+    put(out, call.end_ns.saturating_sub(call.begin_ns));
+    out.push(call.function as u8);
+    out.push(u8::from(call.large));
+    put(out, u64::from(call.thread));
+    let at = out.len();
+    out.extend_from_slice(&[0; 3]);
+    let mut mask = 0_u32;
+    let mut field = |bit: u32, out: &mut Vec<u8>, value: Option<u64>| {
+        if let Some(value) = value {
+            mask |= 1 << bit;
+            put(out, value);
+        }
+    };
+    let zigzag = |value: i64| ((value << 1) ^ (value >> 63)) as u64;
+    field(0, out, call.error.map(|e| u64::from(e.number())));
+    field(1, out, call.handle.map(u64::from));
+    field(2, out, call.offset.map(zigzag));
+    field(3, out, call.count.map(zigzag));
+    field(4, out, call.datatype.map(u64::from));
+    field(5, out, call.etype.map(u64::from));
+    field(6, out, call.filetype.map(u64::from));
+    field(7, out, call.comm.map(u64::from));
+    field(8, out, call.amode.map(|a| u64::from(a.0)));
+    field(9, out, call.info.map(u64::from));
+    field(10, out, call.granted.map(u64::from));
+    field(11, out, call.whence.map(|w| w as u64));
+    field(12, out, call.flag.map(u64::from));
+    field(13, out, call.number.map(zigzag));
+    field(14, out, call.bytes);
+    field(15, out, call.request);
+    field(16, out, (call.polls > 0).then_some(call.polls));
+    field(17, out, call.name.as_ref().map(|name| name.len() as u64));
+    if let Some(name) = &call.name {
+        out.extend_from_slice(name.as_bytes());
+    }
+    out[at..at + 3].copy_from_slice(&mask.to_le_bytes()[..3]);
+    put_list(out, &call.requests);
+    put(out, call.completions.len() as u64);
+    for done in &call.completions {
+        put(out, done.request);
+        put(out, done.bytes.map_or(0, |bytes| bytes.saturating_add(1)));
+        put(out, done.error.map_or(0, |error| u64::from(error.number()) + 1));
+    }
+}
+
+/// An event and its tick; None if the bytes are none. Times of calls are ticks.
+#[must_use]
+pub fn read(bytes: &[u8]) -> Option<(u64, Event)> {
+    let mut from = Bytes(bytes);
+    let kind = from.byte()?;
+    let tick = from.number()?;
+    let event = match kind {
+        1 => Event::Type { id: from.number32()?, datatype: datatype(&mut from)? },
+        2 => Event::Comm { id: from.number32()?, ranks: from.many(Bytes::number32)? },
+        3 => Event::Info { id: from.number32()?, pairs: from.many(|from| Some((from.text()?, from.text()?)))? },
+        4 => Event::Call(Box::new(call(&mut from, tick)?)),
+        _ => return None,
+    };
+    from.all((tick, event))
+}
+
+fn error(number: u64) -> Option<ErrorClass> {
+    ErrorClass::from_number(u8::try_from(number).ok()?)
+}
+
+fn call(from: &mut Bytes<'_>, tick: u64) -> Option<Call> {
+    let end = tick.checked_add(from.number()?)?;
+    let mut call = Call::new(Function::from_number(from.byte()?)?, tick, end);
+    call.large = from.byte()? == 1 && call.function.has_large_twin();
+    call.thread = from.number32()?;
+    let mask = u32::from_le_bytes([from.byte()?, from.byte()?, from.byte()?, 0]);
+    let signed = |value: u64| (value >> 1) as i64 ^ -((value & 1) as i64);
+    for bit in (0..24).filter(|bit| mask & 1 << bit != 0) {
+        let value = from.number()?;
+        let id = u32::try_from(value).ok();
+        match bit {
+            0 => call.error = Some(error(value)?),
+            1 => call.handle = Some(id?),
+            2 => call.offset = Some(signed(value)),
+            3 => call.count = Some(signed(value)),
+            4 => call.datatype = Some(id?),
+            5 => call.etype = Some(id?),
+            6 => call.filetype = Some(id?),
+            7 => call.comm = Some(id?),
+            8 => call.amode = Some(Amode(u16::try_from(value).ok()?)),
+            9 => call.info = Some(id?),
+            10 => call.granted = Some(id?),
+            11 => call.whence = Some(*[Whence::Set, Whence::Current, Whence::End].get(value as usize)?),
+            12 => call.flag = Some(value == 1),
+            13 => call.number = Some(signed(value)),
+            14 => call.bytes = Some(value),
+            15 => call.request = Some(value),
+            16 => call.polls = value,
+            17 => {
+                let length = usize::try_from(value).ok().filter(|n| *n <= from.0.len())?;
+                let (name, rest) = from.0.split_at(length);
+                call.name = Some(String::from_utf8(name.to_vec()).ok()?);
+                from.0 = rest;
+            }
+            _ => return None,
+        }
+    }
+    call.requests = from.list()?;
+    call.completions = from.many(|from| {
+        let request = from.number()?;
+        let bytes = from.number()?.checked_sub(1);
+        let error = match from.number()? {
+            0 => None,
+            number => Some(error(number - 1)?),
+        };
+        Some(Completion { request, bytes, error })
+    })?;
+    Some(call)
+}
+
+/// Appends a datatype without time or number: equal types have equal bytes.
+pub fn put_datatype(out: &mut Vec<u8>, datatype: &Type) {
+    let kind = |out: &mut Vec<u8>, kind: u8, of: u32| {
+        out.push(kind);
+        put(out, u64::from(of));
+    };
+    match datatype {
+        Type::Named { name, size_bytes, extent_bytes } => {
+            kind(out, 0, 0);
+            put_text(out, name);
+            put(out, *size_bytes);
+            put_signed(out, *extent_bytes);
+        }
+        Type::Contiguous { count, of } => {
+            kind(out, 1, *of);
+            put(out, *count);
+        }
+        Type::Vector { count, block, stride, of } | Type::Hvector { count, block, stride_bytes: stride, of } => {
+            kind(out, if matches!(datatype, Type::Vector { .. }) { 2 } else { 3 }, *of);
+            put(out, *count);
+            put(out, *block);
+            put_signed(out, *stride);
+        }
+        Type::Indexed { blocks, displacements, of }
+        | Type::Hindexed { blocks, displacements_bytes: displacements, of } => {
+            kind(out, if matches!(datatype, Type::Indexed { .. }) { 4 } else { 5 }, *of);
+            put_list(out, blocks);
+            put_signed_list(out, displacements);
+        }
+        Type::IndexedBlock { block, displacements, of }
+        | Type::HindexedBlock { block, displacements_bytes: displacements, of } => {
+            kind(out, if matches!(datatype, Type::IndexedBlock { .. }) { 6 } else { 7 }, *of);
+            put(out, *block);
+            put_signed_list(out, displacements);
+        }
+        Type::Struct { blocks, displacements_bytes, of } => {
+            kind(out, 8, 0);
+            put_list(out, blocks);
+            put_signed_list(out, displacements_bytes);
+            put(out, of.len() as u64);
+            of.iter().for_each(|id| put(out, u64::from(*id)));
+        }
+        Type::Subarray { sizes, subsizes, starts, order, of } => {
+            kind(out, 9, *of);
+            [sizes, subsizes, starts].into_iter().for_each(|list| put_list(out, list));
+            out.push(*order as u8);
+        }
+        Type::Darray { ranks, rank, sizes, distributions, arguments, grid, order, of } => {
+            kind(out, 10, *of);
+            put(out, *ranks);
+            put(out, *rank);
+            [sizes, grid].into_iter().for_each(|list| put_list(out, list));
+            put(out, distributions.len() as u64);
+            distributions.iter().for_each(|one| out.push(*one as u8));
+            put(out, arguments.len() as u64);
+            arguments.iter().for_each(|one| put(out, one.map_or(0, |value| value.saturating_add(1))));
+            out.push(*order as u8);
+        }
+        Type::Resized { lower_bound_bytes, extent_bytes, of } => {
+            kind(out, 11, *of);
+            put_signed(out, *lower_bound_bytes);
+            put_signed(out, *extent_bytes);
+        }
+    }
+}
+
+fn order(from: &mut Bytes<'_>) -> Option<Order> {
+    [Order::C, Order::Fortran].get(usize::from(from.byte()?)).copied()
+}
+
+fn distribution(from: &mut Bytes<'_>) -> Option<Distribution> {
+    [Distribution::None, Distribution::Block, Distribution::Cyclic].get(usize::from(from.byte()?)).copied()
+}
+
+fn datatype(from: &mut Bytes<'_>) -> Option<Type> {
+    let kind = from.byte()?;
+    let of = from.number32()?;
+    Some(match kind {
+        0 => Type::Named { name: from.text()?, size_bytes: from.number()?, extent_bytes: from.signed()? },
+        1 => Type::Contiguous { count: from.number()?, of },
+        2 => Type::Vector { count: from.number()?, block: from.number()?, stride: from.signed()?, of },
+        3 => Type::Hvector { count: from.number()?, block: from.number()?, stride_bytes: from.signed()?, of },
+        4 => Type::Indexed { blocks: from.list()?, displacements: from.signed_list()?, of },
+        5 => Type::Hindexed { blocks: from.list()?, displacements_bytes: from.signed_list()?, of },
+        6 => Type::IndexedBlock { block: from.number()?, displacements: from.signed_list()?, of },
+        7 => Type::HindexedBlock { block: from.number()?, displacements_bytes: from.signed_list()?, of },
+        8 => Type::Struct {
+            blocks: from.list()?,
+            displacements_bytes: from.signed_list()?,
+            of: from.many(Bytes::number32)?,
+        },
+        9 => Type::Subarray {
+            sizes: from.list()?,
+            subsizes: from.list()?,
+            starts: from.list()?,
+            order: order(from)?,
+            of,
+        },
+        10 => Type::Darray {
+            ranks: from.number()?,
+            rank: from.number()?,
+            sizes: from.list()?,
+            grid: from.list()?,
+            distributions: from.many(distribution)?,
+            arguments: from.many(|from| from.number().map(|value| value.checked_sub(1)))?,
+            order: order(from)?,
+            of,
+        },
+        11 => Type::Resized { lower_bound_bytes: from.signed()?, extent_bytes: from.signed()?, of },
+        _ => return None,
+    })
+}

@@ -1,0 +1,97 @@
+//! The records of one lane, one behind the other.
+
+use super::block::{BlockHead, Kind};
+use super::record::{Compact, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
+use super::{event, Event, EVENT_BYTES};
+
+/// One block, and where reading stands in it.
+#[derive(Debug)]
+pub struct Reading {
+    records: Vec<u8>,
+    at: usize,
+    tick: u64,
+    thread: u32,
+    live: bool,
+}
+
+/// What comes next in a block.
+pub enum Next {
+    /// An event at a tick.
+    Event(u64, Event),
+    /// Nothing: the block is read.
+    End,
+    /// Something that cannot be.
+    Damaged,
+}
+
+impl Reading {
+    /// A block that was just read.
+    pub fn new(head: &BlockHead, block: &[u8]) -> Self {
+        let records = head.records(block).to_vec();
+        Self { records, at: 0, tick: head.base_tick, thread: head.thread, live: head.kind == Kind::Live }
+    }
+
+    fn word(&self, index: usize) -> Option<u64> {
+        let at = self.at + 8 * index;
+        Some(u64::from_le_bytes(self.records.get(at..at + 8)?.try_into().ok()?))
+    }
+
+    /// The next event; `parts` holds those of an event that is not whole yet, over the ends of blocks.
+    pub fn next(&mut self, parts: &mut Vec<u8>) -> Next {
+        loop {
+            if self.at == self.records.len() {
+                return Next::End;
+            }
+            let Some(first) = self.word(0) else { return Next::Damaged };
+            match first as u8 {
+                0 if self.live => return Next::End,
+                TAG_BASE => match self.word(1) {
+                    Some(tick) if tick >= self.tick => {
+                        self.tick = tick;
+                        self.at += 16;
+                    }
+                    _ => return Next::Damaged,
+                },
+                TAG_THREAD => {
+                    self.thread = (first >> 32) as u32;
+                    self.at += 8;
+                }
+                tag @ (TAG_PART | TAG_LAST) => {
+                    let length = (first >> 32) as usize;
+                    let Some(bytes) = self.records.get(self.at + 8..self.at + 8 + length) else { return Next::Damaged };
+                    if parts.len() + length > EVENT_BYTES {
+                        return Next::Damaged;
+                    }
+                    parts.extend_from_slice(bytes);
+                    self.at = (self.at + 8 + length.next_multiple_of(8)).min(self.records.len());
+                    if tag == TAG_LAST {
+                        let read = event::read(parts);
+                        parts.clear();
+                        parts.shrink_to(1 << 20);
+                        return match read {
+                            Some((tick, event)) if tick >= self.tick => {
+                                self.tick = tick;
+                                Next::Event(tick, event)
+                            }
+                            _ => Next::Damaged,
+                        };
+                    }
+                }
+                _ => return self.compact(),
+            }
+        }
+    }
+
+    fn compact(&mut self) -> Next {
+        let words = (self.word(0), self.word(1), self.word(2), self.word(3));
+        let (Some(a), Some(b), Some(c), Some(d)) = words else { return Next::Damaged };
+        match Compact::from_words([a, b, c, d]).call(self.tick, self.thread) {
+            Some(call) if call.begin_ns >= self.tick && call.end_ns >= call.begin_ns => {
+                self.at += 32;
+                self.tick = call.begin_ns;
+                Next::Event(self.tick, Event::Call(Box::new(call)))
+            }
+            _ => Next::Damaged,
+        }
+    }
+}
