@@ -10,6 +10,7 @@ pub mod head;
 pub mod layout;
 pub mod names;
 pub mod raw;
+pub mod text;
 pub mod types;
 
 pub use call::{After, Call, Completion, Content, Origin};

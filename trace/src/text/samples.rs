@@ -1,0 +1,232 @@
+//! Arbitrary profiles for tests.
+
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::keys::{self, Key};
+use crate::types::Distribution;
+use crate::{
+    After, Amode, Call, Completion, Content, ErrorClass, Function, Head, OpenedFile, Order, Origin, Process, Type,
+    Whence,
+};
+
+/// A head and the calls of each rank.
+pub(super) type Profile = (Head, Vec<Vec<Call>>);
+
+const NATURAL: std::ops::RangeInclusive<u64> = 0..=(i64::MAX as u64);
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z/._=,\" \\\\#\n\r;-]{0,12}", any::<String>()]
+}
+
+fn numbers() -> impl Strategy<Value = Vec<u64>> {
+    vec(NATURAL, 3)
+}
+
+fn places() -> impl Strategy<Value = Vec<i64>> {
+    vec(any::<i64>(), 3)
+}
+
+/// A type behind `n` others.
+fn datatype(n: u32) -> BoxedStrategy<Type> {
+    let named = (
+        prop_oneof![select(vec!["INT", "DOUBLE_INT", "F90_REAL(6,30)", "named"]).prop_map(str::to_owned), word()],
+        NATURAL,
+        any::<i64>(),
+    )
+        .prop_map(|(name, size_bytes, extent_bytes)| Type::Named {
+            name: name.trim().to_owned(),
+            size_bytes,
+            extent_bytes,
+        });
+    if n == 0 {
+        return named.boxed();
+    }
+    let order = select(vec![Order::C, Order::Fortran]);
+    let distribution = select(vec![Distribution::None, Distribution::Block, Distribution::Cyclic]);
+    prop_oneof![
+        named,
+        (NATURAL, 0..n).prop_map(|(count, of)| Type::Contiguous { count, of }),
+        (NATURAL, NATURAL, any::<i64>(), 0..n).prop_map(|(count, block, stride, of)| Type::Vector {
+            count,
+            block,
+            stride,
+            of
+        }),
+        (NATURAL, NATURAL, any::<i64>(), 0..n).prop_map(|(count, block, stride_bytes, of)| Type::Hvector {
+            count,
+            block,
+            stride_bytes,
+            of
+        }),
+        (numbers(), places(), 0..n).prop_map(|(blocks, displacements, of)| Type::Indexed { blocks, displacements, of }),
+        (numbers(), places(), 0..n).prop_map(|(blocks, displacements_bytes, of)| Type::Hindexed {
+            blocks,
+            displacements_bytes,
+            of
+        }),
+        (NATURAL, places(), 0..n).prop_map(|(block, displacements, of)| Type::IndexedBlock {
+            block,
+            displacements,
+            of
+        }),
+        (NATURAL, vec(any::<i64>(), 0..3), 0..n).prop_map(|(block, displacements_bytes, of)| Type::HindexedBlock {
+            block,
+            displacements_bytes,
+            of
+        }),
+        (numbers(), places(), vec(0..n, 3)).prop_map(|(blocks, displacements_bytes, of)| Type::Struct {
+            blocks,
+            displacements_bytes,
+            of
+        }),
+        (vec((0..1000_u64, 0..1000_u64, 0..1000_u64), 0..4), order.clone(), 0..n).prop_map(|(dims, order, of)| {
+            Type::Subarray {
+                sizes: dims.iter().map(|d| d.0 + d.1 + d.2).collect(),
+                subsizes: dims.iter().map(|d| d.1).collect(),
+                starts: dims.iter().map(|d| d.2).collect(),
+                order,
+                of,
+            }
+        }),
+        (vec((1..9_u64, NATURAL, distribution, of(NATURAL)), 1..4), order, 0..n).prop_map(|(dims, order, of)| {
+            let ranks = dims.iter().map(|d| d.0).product();
+            Type::Darray {
+                ranks,
+                rank: ranks - 1,
+                sizes: dims.iter().map(|d| d.1).collect(),
+                distributions: dims.iter().map(|d| d.2).collect(),
+                arguments: dims.iter().map(|d| d.3).collect(),
+                grid: dims.iter().map(|d| d.0).collect(),
+                order,
+                of,
+            }
+        }),
+        (any::<i64>(), any::<i64>(), 0..n).prop_map(|(lower_bound_bytes, extent_bytes, of)| Type::Resized {
+            lower_bound_bytes,
+            extent_bytes,
+            of
+        }),
+    ]
+    .boxed()
+}
+
+fn process() -> impl Strategy<Value = Process> {
+    let end = select(vec![crate::End::Complete, crate::End::Aborted, crate::End::Cut, crate::End::Full]);
+    (word(), any::<u32>(), any::<[i64; 2]>(), end, of((NATURAL, NATURAL))).prop_map(
+        |(host, pid, clock_offset_ns, end, storage)| Process {
+            host,
+            pid,
+            clock_offset_ns,
+            end,
+            calls: 0,
+            storage_bytes: storage.map(|(read, written)| [read, written]),
+        },
+    )
+}
+
+fn head() -> impl Strategy<Value = Head> {
+    let types = (datatype(0), datatype(1), datatype(2), datatype(3)).prop_map(|t| vec![t.0, t.1, t.2, t.3]);
+    let file =
+        (word(), of(NATURAL), word()).prop_map(|(path, size_bytes, fs_type)| OpenedFile { path, size_bytes, fs_type });
+    let program = (word(), vec(word(), 0..4), NATURAL, of(0.0..1e9_f64));
+    let rest = (vec(process(), 1..9), types, vec(vec((word(), word()), 0..4), 1..4), vec(file, 1..4), any::<u64>());
+    (program, rest).prop_map(
+        |((library, command, started_unix_ns, cost_ns), (processes, types, infos, files, seed))| {
+            let ranks = u32::try_from(processes.len()).unwrap();
+            let turn = u32::try_from(seed % u64::from(ranks)).unwrap();
+            let comms = vec![(0..ranks).collect(), (0..ranks).map(|r| (r + turn) % ranks).rev().collect(), vec![turn]];
+            Head { library, command, started_unix_ns, cost_ns, processes, comms, types, infos, files }
+        },
+    )
+}
+
+fn origin(ranks: u32) -> impl Strategy<Value = Origin> {
+    let call =
+        (0..ranks, NATURAL, any::<i64>()).prop_map(|(rank, begin_ns, memory)| Content::Call { rank, begin_ns, memory });
+    let content = prop_oneof![call, Just(Content::File), Just(Content::Hole), Just(Content::Unknown)];
+    (NATURAL, content).prop_map(|(bytes, content)| Origin { bytes, content })
+}
+
+/// A call with every key that its function may have, some of them left out where they are not needed. Begin and end are distances.
+fn call(head: &Head) -> impl Strategy<Value = Call> {
+    let ranks = u32::try_from(head.processes.len()).unwrap();
+    let length = |n: usize| 0..u32::try_from(n).unwrap();
+    let error = || select(ErrorClass::all().collect::<Vec<_>>());
+    let function = (select(Function::all().collect::<Vec<_>>()), any::<bool>(), any::<u32>(), of(error()));
+    let indices = (
+        length(head.files.len()),
+        length(head.types.len()),
+        length(head.comms.len()),
+        length(head.infos.len()),
+        1..=u32::MAX,
+    );
+    let values = (
+        word(),
+        any::<i64>(),
+        any::<i64>(),
+        0..512_u16,
+        select(vec![Whence::Set, Whence::Current, Whence::End]),
+        any::<bool>(),
+    );
+    let done =
+        (NATURAL, of(NATURAL), of(error())).prop_map(|(request, bytes, error)| Completion { request, bytes, error });
+    let after = (0..ranks, NATURAL).prop_map(|(rank, begin_ns)| After { rank, begin_ns });
+    let lists = (vec(NATURAL, 0..4), vec(done, 0..4), NATURAL, vec(after, 0..4), vec(origin(ranks), 0..4));
+    ((1..1000_u64, 0..9000_u64, any::<u32>()), function, indices, values, lists).prop_map(
+        |(times, function, i, v, l)| {
+            let (needed, allowed) = keys::of(function.0);
+            let mut call = Call::new(function.0, times.0, times.1);
+            call.error = function.3;
+            let has = |key: Key| {
+                allowed.has(key) && ((function.3.is_none() && needed.has(key)) || times.2 & (1 << key as u8) != 0)
+            };
+            call.large = function.1 && function.0.has_large_twin();
+            call.thread = if has(Key::Thread) { function.2 } else { 0 };
+            call.handle = has(Key::Handle).then_some(i.4);
+            call.file = has(Key::File).then_some(i.0);
+            call.name = has(Key::Name).then_some(v.0);
+            call.offset = has(Key::Offset).then_some(v.1);
+            call.count = has(Key::Count).then_some(v.2);
+            call.datatype = has(Key::Type).then_some(i.1);
+            call.etype = has(Key::Etype).then_some(i.1);
+            call.filetype = has(Key::Filetype).then_some(i.1);
+            call.comm = has(Key::Comm).then_some(i.2);
+            call.amode = has(Key::Mode).then_some(Amode(v.3));
+            call.info = has(Key::Info).then_some(i.3);
+            call.granted = has(Key::Granted).then_some(i.3);
+            call.whence = has(Key::Whence).then_some(v.4);
+            call.flag = has(Key::Flag).then_some(v.5);
+            call.number = has(Key::Number).then_some(v.2);
+            call.bytes = has(Key::Bytes).then_some(l.2);
+            call.request = has(Key::Request).then_some(l.2);
+            call.requests = if has(Key::Requests) { l.0 } else { Vec::new() };
+            call.completions = if has(Key::Done) { l.1 } else { Vec::new() };
+            call.polls = if has(Key::Polls) { l.2 } else { 0 };
+            call.after = if has(Key::After) { l.3 } else { Vec::new() };
+            call.from = if has(Key::From) { l.4 } else { Vec::new() };
+            call
+        },
+    )
+}
+
+/// Arbitrary profiles, all of them valid.
+pub(super) fn profiles() -> impl Strategy<Value = Profile> {
+    head().prop_flat_map(|head| {
+        let ranks = head.processes.len();
+        (vec(vec(call(&head), 0..12), ranks), Just(head), any::<bool>()).prop_map(|(mut calls, mut head, said)| {
+            for (rank, calls) in calls.iter_mut().enumerate() {
+                let mut now = 0;
+                for call in calls.iter_mut() {
+                    now += call.begin_ns;
+                    call.begin_ns = now;
+                    call.end_ns += now;
+                }
+                head.processes[rank].calls = if said { calls.len() as u64 } else { 0 };
+            }
+            (head, calls)
+        })
+    })
+}
