@@ -65,8 +65,8 @@ impl Filter {
         Self { unable, handles: HashSet::new(), requests: HashSet::new(), split: HashSet::new() }
     }
 
-    /// What becomes of this call, the next one of its rank.
-    pub fn take(&mut self, call: &mut Call) -> Fate {
+    /// What becomes of this call, the next one of its rank. `unknown`: why nobody knows where its data lies, for a backend that must.
+    pub fn take(&mut self, call: &mut Call, unknown: Option<&'static str>) -> Fate {
         let is_program = matches!(call.function.role(), Role::Program)
             && !matches!(call.function, Function::RegisterDatarep | Function::CreateErrhandler);
         if is_program {
@@ -86,7 +86,7 @@ impl Filter {
         } else if form == Some(Form::End) && call.handle.is_some_and(|handle| self.split.remove(&handle)) {
             Some(NO_BEGIN)
         } else {
-            (self.unable)(call)
+            (self.unable)(call).or(unknown)
         };
         let Some(reason) = reason else { return Fate::Replayed };
         self.requests.extend(call.request);
@@ -150,7 +150,7 @@ mod tests {
         let mut filter = Filter::new(unable);
         let mut fate = |call: Call| {
             let mut call = call;
-            (filter.take(&mut call), call)
+            (filter.take(&mut call, None), call)
         };
         let with = |function, handle| Call { handle: Some(handle), ..Call::new(function, 0, 1) };
         assert_eq!(fate(Call::new(Function::Pcontrol, 0, 1)).0, Fate::OfTheProgram);

@@ -8,15 +8,18 @@ use beff_trace::text::rank_reader;
 use beff_trace::{After, Call, Direction, Form, Function, Role};
 use serde::{Deserialize, Serialize};
 
-use super::super::plan::landing::Landing;
-use super::super::plan::left_out::{Fate, Filter, LeftOut, Leavings};
-use super::super::plan::meeting::{Counter, Meetings, Opening};
+use super::check::{Finder, Places};
+use crate::replay::plan::landing::Landing;
+use crate::replay::plan::left_out::{Fate, Filter, LeftOut, Leavings};
+use crate::replay::plan::meeting::{Counter, Meetings, Opening};
 
 /// How one backend refuses, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal {
     /// What it says of a call.
     pub unable: fn(&Call) -> Option<&'static str>,
+    /// It must know where data lies in files.
+    pub by_offsets: bool,
 }
 
 /// What the calls of one rank need and hold, as all ranks put it together.
@@ -108,7 +111,8 @@ pub fn scan(
 struct Scanner<'a> {
     rank: u32,
     layouts: &'a Layouts,
-    filters: Vec<Filter>,
+    places: Finder<'a>,
+    filters: Vec<(Filter, bool)>,
     leavings: Vec<Leavings>,
     meetings: Counter,
     landing: Landing,
@@ -126,7 +130,8 @@ impl<'a> Scanner<'a> {
         Self {
             rank,
             layouts,
-            filters: refusals.iter().map(|r| Filter::new(r.unable)).collect(),
+            places: Finder::new(layouts),
+            filters: refusals.iter().map(|r| (Filter::new(r.unable), r.by_offsets)).collect(),
             leavings: vec![Leavings::default(); refusals.len()],
             meetings: Counter::default(),
             landing: Landing::new(round_bytes),
@@ -142,9 +147,14 @@ impl<'a> Scanner<'a> {
 
     fn take(&mut self, call: &Call) -> Result<(), String> {
         let mut of_program = false;
-        for (filter, leavings) in self.filters.iter_mut().zip(&mut self.leavings) {
+        let types = [call.datatype, call.etype, call.filetype];
+        if let Some(number) = types.into_iter().flatten().find(|number| *number as usize >= self.layouts.len()) {
+            return Err(format!("there is no type {number}; correct the number or add the type"));
+        }
+        let places = self.places.take(call);
+        for ((filter, by_offsets), leavings) in self.filters.iter_mut().zip(&mut self.leavings) {
             let mut kept = call.clone();
-            match filter.take(&mut kept) {
+            match filter.take(&mut kept, places.unknown.filter(|_| *by_offsets)) {
                 Fate::LeftOut(reason) => leavings.add(self.rank, call, reason),
                 Fate::OfTheProgram => of_program = true,
                 Fate::Replayed => {}
@@ -167,6 +177,7 @@ impl<'a> Scanner<'a> {
             self.files.insert(handle, file);
         }
         self.sizes(call);
+        self.reach(call, places);
         self.data(call)?;
         self.completions(call);
         Ok(())
@@ -174,15 +185,28 @@ impl<'a> Scanner<'a> {
 
     /// What a call says of the size of its file.
     fn sizes(&mut self, call: &Call) {
-        let Some(file) = call.handle.and_then(|handle| self.files.get(&handle)) else { return };
+        let Some(file) = self.file(call) else { return };
         let size = match call.function {
             Function::SetSize | Function::Preallocate if call.error.is_none() => call.offset,
             Function::GetSize | Function::Open => call.number,
             _ => None,
         };
         let Some(size) = size.and_then(|size| u64::try_from(size).ok()) else { return };
-        let end = self.scan.sums.file_ends.entry(*file).or_default();
+        let end = self.scan.sums.file_ends.entry(file).or_default();
         *end = (*end).max(size);
+    }
+
+    /// How far a write reaches in its file.
+    fn reach(&mut self, call: &Call, places: Places) {
+        let is_write = call.function.direction() == Some(Direction::Write);
+        let (Some(access), Some(file)) = (places.access.filter(|_| is_write), self.file(call)) else { return };
+        let end = u64::try_from(access.hull(self.layouts).end).unwrap_or(0);
+        let known = self.scan.sums.file_ends.entry(file).or_default();
+        *known = (*known).max(end);
+    }
+
+    fn file(&self, call: &Call) -> Option<u32> {
+        self.files.get(&call.handle?).copied()
     }
 
     fn data(&mut self, call: &Call) -> Result<(), String> {
@@ -259,4 +283,28 @@ pub(super) fn memory_span(layouts: &Layouts, call: &Call) -> Result<(u64, u64), 
     }
     let hull = layouts.hull(datatype, 0, bytes, 0).ok_or_else(far)?;
     Ok((hull.start.min(0).unsigned_abs(), hull.end.max(0).unsigned_abs()))
+}
+
+/// Calls that others wait for and that this rank will not make.
+///
+/// # Errors
+/// A profile that has changed since it was looked at.
+pub(super) fn missing(profile: &Path, rank: u32, scan: &Scan) -> Result<Vec<u64>, String> {
+    let mut wanted: Vec<u64> = scan.awaited.iter().map(|(begin_ns, _)| *begin_ns).collect();
+    wanted.dedup();
+    if wanted.is_empty() {
+        return Ok(wanted);
+    }
+    let (_, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
+    let mut missing = Vec::new();
+    let mut wanted = wanted.into_iter().peekable();
+    for call in calls.take(usize::try_from(scan.cut).unwrap_or(usize::MAX)) {
+        let begin_ns = call.map_err(|e| e.to_string())?.begin_ns;
+        while let Some(earlier) = wanted.next_if(|wanted| *wanted < begin_ns) {
+            missing.push(earlier);
+        }
+        wanted.next_if_eq(&begin_ns);
+    }
+    missing.extend(wanted);
+    Ok(missing)
 }

@@ -8,8 +8,9 @@ use beff_trace::layout::Layouts;
 use beff_trace::text::{rank_reader, RankCalls};
 use beff_trace::{After, Call, Direction, Form, Origin, Role};
 
+use super::check::{Finder, Places};
 use super::order::Awaited;
-use super::scan::{memory_span, Scan};
+use super::scan::{memory_span, Refusal, Scan};
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::left_out::{Fate, Filter};
 use crate::replay::plan::source::Sources;
@@ -37,7 +38,7 @@ pub(super) struct Read {
     /// Its request, if it left one.
     pub request: Option<u64>,
     /// Places of its data in the file; empty: not known.
-    pub places: super::check::Places,
+    pub places: Places,
 }
 
 /// What happens around a step.
@@ -89,8 +90,9 @@ pub(super) struct Windows<'a> {
     scan: &'a Scan,
     next_awaited: usize,
     filter: Filter,
+    by_offsets: bool,
     landing: Landing,
-    places: super::check::Finder<'a>,
+    places: Finder<'a>,
     files: HashMap<u32, u32>,
     requests: HashMap<u64, Pending>,
     split: HashMap<u32, Pending>,
@@ -102,7 +104,7 @@ pub(super) struct Windows<'a> {
 pub(super) struct Making<'a> {
     pub bench: &'a super::Bench<'a>,
     pub rank: u32,
-    pub filter: Filter,
+    pub refusal: Refusal,
     pub landing: Landing,
     pub compares: bool,
 }
@@ -113,7 +115,7 @@ impl<'a> Windows<'a> {
     /// # Errors
     /// A profile that has changed since it was looked at.
     pub fn new(making: Making<'a>) -> Result<Self, String> {
-        let Making { bench, rank, filter, landing, compares } = making;
+        let Making { bench, rank, refusal, landing, compares } = making;
         let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
@@ -123,9 +125,10 @@ impl<'a> Windows<'a> {
             left: bench.scan.cut,
             scan: bench.scan,
             next_awaited: 0,
-            filter,
+            filter: Filter::new(refusal.unable),
+            by_offsets: refusal.by_offsets,
             landing,
-            places: super::check::Finder::new(bench.head, bench.layouts, rank),
+            places: Finder::new(bench.layouts),
             files: HashMap::new(),
             requests: HashMap::new(),
             split: HashMap::new(),
@@ -147,7 +150,8 @@ impl<'a> Windows<'a> {
             let mut call = call.map_err(|e| e.to_string())?;
             let tells = self.tells(call.begin_ns);
             let places = self.places.take(&call);
-            if self.filter.take(&mut call) == Fate::Replayed {
+            let unknown = places.unknown.filter(|_| self.by_offsets);
+            if self.filter.take(&mut call, unknown) == Fate::Replayed {
                 let step = window.steps.len();
                 window.stop_early(step, &mut early);
                 self.push(&mut window, call, tells, places)?;
@@ -179,7 +183,7 @@ impl<'a> Windows<'a> {
         window: &mut Window,
         mut call: Call,
         tells: Vec<Awaited>,
-        places: super::check::Places,
+        places: Places,
     ) -> Result<(), String> {
         let step = window.steps.len();
         let after: Vec<After> = std::mem::take(&mut call.after);
@@ -210,7 +214,7 @@ impl<'a> Windows<'a> {
         call: &mut Call,
         direction: Direction,
         form: Form,
-        places: super::check::Places,
+        places: Places,
         begun: &mut Pending,
     ) -> Result<u64, String> {
         let span = memory_span(self.layouts, call)?;
