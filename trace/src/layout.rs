@@ -21,7 +21,10 @@ use crate::types::Type;
 
 /// The layouts of a dictionary of types. The methods take the number of a type; one that is not in the dictionary panics, as an index does.
 #[derive(Clone, Debug, Default)]
-pub struct Layouts(Vec<Layout>);
+pub struct Layouts {
+    list: Vec<Option<Layout>>,
+    rules: Rules,
+}
 
 impl Layouts {
     /// Works the types out by the rules of the standard.
@@ -45,23 +48,49 @@ impl Layouts {
     /// # Errors
     /// As [`Layouts::new`].
     pub fn with_rules(types: &[Type], rules: Rules) -> Result<Self, TypeError> {
-        construct::all(types, rules).map(Self)
+        Ok(Self { list: construct::all(types, rules, Err)?, rules })
+    }
+
+    /// Works out what can be, by the rules of a library; tells of the others, whose layout must not be asked for.
+    #[must_use]
+    pub fn what_can_be(types: &[Type], library: &str) -> (Self, Vec<TypeError>) {
+        let (rules, mut refused) = (Rules::of_library(library), Vec::new());
+        let list = construct::all(types, rules, |error| {
+            refused.push(error);
+            Ok(())
+        });
+        (Self { list: list.unwrap_or_default(), rules }, refused)
+    }
+
+    /// True if the type is in the dictionary and was worked out.
+    #[must_use]
+    pub fn is_known(&self, number: u32) -> bool {
+        self.list.get(number as usize).is_some_and(Option::is_some)
     }
 
     /// Number of types.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.list.len()
     }
 
     /// True if there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
+    }
+
+    /// The rules by which they were worked out.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        self.rules
     }
 
     fn of(&self, number: u32) -> &Layout {
-        &self.0[number as usize]
+        match &self.list[number as usize] {
+            Some(layout) => layout,
+            None => panic!("the layout of type {number} was asked for, but it could not be worked out"),
+        }
     }
 
     /// Bytes of data in one element.

@@ -1,4 +1,5 @@
 //! Layouts of types against the type map built element by element, and against what libraries answered.
+#![allow(clippy::unwrap_used)] // helpers of tests
 mod common;
 
 use beff_trace::layout::{Extent, Rules, TypeFault, MOST_PIECES};

@@ -23,6 +23,9 @@ pub enum TypeFault {
     /// It refers to itself or to one behind it.
     #[error("it is made of type {0}, which does not stand before it")]
     Forward(u32),
+    /// It is made of one that cannot be worked out.
+    #[error("it is made of type {0}, which cannot be worked out")]
+    Part(u32),
     /// Its size, its bounds or its places do not fit.
     #[error("it reaches beyond 63 bits")]
     Overflow,
@@ -52,27 +55,39 @@ pub(super) struct Layout {
 
 type Made = Result<Layout, TypeFault>;
 
-pub(super) fn all(types: &[Type], rules: Rules) -> Result<Vec<Layout>, TypeError> {
-    let mut done: Vec<Layout> = Vec::with_capacity(types.len());
+/// Works out all types; `refused` hears of each that cannot be, and may end it.
+pub(super) fn all(
+    types: &[Type],
+    rules: Rules,
+    mut refused: impl FnMut(TypeError) -> Result<(), TypeError>,
+) -> Result<Vec<Option<Layout>>, TypeError> {
+    let mut done: Vec<Option<Layout>> = Vec::with_capacity(types.len());
     let mut room = 2 * MOST_PIECES;
     for (number, of) in types.iter().enumerate() {
         let work = Work { done: &done, rules, most: room.min(MOST_PIECES) };
-        let layout = work.make(of).map_err(|fault| TypeError { number, fault })?;
-        room -= layout.pieces.as_slice().len();
+        let layout = match work.make(of) {
+            Ok(layout) => Some(layout),
+            Err(fault) => {
+                refused(TypeError { number, fault })?;
+                None
+            }
+        };
+        room -= layout.as_ref().map_or(0, |layout| layout.pieces.as_slice().len());
         done.push(layout);
     }
     Ok(done)
 }
 
 struct Work<'a> {
-    done: &'a [Layout],
+    done: &'a [Option<Layout>],
     rules: Rules,
     most: usize,
 }
 
 impl Work<'_> {
     fn inner(&self, number: u32) -> Result<&Layout, TypeFault> {
-        self.done.get(number as usize).ok_or(TypeFault::Forward(number))
+        let layout = self.done.get(number as usize).ok_or(TypeFault::Forward(number))?;
+        layout.as_ref().ok_or(TypeFault::Part(number))
     }
 
     fn make(&self, of: &Type) -> Made {

@@ -30,22 +30,26 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// A single run; none for no bytes or beyond 63 bits.
+    #[must_use]
+    pub fn run(at: i64, bytes: u64) -> Self {
+        let ahead = (bytes > 0 && at.checked_add_unsigned(bytes).is_some()).then_some(Extent { at, bytes });
+        Self { pieces: &[], extent: 0, element: None, piece: 0, skip: 0, left: 0, ahead }
+    }
+
     pub(super) fn new(pieces: &'a Pieces, extent: i64, first_byte: u64, bytes: u64, base: i64) -> Self {
         let (list, size) = (pieces.as_slice(), pieces.size_bytes());
-        let mut walk = Self { pieces: list, extent, element: None, piece: 0, skip: 0, left: 0, ahead: None };
         if size == 0 || bytes == 0 {
-            return walk;
+            return Self::run(base, 0);
         }
         if is_run(list, extent) {
             let at = i128::from(base) + i128::from(list[0].displacement_bytes) + i128::from(first_byte);
-            let fits = |at: &i64| at.checked_add_unsigned(bytes).is_some();
-            walk.ahead = i64::try_from(at).ok().filter(fits).map(|at| Extent { at, bytes });
-            return walk;
+            return i64::try_from(at).map_or_else(|_| Self::run(base, 0), |at| Self::run(at, bytes));
         }
+        let mut walk = Self { pieces: list, extent, element: None, piece: 0, skip: 0, left: bytes, ahead: None };
         let shift = i128::from(first_byte / size) * i128::from(extent);
         walk.element = shift.checked_add(i128::from(base)).and_then(|at| i64::try_from(at).ok());
         (walk.piece, walk.skip) = pieces.find(first_byte % size);
-        walk.left = bytes;
         walk.ahead = walk.step();
         walk
     }

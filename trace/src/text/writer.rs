@@ -101,6 +101,27 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Copies lines that [`write_call`] made: all calls of the rank that was begun.
+    ///
+    /// # Errors
+    /// Reading or writing fails; the rank was not begun, or has calls already.
+    pub fn copy_calls(&mut self, lines: &mut impl io::Read) -> io::Result<()> {
+        let Some((_, left)) = &mut self.rank else { return Err(wrong("lines before any rank".to_owned())) };
+        *left = 0;
+        loop {
+            let used = self.buffer.len();
+            self.buffer.resize(used + BUFFER_BYTES, 0);
+            let read = lines.read(&mut self.buffer[used..]);
+            self.buffer.truncate(used + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => return Ok(()),
+                Ok(_) => self.drain()?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// Writes what is left and flushes; gives back where it was written to.
     ///
     /// # Errors
