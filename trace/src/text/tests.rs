@@ -7,7 +7,7 @@ use super::samples::{profiles, Profile};
 use super::*;
 
 /// The profile as a file.
-fn written((head, calls): &Profile, zstd: bool) -> Vec<u8> {
+pub(super) fn written((head, calls): &Profile, zstd: bool) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), zstd);
     writer.head(head).unwrap();
     // Not in the order of ranks, as ranks may come in any.
