@@ -67,6 +67,7 @@ static DRIVERS: [DriverRow; 5] = [
         has_shared_pointer: true,
         is_collective_native: true,
         make: |options| Box::new(MpiIoDriver::new(options)),
+        replay: Some(crate::mpiio::program::REPLAY),
         ..BY_OFFSETS
     },
     DriverRow {
