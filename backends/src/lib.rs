@@ -50,6 +50,7 @@
 //!    close), `edges.rs` (sectors that are not wholly ours) and `two_phase/` (ranks that exchange data before a few of
 //!    them write).
 
+mod by_offsets;
 mod direct;
 mod dontcache;
 mod edges;

@@ -60,7 +60,8 @@ impl<'a> Player<'a> {
         comms.extend((0..ranks).map(|rank| vec![rank]));
         let infos = vec![vec![("cb_nodes".into(), "1".into())], Vec::new()];
         let types = [vec![named("BYTE", 1), named("INT", 4)], types].concat();
-        let tables = Tables { comms, types, infos, paths: files.iter().map(|name| directory.join(name)).collect() };
+        let paths = files.iter().map(|name| directory.join(name)).collect();
+        let tables = Tables { library: String::new(), comms, types, infos, paths };
         let mut source = area(SOURCE_BYTES).unwrap();
         for (at, byte) in source.bytes_mut().iter_mut().enumerate() {
             *byte = byte_of(comm.rank(), at as u64);
