@@ -13,7 +13,9 @@ use super::cli::ReplayArgs;
 use super::config::ReplayConfig;
 use super::plan::left_out::together;
 use super::plan::source::Sources;
-use super::records::{BackendLeavings, Ended, FileFacts, ProfileFacts, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup};
+use super::records::{
+    BackendLeavings, Ended, FileFacts, ProfileFacts, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
+};
 use super::report::{plan as plan_text, SUFFIXES};
 use super::run::scan::Sums;
 use super::run::whole::{execute, refusals, Look, Means};
@@ -253,7 +255,10 @@ fn agreed<T>(world: &Comm, mine: Result<T, UsageError>) -> anyhow::Result<T> {
     })
 }
 
-fn outcome_of_root(world: &Comm, mine: crate::frame::records::Outcome) -> anyhow::Result<crate::frame::records::Outcome> {
+fn outcome_of_root(
+    world: &Comm,
+    mine: crate::frame::records::Outcome,
+) -> anyhow::Result<crate::frame::records::Outcome> {
     let bytes = world.bcast_bytes(serde_json::to_vec(&mine)?, 0)?;
     Ok(serde_json::from_slice(&bytes)?)
 }
@@ -338,7 +343,12 @@ fn announcement(config: &ReplayConfig, facts: &ProfileFacts, leavings: &[Backend
     );
     for BackendLeavings { backend, left_out } in leavings {
         for l in left_out {
-            text.push_str(&format!("\n  {backend} leaves out {} of {}: {}", count(l.calls, "call"), l.function, l.reason));
+            text.push_str(&format!(
+                "\n  {backend} leaves out {} of {}: {}",
+                count(l.calls, "call"),
+                l.function,
+                l.reason
+            ));
         }
     }
     if facts.calls_cut > 0 {
@@ -349,4 +359,3 @@ fn announcement(config: &ReplayConfig, facts: &ProfileFacts, leavings: &[Backend
     }
     text
 }
-

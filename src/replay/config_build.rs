@@ -10,11 +10,7 @@ impl ReplayArgs {
     ///
     /// # Errors
     /// The first thing that cannot be run.
-    pub fn config(
-        &self,
-        known: &[KnownBackend<'_>],
-        can: impl Fn(&str) -> bool,
-    ) -> Result<ReplayConfig, UsageError> {
+    pub fn config(&self, known: &[KnownBackend<'_>], can: impl Fn(&str) -> bool) -> Result<ReplayConfig, UsageError> {
         let (measure, access, output) = (&self.measure, &self.access, &self.output);
         let chosen = backends(&measure.backend, known)?;
         if let Some(backend) = chosen.iter().find(|backend| !can(backend.name)) {

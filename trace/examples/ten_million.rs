@@ -72,7 +72,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         writer.finish()?;
         let bytes = std::fs::metadata(&path)?.len();
-        println!("{name}: {total} calls, {} MB, written in {:.2} s, peak {} MiB", bytes / 1_000_000, begin.elapsed().as_secs_f64(), peak_mib());
+        println!(
+            "{name}: {total} calls, {} MB, written in {:.2} s, peak {} MiB",
+            bytes / 1_000_000,
+            begin.elapsed().as_secs_f64(),
+            peak_mib()
+        );
         let begin = Instant::now();
         let read = text::all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
         println!("{name}: {read} calls read in {:.2} s, peak {} MiB", begin.elapsed().as_secs_f64(), peak_mib());

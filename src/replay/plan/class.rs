@@ -107,9 +107,7 @@ impl CallClass {
 fn of_data(direction: Direction, form: Form, collective: bool) -> CallClass {
     use CallClass as C;
     let [blocking, nonblocking, together, together_nonblocking, split] = match direction {
-        Direction::Read => {
-            [C::Read, C::ReadNonblocking, C::ReadCollective, C::ReadCollectiveNonblocking, C::ReadSplit]
-        }
+        Direction::Read => [C::Read, C::ReadNonblocking, C::ReadCollective, C::ReadCollectiveNonblocking, C::ReadSplit],
         Direction::Write => {
             [C::Write, C::WriteNonblocking, C::WriteCollective, C::WriteCollectiveNonblocking, C::WriteSplit]
         }

@@ -90,7 +90,7 @@ impl Ledger {
             self.pending.remove(&completion.request);
         }
         if call.function == beff_trace::Function::RequestFree {
-            call.requests.iter().for_each(|request| drop(self.pending.remove(request)));
+            self.pending.retain(|request, _| !call.requests.contains(request));
         }
     }
 

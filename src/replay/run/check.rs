@@ -37,7 +37,9 @@ impl<'a> Finder<'a> {
             self.0.completed(completion);
         }
         if call.function == Function::RequestFree {
-            call.requests.iter().for_each(|request| drop(self.0.forget(*request)));
+            call.requests.iter().for_each(|request| {
+                self.0.forget(*request);
+            });
         }
         match placed {
             Placed::Data(access) | Placed::Ends(access) => Places { access: Some(access), unknown: None },

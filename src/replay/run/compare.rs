@@ -129,13 +129,18 @@ mod tests {
         assert_eq!((sum.calls, sum.as_recorded), (8, 2));
         let kinds: Vec<_> = sum.differences.iter().map(|d| (d.kind.as_str(), d.calls)).collect();
         assert_eq!(kinds, [("bytes", 2), ("error", 4)]);
-        assert_eq!((sum.differences[1].recorded.as_str(), sum.differences[1].replayed.as_str()), ("MPI_ERR_IO", "no error"));
+        assert_eq!(
+            (sum.differences[1].recorded.as_str(), sum.differences[1].replayed.as_str()),
+            ("MPI_ERR_IO", "no error")
+        );
     }
 
     #[test]
     fn completions_may_come_in_any_order() {
         let done = |list: &[(u64, u64)]| -> Vec<Completion> {
-            list.iter().map(|(request, bytes)| Completion { request: *request, bytes: Some(*bytes), error: None }).collect()
+            list.iter()
+                .map(|(request, bytes)| Completion { request: *request, bytes: Some(*bytes), error: None })
+                .collect()
         };
         let call = Call { completions: done(&[(1, 10), (2, 20)]), ..Call::new(Function::Waitall, 0, 1) };
         let with = |list| difference(&call, &Outcome { completions: done(list), ..Outcome::default() });

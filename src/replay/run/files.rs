@@ -26,7 +26,8 @@ pub(super) fn make(
     sources: &Sources,
     drop_pages: bool,
 ) -> Result<Result<u64, (u64, String)>, MpiError> {
-    let wanted = || head.files.iter().zip(paths).enumerate().filter_map(|(n, (f, path))| Some((n, path, f.size_bytes?)));
+    let wanted =
+        || head.files.iter().zip(paths).enumerate().filter_map(|(n, (f, path))| Some((n, path, f.size_bytes?)));
     let told = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
     let create = |(_, path, bytes): (usize, &PathBuf, u64)| {
         let made = OpenOptions::new().write(true).create_new(true).open(path);
@@ -38,7 +39,8 @@ pub(super) fn make(
     }
     let mut block = vec![0; BLOCK as usize];
     let mut fill = |(n, path, bytes): (usize, &PathBuf, u64)| {
-        fill(comm, path, bytes, &mut block, |at, part| sources.of_file(n as u32).fill(at, part)).map_err(|e| told(path, e))
+        fill(comm, path, bytes, &mut block, |at, part| sources.of_file(n as u32).fill(at, part))
+            .map_err(|e| told(path, e))
     };
     let filled = wanted().try_for_each(&mut fill);
     if let Err(error) = agree::all(comm, filled)? {

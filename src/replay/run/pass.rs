@@ -90,7 +90,8 @@ impl PassJob<'_> {
             match files::make(self.comm, self.bench.head, &paths, &self.bench.sources, drops)? {
                 Ok(bytes) => around.prefilled_bytes = bytes,
                 Err((rank, message)) => {
-                    let error = ErrorRecord::of_rank(rank, &self.during(), message, "free space, or choose another --path");
+                    let error =
+                        ErrorRecord::of_rank(rank, &self.during(), message, "free space, or choose another --path");
                     return Ok(self.failed(error, begin));
                 }
             }
@@ -126,13 +127,17 @@ impl PassJob<'_> {
     ) -> Result<(Player<'p>, Window), BackendError> {
         let (bench, rank) = (self.bench, self.comm.rank() as u32);
         let head = bench.head;
-        let refuse =
-            |what: String| BackendError::new("replay", bench.profile, beff_backends::error::Cause::Io, what);
+        let refuse = |what: String| BackendError::new("replay", bench.profile, beff_backends::error::Cause::Io, what);
         let no_memory = |e: std::io::Error| refuse(format!("{} bytes for data: {e}", bench.sources.bytes()));
         let mut source = area(bench.sources.bytes()).map_err(no_memory)?;
         bench.sources.of_rank(rank).fill(0, source.bytes_mut());
-        let tables =
-            Tables { comms: head.comms.clone(), types: head.types.clone(), infos: head.infos.clone(), paths };
+        let tables = Tables {
+            library: head.library.clone(),
+            comms: head.comms.clone(),
+            types: head.types.clone(),
+            infos: head.infos.clone(),
+            paths,
+        };
         let (options, landing_bytes) = (self.options.clone(), self.landing_bytes);
         let mut program =
             (self.way.replay.begin)(ProgramRequest { world: self.comm, tables, options, source, landing_bytes })?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{Finder, Places};
 use crate::replay::plan::landing::Landing;
-use crate::replay::plan::left_out::{Fate, Filter, LeftOut, Leavings};
+use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
 use crate::replay::plan::meeting::{Counter, Meetings, Opening};
 
 /// How one backend refuses, by name.
@@ -99,7 +99,14 @@ pub fn scan(
         }
         match cut {
             Some(_) => scanner.scan.sums.calls_cut += 1,
-            None => scanner.take(&call).map_err(|what| format!("{}: rank {rank}, call at {} ns, {}: {what}", profile.display(), call.begin_ns, call.function.name()))?,
+            None => scanner.take(&call).map_err(|what| {
+                format!(
+                    "{}: rank {rank}, call at {} ns, {}: {what}",
+                    profile.display(),
+                    call.begin_ns,
+                    call.function.name()
+                )
+            })?,
         }
         number += 1;
     }

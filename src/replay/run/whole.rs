@@ -169,7 +169,12 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
         Ok(details) => details,
         Err((rank, message)) => {
             let next_step = "choose another --out that all ranks can write to";
-            observer.record(ReplayLine::Error(ErrorRecord::of_rank(rank, "opening files of calls", message, next_step)));
+            observer.record(ReplayLine::Error(ErrorRecord::of_rank(
+                rank,
+                "opening files of calls",
+                message,
+                next_step,
+            )));
             ending.outcome = Outcome::Failed;
             return Ok(ending);
         }

@@ -178,13 +178,7 @@ impl<'a> Windows<'a> {
         awaited[self.next_awaited..].iter().take_while(|(begin, _)| *begin == begin_ns).copied().collect()
     }
 
-    fn push(
-        &mut self,
-        window: &mut Window,
-        mut call: Call,
-        tells: Vec<Awaited>,
-        places: Places,
-    ) -> Result<(), String> {
+    fn push(&mut self, window: &mut Window, mut call: Call, tells: Vec<Awaited>, places: Places) -> Result<(), String> {
         let step = window.steps.len();
         let after: Vec<After> = std::mem::take(&mut call.after);
         let after: Vec<After> =
@@ -234,8 +228,7 @@ impl<'a> Windows<'a> {
         if self.compares && !from.is_empty() {
             let (function, begin_ns, datatype, request) = (call.function, call.begin_ns, call.datatype, call.request);
             let file = call.handle.and_then(|handle| self.files.get(&handle).copied());
-            begun.read =
-                Some(Read { function, begin_ns, file, memory_at, span, datatype, from, request, places });
+            begun.read = Some(Read { function, begin_ns, file, memory_at, span, datatype, from, request, places });
         }
         Ok(memory_at)
     }

@@ -97,8 +97,7 @@ impl CallParser {
         }
         let found = std::str::from_utf8(&name).ok().and_then(Function::named);
         let (function, large) = found.ok_or_else(|| {
-            let next =
-                "write the name of the standard, such as File_write_at or File_write_at_c, with or without MPI_";
+            let next = "write the name of the standard, such as File_write_at or File_write_at_c, with or without MPI_";
             TextError::new(format!("{} is no function that is recorded", shown(&name)), next)
                 .field(field.number, "function")
         })?;
