@@ -293,8 +293,8 @@ fn check_content(facts: &ProfileFacts) -> Result<(), UsageError> {
         facts.ended.iter().map(|e| format!("{} {}", count(e.processes, "process"), e.end)).collect();
     Err(UsageError::new(
         format!(
-            "the profile has no call that moves data: {}, {} ({})",
-            count(facts.calls, "call of files"),
+            "the profile has no call that moves data: {} in all, {} ({})",
+            count(facts.calls, "call"),
             count(facts.files.len() as u64, "file"),
             ends.join(", ")
         ),
