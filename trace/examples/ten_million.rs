@@ -96,6 +96,27 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(text::rank_reader(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?)
         })?;
         timed("  summed up and shown", || Ok(beff_trace::summary::summarize(&path)?.text(100)))?;
+        let begin = Instant::now();
+        let mut writer = Writer::new(File::create(&path)?, zstd);
+        writer.head(&head(ranks, calls))?;
+        for rank in 0..ranks {
+            writer.begin_calls(rank, calls)?;
+            (0..calls).try_for_each(|n| writer.call(&call(n, calls, rank, ranks)))?;
+        }
+        writer.finish()?;
+        let bytes = std::fs::metadata(&path)?.len();
+        println!(
+            "{name}: {total} calls, {} MB, written in {:.2} s, peak {} MiB",
+            bytes / 1_000_000,
+            begin.elapsed().as_secs_f64(),
+            peak_mib()
+        );
+        let begin = Instant::now();
+        let read = text::all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
+        println!("{name}: {read} calls read in {:.2} s, peak {} MiB", begin.elapsed().as_secs_f64(), peak_mib());
+        let begin = Instant::now();
+        let read = text::rank_reader(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?;
+        println!("{name}: {read} calls of the last rank read in {:.2} s", begin.elapsed().as_secs_f64());
         std::fs::remove_file(&path)?;
     }
     Ok(())
