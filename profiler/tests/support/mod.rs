@@ -4,16 +4,29 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use beff_trace::raw::{Event, ProcessFile};
 use beff_trace::{Amode, Call, End, Order, Type};
 
-/// The preloaded library, beside the test programs.
+/// The library to preload. Cargo does not build it for tests, because nothing links it: so they do, in their own profile.
 pub fn library() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let deps = own.parent().unwrap();
-    let places = [deps.join("libbeff_profiler.so"), deps.parent().unwrap().join("libbeff_profiler.so")];
-    places.iter().find(|path| path.exists()).expect("cargo builds the library for its tests").clone()
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            let own = std::env::current_exe().unwrap();
+            let target = own.parent().and_then(Path::parent).unwrap();
+            let profile = match target.file_name().unwrap().to_str().unwrap() {
+                "debug" => "dev",
+                other => other,
+            };
+            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            cargo.args(["build", "--quiet", "--offline", "-p", "beff-profiler", "--profile", profile, "--target-dir"]);
+            let status = cargo.arg(target.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+            assert!(status.success(), "the library is not built");
+            target.join("libbeff_profiler.so")
+        })
+        .clone()
 }
 
 /// Where the sources of the programs are.
