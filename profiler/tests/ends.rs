@@ -22,7 +22,9 @@ fn writes(file: &ProcessFile) -> Vec<i64> {
 #[test]
 fn a_killed_rank_keeps_every_call() {
     let scene = Scene::new("ends.c", &[]).unwrap();
-    for (how, calls, end) in [("kill", 9000, End::Cut), ("abort", 5000, End::Aborted), ("exit", 5000, End::Cut), ("_exit", 70, End::Cut)] {
+    for (how, calls, end) in
+        [("kill", 9000, End::Cut), ("abort", 5000, End::Aborted), ("exit", 5000, End::Cut), ("_exit", 70, End::Cut)]
+    {
         let number = calls.to_string();
         let run = scene.record(1, &[], &[how, &number]);
         let file = scene.file(0);
@@ -79,7 +81,10 @@ fn a_limit_ends_the_record_and_not_the_program() {
     assert_eq!(run.stdout, ["limit"], "{run:?}");
     let said: Vec<&String> = run.stderr.iter().filter(|line| line.contains("profiler")).collect();
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("BEFF_PROFILE_LIMIT_BYTES; its later calls are not recorded, the program goes on"), "{said:?}");
+    assert!(
+        said[0].contains("BEFF_PROFILE_LIMIT_BYTES; its later calls are not recorded, the program goes on"),
+        "{said:?}"
+    );
     let file = scene.file(0);
     assert_eq!(file.head().end, End::Full);
     assert!(std::fs::metadata(file.path()).unwrap().len() <= limit as u64);
@@ -104,7 +109,10 @@ fn nothing_is_made_without_a_directory_or_without_mpi() {
         .env("BEFF_PROFILE_DIR", &profile)
         .output()
         .unwrap();
-    assert_eq!((shell.status.code(), shell.stdout.as_slice(), shell.stderr.as_slice()), (Some(6), &b"42\n"[..], &b""[..]));
+    assert_eq!(
+        (shell.status.code(), shell.stdout.as_slice(), shell.stderr.as_slice()),
+        (Some(6), &b"42\n"[..], &b""[..])
+    );
     assert_eq!(std::fs::read_dir(&profile).unwrap().count(), 0);
 }
 
@@ -118,7 +126,8 @@ fn a_library_that_was_loaded_privately_is_found() {
         assert!(status.success(), "{arguments:?}");
     };
     let (source, object) = (support::source("private.c"), scene.path("main.o"));
-    let (source, object, program) = (source.to_str().unwrap(), object.to_str().unwrap(), scene.program.to_str().unwrap());
+    let (source, object, program) =
+        (source.to_str().unwrap(), object.to_str().unwrap(), scene.program.to_str().unwrap());
     build(&["-DPART", "-shared", "-fPIC", source, "-o", part.to_str().unwrap()]);
     build(&["-c", source, "-o", object]);
     assert!(Command::new("cc").args([object, "-ldl", "-o", program]).status().unwrap().success());
@@ -141,6 +150,88 @@ fn behind_finalize_rank_0_has_the_files_merged() {
     let out = scene.path("out");
     let variables = [("BEFF_PROFILE_MERGER", merger.to_str().unwrap()), ("BEFF_PROFILE_OUT", out.to_str().unwrap())];
     let run = scene.record(2, &variables, &["merge", "10"]);
-    assert!(run.stderr.iter().any(|line| line.starts_with("merged profile merge /") && line.ends_with("/out ")), "{run:?}");
+    assert!(
+        run.stderr.iter().any(|line| line.starts_with("merged profile merge /") && line.ends_with("/out ")),
+        "{run:?}"
+    );
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "rank-0.beff\nrank-1.beff\n");
+}
+
+#[test]
+fn a_session_is_recorded_like_a_world() {
+    let scene = Scene::new("session.c", &[]).unwrap();
+    // MPICH 4.0 has sessions, but its files want MPI_COMM_WORLD: such a program may crash, with the profiler and without.
+    let run = scene.record(2, &[], &[]);
+    if run.stdout != ["session", "session"] {
+        return eprintln!("skipped: this MPI has no sessions, or none with files: {:?}", run.stdout);
+    }
+    for rank in 0..2 {
+        let file = scene.file(rank);
+        assert_eq!((file.head().end, file.head().rank, file.head().ranks), (End::Complete, rank, 2));
+        let calls = calls(&file);
+        let names: Vec<&str> = calls.iter().map(|call| call.function.name()).collect();
+        assert_eq!(names, ["Session_init", "File_open", "File_write_at", "File_close", "Session_finalize"]);
+        let ranks =
+            file.events().find_map(|event| if let Event::Comm { ranks, .. } = event { Some(ranks) } else { None });
+        assert_eq!(ranks, Some(vec![0, 1]));
+    }
+}
+
+#[test]
+fn without_the_twins_fortran_may_be_missed_but_c_is_not() {
+    let scene = Scene::new("ends.c", &[]).unwrap();
+    scene.record(1, &[("BEFF_PROFILE_PMPI", "0")], &["plain", "100"]);
+    assert_eq!(writes(&scene.file(0)).len(), 100);
+    assert_eq!(scene.file(0).head().end, End::Complete);
+}
+
+#[test]
+fn clocks_of_one_host_are_the_same() {
+    let scene = Scene::new("ends.c", &[]).unwrap();
+    scene.record(2, &[("BEFF_PROFILE_CLOCKS", "always")], &["plain", "10"]);
+    for rank in 0..2 {
+        let file = scene.file(rank);
+        assert_eq!(file.head().clock_offset_ns[0] == 0, rank == 0, "measured: never exactly the same");
+        for offset in file.head().clock_offset_ns {
+            assert!(offset.abs() < 20_000_000, "rank {rank}: {offset} ns");
+        }
+        let begin = calls(&file)[0].begin_ns;
+        let now = std::fs::read_to_string("/proc/uptime").unwrap();
+        let now: f64 = now.split(' ').next().unwrap().parse().unwrap();
+        let ago = now - begin as f64 / 1e9;
+        assert!((-0.1..60.0).contains(&ago), "MPI_Init was {ago} s ago");
+    }
+}
+
+/// A file system of its own, until it is dropped.
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_record_and_not_the_program() {
+    let scene = Scene::new("ends.c", &[]).unwrap();
+    let small = scene.path("small");
+    std::fs::create_dir(&small).unwrap();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=300k", "none"]).arg(&small).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: no small file system can be mounted");
+    }
+    let mounted = Mounted(small.clone());
+    let run = scene.record(1, &[("BEFF_PROFILE_DIR", small.to_str().unwrap())], &["full", "40000"]);
+    assert_eq!((run.stdout, run.files["file-0"].len()), (vec!["full".to_owned()], 40_000));
+    let said: Vec<&String> = run.stderr.iter().filter(|line| line.contains("profiler")).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("No space left on device") && said[0].contains("the program goes on"), "{said:?}");
+    let file = ProcessFile::open(&small.join("rank-0.beff")).unwrap();
+    let (offsets, end) = (writes(&file), file.head().end);
+    drop(file);
+    drop(mounted);
+    assert_eq!(end, End::Full);
+    assert!(offsets.len() > 8000 && offsets.len() < 40_000, "{}", offsets.len());
+    assert_eq!(offsets, (0..offsets.len() as i64).collect::<Vec<i64>>());
 }
