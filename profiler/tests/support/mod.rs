@@ -151,7 +151,8 @@ impl Scene {
             assert_eq!((file.head().rank, file.head().ranks), (rank, ranks));
             let recorded = text(&file);
             let expected = self.expected(rank);
-            let at = recorded.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(recorded.len().min(expected.len()));
+            let at =
+                recorded.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(recorded.len().min(expected.len()));
             assert_eq!(recorded.get(at), expected.get(at), "rank {rank}, call {at} of {}", expected.len());
             assert!(at > 0, "nothing was called");
         }
@@ -179,7 +180,9 @@ pub fn text(file: &ProcessFile) -> Vec<String> {
             Event::Call(call) => {
                 assert!(call.begin_ns >= last_ns && call.end_ns >= call.begin_ns, "{call:?} after {last_ns}");
                 last_ns = call.begin_ns;
-                if !["Init", "Init_thread", "Finalize", "Session_init", "Session_finalize"].contains(&call.function.name()) {
+                if !["Init", "Init_thread", "Finalize", "Session_init", "Session_finalize"]
+                    .contains(&call.function.name())
+                {
                     lines.push(line(&call, &tables));
                 }
             }
@@ -246,12 +249,18 @@ pub fn tree(id: u32, tables: &Tables) -> String {
         Type::Named { name, .. } => name.clone(),
         Type::Contiguous { count, of: t } => format!("contiguous({count};{})", of(t)),
         Type::Vector { count, block, stride, of: t } => format!("vector({count};{block};{stride};{})", of(t)),
-        Type::Hvector { count, block, stride_bytes, of: t } => format!("hvector({count};{block};{stride_bytes};{})", of(t)),
-        Type::Indexed { blocks, displacements, of: t } => format!("indexed({};{};{})", l(blocks), s(displacements), of(t)),
+        Type::Hvector { count, block, stride_bytes, of: t } => {
+            format!("hvector({count};{block};{stride_bytes};{})", of(t))
+        }
+        Type::Indexed { blocks, displacements, of: t } => {
+            format!("indexed({};{};{})", l(blocks), s(displacements), of(t))
+        }
         Type::Hindexed { blocks, displacements_bytes, of: t } => {
             format!("hindexed({};{};{})", l(blocks), s(displacements_bytes), of(t))
         }
-        Type::IndexedBlock { block, displacements, of: t } => format!("indexed_block({block};{};{})", s(displacements), of(t)),
+        Type::IndexedBlock { block, displacements, of: t } => {
+            format!("indexed_block({block};{};{})", s(displacements), of(t))
+        }
         Type::HindexedBlock { block, displacements_bytes, of: t } => {
             format!("hindexed_block({block};{};{})", s(displacements_bytes), of(t))
         }
@@ -272,6 +281,8 @@ pub fn tree(id: u32, tables: &Tables) -> String {
                 of(t)
             )
         }
-        Type::Resized { lower_bound_bytes, extent_bytes, of: t } => format!("resized({lower_bound_bytes};{extent_bytes};{})", of(t)),
+        Type::Resized { lower_bound_bytes, extent_bytes, of: t } => {
+            format!("resized({lower_bound_bytes};{extent_bytes};{})", of(t))
+        }
     }
 }
