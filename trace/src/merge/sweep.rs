@@ -7,7 +7,7 @@ use std::io;
 
 use super::common::Dictionary;
 use super::content::Writer;
-use super::files::{FileState, Limits, Times, concerned, places, until_ns};
+use super::files::{concerned, places, until_ns, FileState, Limits, Times};
 use super::spool::Spool;
 use super::together::Together;
 use super::touched::Touch;
@@ -130,7 +130,13 @@ pub(super) struct Sweep<'a, S> {
 
 impl<'a, S: Source> Sweep<'a, S> {
     /// `sources` are (world rank, calls).
-    pub(super) fn new(dictionary: &Dictionary, layouts: &'a Layouts, sources: Vec<(u32, S)>, spool: &'a mut Spool, limits: Limits) -> Self {
+    pub(super) fn new(
+        dictionary: &Dictionary,
+        layouts: &'a Layouts,
+        sources: Vec<(u32, S)>,
+        spool: &'a mut Spool,
+        limits: Limits,
+    ) -> Self {
         let there: Vec<u32> = sources.iter().map(|(world, _)| *world).collect();
         let known = |(index, file): (usize, crate::head::OpenedFile)| {
             FileState::new(dictionary.is_size_known(index).then_some(file.size_bytes.unwrap_or(0)), limits)
@@ -167,7 +173,8 @@ impl<'a, S: Source> Sweep<'a, S> {
     /// # Errors
     /// The temporary file cannot be written.
     pub(super) fn run(&mut self) -> io::Result<()> {
-        let first = |(index, rank): (usize, &Rank<'a, S>)| rank.next.as_ref().map(|call| Reverse((call.begin_ns, index)));
+        let first =
+            |(index, rank): (usize, &Rank<'a, S>)| rank.next.as_ref().map(|call| Reverse((call.begin_ns, index)));
         let mut begins: BinaryHeap<_> = self.ranks.iter().enumerate().filter_map(first).collect();
         while let Some(Reverse((_, index))) = begins.pop() {
             let Some(mut call) = self.ranks[index].next.take() else { continue };
@@ -198,7 +205,8 @@ impl<'a, S: Source> Sweep<'a, S> {
     /// A rank was not recorded: it may have written to what it opened with others, at any time.
     pub(super) fn miss(&mut self, rank: u32, dictionary: &Dictionary) {
         for (file, comm) in dictionary.opened_with() {
-            let is_in = dictionary.comms().get(*comm as usize).is_none_or(|ranks| ranks.is_empty() || ranks.contains(&rank));
+            let is_in =
+                dictionary.comms().get(*comm as usize).is_none_or(|ranks| ranks.is_empty() || ranks.contains(&rank));
             if let Some(state) = self.files.get_mut(*file as usize).filter(|_| is_in) {
                 state.lose_track();
             }
@@ -226,14 +234,8 @@ impl<'a, S: Source> Sweep<'a, S> {
                 self.together.begin(world, file, comm, call.begin_ns);
             }
         }
-        let mut ending = Ending {
-            end_ns: call.end_ns,
-            order: 0,
-            index,
-            begin_ns: call.begin_ns,
-            accesses: Vec::new(),
-            whole: None,
-        };
+        let mut ending =
+            Ending { end_ns: call.end_ns, order: 0, index, begin_ns: call.begin_ns, accesses: Vec::new(), whole: None };
         let form = match call.function.role() {
             Role::Data { form, .. } => Some(form),
             _ => None,
@@ -265,7 +267,8 @@ impl<'a, S: Source> Sweep<'a, S> {
             }
         }
         let ends = form != Some(Form::Nonblocking) || call.request.is_some();
-        let waits = ends && matches!(placed, Placed::Data(access) if access.direction == Direction::Read && access.bytes > 0);
+        let waits =
+            ends && matches!(placed, Placed::Data(access) if access.direction == Direction::Read && access.bytes > 0);
         if !ending.accesses.is_empty() || ending.whole.is_some() {
             self.order += 1;
             ending.order = self.order;
@@ -375,13 +378,23 @@ impl<'a, S: Source> Sweep<'a, S> {
         let rank = &mut self.ranks[index];
         let is_whole = matches!(
             call.function,
-            Function::Open | Function::Close | Function::Delete | Function::Sync | Function::SetSize | Function::Preallocate | Function::GetSize
+            Function::Open
+                | Function::Close
+                | Function::Delete
+                | Function::Sync
+                | Function::SetSize
+                | Function::Preallocate
+                | Function::GetSize
         );
         let asks_end = call.function == Function::Seek && call.whence == Some(crate::names::Whence::End);
         if !is_whole && !asks_end {
             return;
         }
-        let new = Opened { file: call.file, comm: call.comm, deletes: call.amode.is_some_and(|amode| amode.has("delete_on_close")) };
+        let new = Opened {
+            file: call.file,
+            comm: call.comm,
+            deletes: call.amode.is_some_and(|amode| amode.has("delete_on_close")),
+        };
         let about = if call.function == Function::Open { Some(new) } else { opened };
         let Some(id) = about.map_or(call.file, |about| about.file) else { return };
         let Some(file) = self.files.get_mut(id as usize) else { return };
@@ -464,5 +477,9 @@ impl<'a, S: Source> Sweep<'a, S> {
 
 fn unknown(access: &Access) -> Vec<Origin> {
     let all = Origin { bytes: access.bytes, content: Content::Unknown };
-    if access.bytes > 0 { vec![all] } else { Vec::new() }
+    if access.bytes > 0 {
+        vec![all]
+    } else {
+        Vec::new()
+    }
 }

@@ -135,13 +135,16 @@ impl Touched {
 
     /// Tells of the latest access of each rank.
     pub(super) fn look_anywhere(&self, mut tell: impl FnMut(Touch)) {
-        self.anywhere.iter().for_each(|(rank, begin_ns)| tell(Touch { rank: *rank, writes: true, begin_ns: *begin_ns }));
+        self.anywhere
+            .iter()
+            .for_each(|(rank, begin_ns)| tell(Touch { rank: *rank, writes: true, begin_ns: *begin_ns }));
     }
 }
 
 fn spill(spilled: &mut HashMap<u32, Touch>, part: &mut Part) {
     while part.touches.len() > MOST_TOUCHES {
-        let oldest = part.touches.iter().enumerate().min_by_key(|(_, touch)| touch.begin_ns).map_or(0, |(index, _)| index);
+        let oldest =
+            part.touches.iter().enumerate().min_by_key(|(_, touch)| touch.begin_ns).map_or(0, |(index, _)| index);
         let touch = part.touches.swap_remove(oldest);
         let known = spilled.entry(touch.rank).or_insert(touch);
         known.writes |= touch.writes;
