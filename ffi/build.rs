@@ -7,10 +7,7 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-env-changed=MPICC");
-    println!("cargo:rerun-if-changed=shim/shim.c");
-    println!("cargo:rerun-if-changed=shim/bare.c");
-    println!("cargo:rerun-if-changed=shim/bare_file.c");
-    println!("cargo:rerun-if-changed=shim/shim.h");
+    println!("cargo:rerun-if-changed=shim");
 
     let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
     let shown = show(&mpicc);
@@ -18,11 +15,12 @@ fn main() {
         shown.iter().filter_map(|a| a.strip_prefix(prefix)).map(|a| a.trim_matches(['"', '\'']).to_owned()).collect()
     };
 
-    let sources = ["shim/shim.c", "shim/bare.c", "shim/bare_file.c"];
+    let sources = ["shim.c", "bare.c", "bare_file.c", "replay.c", "named.c"].map(|name| format!("shim/{name}"));
     cc::Build::new().compiler(&mpicc).files(sources).warnings(true).compile("beff_shim");
 
     let mut builder = bindgen::builder()
         .header("shim/shim.h")
+        .header("shim/replay.h")
         .allowlist_var("beff_.*")
         .allowlist_var("BEFF_.*")
         .allowlist_function("beff_.*")

@@ -343,7 +343,8 @@ fn no_alignment(opened: std::io::Result<File>) -> String {
     }
 }
 
-fn close_file(file: File) -> std::io::Result<()> {
+/// Closes a file and reports what close(2) says; a dropped [`File`] would not.
+pub(crate) fn close_file(file: File) -> std::io::Result<()> {
     // SAFETY: `into_raw_fd` hands over the only ownership of an open descriptor, and it is used nowhere after.
     if unsafe { libc::close(file.into_raw_fd()) } == 0 {
         return Ok(());

@@ -11,6 +11,7 @@
 
 mod calls;
 mod outcome;
+pub(crate) mod program;
 
 use std::path::PathBuf;
 

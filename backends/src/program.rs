@@ -20,6 +20,9 @@ pub use memory::{area, Memory};
 /// What the numbers in calls mean. Numbers are indices.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
+    /// What MPI_Get_library_version said where the calls were recorded: libraries differ in bounds of types, and in how far a read
+    /// at the end of a file moves the pointer. Empty: as the standard says.
+    pub library: String,
     /// World ranks of each communicator, in its order.
     pub comms: Vec<Vec<u32>>,
     /// Types, each behind those it is made of.
@@ -88,6 +91,16 @@ pub trait Program {
 
     /// What the library said of the first step whose error was not recorded, once.
     fn complaint(&mut self) -> Option<String> {
+        None
+    }
+
+    /// How data is moved, in words.
+    fn strategy(&self) -> String {
+        String::new()
+    }
+
+    /// Bytes that were moved past the page cache until now, and all; None where nobody knows.
+    fn direct_bytes(&self) -> Option<[u64; 2]> {
         None
     }
 

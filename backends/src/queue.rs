@@ -127,20 +127,19 @@ impl Queue {
     /// # Errors
     /// If io_uring is not available, with what to look at.
     pub(crate) fn new(queue_depth: u32, sqpoll: bool, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
-        let (depth, built) = if sqpoll {
-            // The thread frees entries only after it has taken all it saw, when some of them may already be completed and
-            // followed by new ones: twice the depth has room for both.
-            let depth = queue_depth.clamp(1, MAX_DEPTH / 2);
-            (depth, build(&SQPOLL_CHAIN, depth * 2))
-        } else {
-            let depth = queue_depth.clamp(1, MAX_DEPTH);
-            (depth, build(&CHAIN, depth))
-        };
-        let (ring, flags) = built.map_err(|e| if sqpoll { no_sqpoll(path, &e) } else { unavailable(path, &e) })?;
+        let (ring, depth, flags) = rings(queue_depth, sqpoll, path)?;
         let files = ring.submitter().register_files(fds);
         files.map_err(|e| BackendError::from_io("io_uring_register (files)", path, None, &e))?;
         let piece_shift = piece_shift.min(MAX_PIECE_SHIFT);
         Ok(Self { ring, depth, flags, sqpoll, piece_shift, memory: Memory::None, abandoned: false })
+    }
+
+    /// The rings alone, for operations that name descriptors and addresses: with the depth and the flags in force.
+    ///
+    /// # Errors
+    /// As for [`Queue::new`].
+    pub(crate) fn without_files(queue_depth: u32, sqpoll: bool) -> Result<(IoUring, u32, &'static str)> {
+        rings(queue_depth, sqpoll, Path::new(""))
     }
 
     /// Operations in flight at most.
@@ -210,6 +209,21 @@ impl Drop for Queue {
 pub(crate) fn abandoned(operation: &'static str, path: &Path) -> BackendError {
     let text = "the queue was given up after an earlier error: close the file and open it again";
     BackendError::new(operation, path, Cause::Io, text)
+}
+
+/// Rings with room for the depth.
+fn rings(queue_depth: u32, sqpoll: bool, path: &Path) -> Result<(IoUring, u32, &'static str)> {
+    let (depth, built) = if sqpoll {
+        // The thread frees entries only after it has taken all it saw, when some of them may already be completed and
+        // followed by new ones: twice the depth has room for both.
+        let depth = queue_depth.clamp(1, MAX_DEPTH / 2);
+        (depth, build(&SQPOLL_CHAIN, depth * 2))
+    } else {
+        let depth = queue_depth.clamp(1, MAX_DEPTH);
+        (depth, build(&CHAIN, depth))
+    };
+    let (ring, flags) = built.map_err(|e| if sqpoll { no_sqpoll(path, &e) } else { unavailable(path, &e) })?;
+    Ok((ring, depth, flags))
 }
 
 fn build(chain: &[(&'static str, Setup)], depth: u32) -> io::Result<(IoUring, &'static str)> {

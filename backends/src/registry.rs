@@ -1,5 +1,6 @@
 //! The table of drivers: what each is called and what it can do, asked before anything runs.
 
+use crate::by_offsets;
 use crate::mmap::MmapDriver;
 use crate::mpiio::MpiIoDriver;
 use crate::null::NullDriver;
@@ -67,6 +68,7 @@ static DRIVERS: [DriverRow; 5] = [
         has_shared_pointer: true,
         is_collective_native: true,
         make: |options| Box::new(MpiIoDriver::new(options)),
+        replay: Some(crate::mpiio::program::REPLAY),
         ..BY_OFFSETS
     },
     DriverRow {
@@ -76,6 +78,7 @@ static DRIVERS: [DriverRow; 5] = [
         can_drop_pages: true,
         has_two_phase: true,
         make: |options| Box::new(PosixDriver::new(options)),
+        replay: Some(by_offsets::POSIX),
         ..BY_OFFSETS
     },
     DriverRow {
@@ -87,6 +90,7 @@ static DRIVERS: [DriverRow; 5] = [
         has_queue: true,
         has_two_phase: true,
         make: |options| Box::new(UringDriver::new(options)),
+        replay: Some(by_offsets::URING),
         ..BY_OFFSETS
     },
     DriverRow {
@@ -101,6 +105,7 @@ static DRIVERS: [DriverRow; 5] = [
         summary: "computes every address and offset, moves nothing: the cost of the program itself",
         uses_space: false,
         make: |_| Box::new(NullDriver),
+        replay: Some(by_offsets::NULL),
         ..BY_OFFSETS
     },
 ];

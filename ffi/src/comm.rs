@@ -119,7 +119,7 @@ impl Comm {
     }
 
     /// The same, for ranks that may be in none.
-    fn adopt(handle: MPI_Comm) -> Result<Option<Self>> {
+    pub(crate) fn adopt(handle: MPI_Comm) -> Result<Option<Self>> {
         if handle == constant!(shim::beff_comm_null) {
             return Ok(None);
         }

@@ -19,10 +19,18 @@ impl Info {
     /// # Errors
     /// MPI_ERR_INFO_KEY or MPI_ERR_INFO_VALUE for what the library refuses.
     pub fn new(pairs: &[(String, String)]) -> Result<Self> {
-        let mut info = Self { handle: constant!(shim::beff_info_null) };
         if pairs.is_empty() {
-            return Ok(info);
+            return Ok(Self { handle: constant!(shim::beff_info_null) });
         }
+        Self::object(pairs)
+    }
+
+    /// An info object with these pairs, also if there are none.
+    ///
+    /// # Errors
+    /// As [`Info::new`].
+    pub fn object(pairs: &[(String, String)]) -> Result<Self> {
+        let mut info = Self { handle: constant!(shim::beff_info_null) };
         // SAFETY: the new handle is written and owned by `info`.
         check(unsafe { mpi_sys::MPI_Info_create(&raw mut info.handle) })?;
         for (key, value) in pairs {

@@ -32,7 +32,8 @@
 //! 2. [`info`], [`datatype`] and [`mod@file`]: hints, what is moved, how a file is seen; then [`access`], every call
 //!    that moves data, and [`transfers`], many of them at once.
 //! 3. [`exchange`] and [`places`], the loops of b_eff and where their messages lie, and [`requests`], the messages of two-phase transfers.
-//! 4. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
+//! 4. [`replay`]: every call of the MPI-IO chapter by its own name, for recorded programs.
+//! 5. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
 //!    nothing to do with MPI.
 
 /// A constant of the library or of the shim, which are symbols of C.
@@ -55,7 +56,9 @@ pub mod file;
 pub mod info;
 pub mod linux;
 pub mod places;
+pub mod replay;
 pub mod requests;
+pub mod signals;
 pub mod transfers;
 pub mod universe;
 
@@ -75,5 +78,6 @@ pub use file::{MpiFile, Open};
 pub use info::Info;
 pub use places::{Flow, Places, Walk, Windows};
 pub use requests::{Message, Requests};
+pub use signals::{Gathering, Signals};
 pub use transfers::{Transfer, Transfers};
 pub use universe::{built_with, library_version, Universe};

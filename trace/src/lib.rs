@@ -12,6 +12,7 @@ pub mod merge;
 pub mod names;
 pub mod places;
 pub mod raw;
+pub mod summary;
 pub mod text;
 pub mod types;
 

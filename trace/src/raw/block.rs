@@ -41,11 +41,21 @@ pub struct BlockHead {
     pub moment: Moment,
 }
 
-fn checksum(block: &[u8]) -> u32 {
+fn checksum(head: &[u8], records: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&block[..20]);
-    hasher.update(&block[24..]);
+    hasher.update(&head[..20]);
+    hasher.update(&head[24..HEAD_BYTES]);
+    hasher.update(records);
     hasher.finalize()
+}
+
+/// The head of a block that is not live, with the checksum over it and its records.
+#[must_use]
+pub fn closed_head(head: &BlockHead, records: &[u8]) -> [u8; HEAD_BYTES] {
+    let mut bytes = head.bytes();
+    let sum = checksum(&bytes, records);
+    bytes[20..24].copy_from_slice(&sum.to_le_bytes());
+    bytes
 }
 
 impl BlockHead {
@@ -65,15 +75,6 @@ impl BlockHead {
         out
     }
 
-    /// Writes head and checksum before the records that stand in `block` already; gives the bytes that are used.
-    pub fn close<'a>(&self, block: &'a mut [u8]) -> &'a [u8] {
-        let used = HEAD_BYTES + self.length as usize;
-        block[..HEAD_BYTES].copy_from_slice(&self.bytes());
-        let sum = checksum(&block[..used]);
-        block[20..24].copy_from_slice(&sum.to_le_bytes());
-        &block[..used]
-    }
-
     /// The head of a block, which may be cut short at its end; None if it is none, or damaged.
     #[must_use]
     pub fn read(block: &[u8]) -> Option<Self> {
@@ -90,7 +91,8 @@ impl BlockHead {
         if word(0) != MAGIC || length as usize > ROOM_BYTES {
             return None;
         }
-        if kind != Kind::Live && block.get(..HEAD_BYTES + length as usize).map(checksum) != Some(word(20)) {
+        let records = block.get(HEAD_BYTES..HEAD_BYTES + length as usize);
+        if kind != Kind::Live && records.map(|records| checksum(head, records)) != Some(word(20)) {
             return None;
         }
         let moment = Moment { tick: long(32), ns: long(40) };

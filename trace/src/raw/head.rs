@@ -1,6 +1,6 @@
 //! The first block of the file: which process it is of.
 
-use super::block::{BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
+use super::block::{closed_head, BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
 use super::clock::Moment;
 use super::code::{put, put_signed, put_text, Bytes};
 use super::VERSION;
@@ -90,7 +90,8 @@ impl ProcessHead {
             base_tick: 0,
             moment: self.moments[0],
         };
-        head.close(&mut out);
+        let bytes = closed_head(&head, &out[HEAD_BYTES..]);
+        out[..HEAD_BYTES].copy_from_slice(&bytes);
         out
     }
 

@@ -14,6 +14,8 @@ pub(super) struct Field<'a> {
     /// What stands there, without blanks around it and without quotes.
     raw: &'a [u8],
     quoted: bool,
+    /// Where the first `=` is, unless it is quoted.
+    equals: Option<usize>,
     /// Counted from 1.
     pub number: usize,
 }
@@ -25,6 +27,8 @@ pub(super) struct Fields<'a> {
 }
 
 type Result<T> = std::result::Result<T, TextError>;
+/// Key and value.
+type Pair<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
 impl<'a> Fields<'a> {
     pub(super) fn of(line: &'a [u8]) -> Self {
@@ -32,17 +36,26 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<Result<Field<'a>>> {
         let rest = self.rest?;
         self.number += 1;
         let number = self.number;
-        let Some(end) = rest.iter().position(|&b| b == b',' || b == b'"') else {
-            self.rest = None;
-            return Some(Ok(Field { raw: rest.trim_ascii(), quoted: false, number }));
-        };
-        if rest[end] == b',' {
-            self.rest = Some(&rest[end + 1..]);
-            return Some(Ok(Field { raw: rest[..end].trim_ascii(), quoted: false, number }));
+        let (mut end, mut equals) = (0, None);
+        while let Some(&b) = rest.get(end) {
+            match b {
+                b',' | b'"' => break,
+                b'=' if equals.is_none() => equals = Some(end),
+                _ => {}
+            }
+            end += 1;
+        }
+        if rest.get(end) != Some(&b'"') {
+            self.rest = rest.get(end + 1..);
+            let untrimmed = &rest[..end];
+            let begin = untrimmed.trim_ascii_start();
+            let equals = equals.map(|at| at - (untrimmed.len() - begin.len()));
+            return Some(Ok(Field { raw: begin.trim_ascii_end(), quoted: false, equals, number }));
         }
         if !rest[..end].trim_ascii().is_empty() {
             let next = "put quotes around the whole field, as in \"name=a,b\"";
@@ -73,7 +86,7 @@ impl<'a> Fields<'a> {
             return Err(TextError::new("something stands behind the closing quote", next).field(number, ""));
         }
         self.rest = comma.map(|comma| &behind[comma + 1..]);
-        Ok(Field { raw: &rest[..at], quoted: true, number })
+        Ok(Field { raw: &rest[..at], quoted: true, equals: None, number })
     }
 
     /// The next field, which has to be there.
@@ -86,10 +99,17 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Field<'a> {
+    /// Key and value of a field without quotes: nearly all.
+    #[inline]
+    pub(super) fn plain_pair(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let at = self.equals?;
+        Some((self.raw[..at].trim_ascii_end(), self.raw[at + 1..].trim_ascii_start()))
+    }
+
     /// Its bytes, and where the `=` behind the key is.
     fn decoded(&self) -> Result<(Cow<'a, [u8]>, Option<usize>)> {
         if !self.quoted {
-            return Ok((Cow::Borrowed(self.raw), self.raw.iter().position(|&b| b == b'=')));
+            return Ok((Cow::Borrowed(self.raw), self.equals));
         }
         let (mut bytes, mut equals) = (Vec::with_capacity(self.raw.len()), None);
         let mut rest = self.raw.iter();
@@ -122,7 +142,11 @@ impl<'a> Field<'a> {
     }
 
     /// Its bytes.
+    #[inline]
     pub(super) fn bytes(&self) -> Result<Cow<'a, [u8]>> {
+        if !self.quoted {
+            return Ok(Cow::Borrowed(self.raw));
+        }
         Ok(self.decoded()?.0)
     }
 
@@ -132,7 +156,7 @@ impl<'a> Field<'a> {
     }
 
     /// Key and value, None if there is no `=`.
-    pub(super) fn pair(&self) -> Result<Option<(Cow<'a, [u8]>, Cow<'a, [u8]>)>> {
+    pub(super) fn pair(&self) -> Result<Option<Pair<'a>>> {
         Ok(match self.decoded()? {
             (_, None) => None,
             (Cow::Borrowed(b), Some(at)) => {
@@ -147,7 +171,7 @@ impl<'a> Field<'a> {
     }
 
     /// Key and value, which have to be there.
-    pub(super) fn need_pair(&self) -> Result<(Cow<'a, [u8]>, Cow<'a, [u8]>)> {
+    pub(super) fn need_pair(&self) -> Result<Pair<'a>> {
         self.pair()?.ok_or_else(|| {
             TextError::new(format!("{} is not KEY=VALUE", shown(self.raw)), "write a key, '=' and its value")
                 .field(self.number, "")
@@ -164,7 +188,31 @@ pub(super) fn text(bytes: Cow<'_, [u8]>) -> Result<String> {
 const PLAIN: &str = "write a plain number, without suffix or blank (4 KiB is 4096)";
 
 /// A number from 0 to 2^63 - 1.
+#[inline]
 pub(super) fn unsigned(bytes: &[u8]) -> Result<u64> {
+    natural(bytes).map(i64::unsigned_abs)
+}
+
+#[inline]
+fn natural(bytes: &[u8]) -> Result<i64> {
+    let mut value = 0_i64;
+    // Nearly all numbers: they cannot overflow.
+    if (1..=18).contains(&bytes.len()) {
+        let mut wrong = false;
+        for &b in bytes {
+            wrong |= !b.is_ascii_digit();
+            value = value.wrapping_mul(10).wrapping_add(i64::from(b.wrapping_sub(b'0')));
+        }
+        if !wrong {
+            return Ok(value);
+        }
+    }
+    careful(bytes)
+}
+
+/// The same with an error for everything that is wrong.
+#[cold]
+fn careful(bytes: &[u8]) -> Result<i64> {
     let mut value = 0_i64;
     if bytes.is_empty() {
         return Err(TextError::new("a number is missing", PLAIN));
@@ -181,17 +229,16 @@ pub(super) fn unsigned(bytes: &[u8]) -> Result<u64> {
             )
         })?;
     }
-    Ok(value.unsigned_abs())
+    Ok(value)
 }
 
 /// A number of 64 bits with a sign.
 pub(super) fn signed(bytes: &[u8]) -> Result<i64> {
-    let magnitude = |digits| unsigned(digits).map(u64::cast_signed);
     match bytes.strip_prefix(b"-") {
         Some(b"9223372036854775808") => Ok(i64::MIN),
-        Some(digits) if digits.first() != Some(&b'-') => magnitude(digits).map(|v| -v),
+        Some(digits) if digits.first() != Some(&b'-') => natural(digits).map(|v| -v),
         Some(_) => Err(TextError::new(format!("{} is not a number", shown(bytes)), PLAIN)),
-        None => magnitude(bytes),
+        None => natural(bytes),
     }
 }
 

@@ -26,10 +26,6 @@ pub use writer::Writer;
 
 use crate::{Call, Head};
 
-const NAME: &str = "beff-raw profile";
-/// The first line of this version.
-const FIRST_LINE: &str = "beff-raw profile,1";
-
 /// True if a file of this name is written compressed.
 #[must_use]
 pub fn is_zstd(path: &Path) -> bool {
@@ -80,6 +76,10 @@ impl Iterator for RankCalls {
     }
 }
 
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod refusals;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! A line into a call.
 
-use std::collections::HashMap;
-
 use super::error::{shown, TextError};
 use super::fields::{index, list, signed, small, text, unsigned, Field, Fields};
 use super::keys::{self, Key, Set};
@@ -20,17 +18,24 @@ pub(super) struct Bounds {
 /// Makes calls of lines.
 pub(super) struct CallParser {
     bounds: Bounds,
-    names: HashMap<Vec<u8>, (Function, bool)>,
-    /// The last name; most lines repeat it.
-    last: (Vec<u8>, (Function, bool), (Set, Set)),
+    /// Names that were met; a profile has few.
+    names: Vec<(Vec<u8>, Named)>,
+}
+
+/// What a name stands for: the function, by its twin with large counts or not, the keys that it needs and may have.
+#[derive(Clone, Copy)]
+struct Named {
+    function: Function,
+    large: bool,
+    needed: Set,
+    allowed: Set,
 }
 
 type Result<T> = std::result::Result<T, TextError>;
 
 impl CallParser {
     pub(super) fn new(bounds: Bounds) -> Self {
-        let function = Function::ReadAt;
-        Self { bounds, names: HashMap::new(), last: (Vec::new(), (function, false), keys::of(function)) }
+        Self { bounds, names: Vec::new() }
     }
 
     /// The call of a line.
@@ -39,61 +44,83 @@ impl CallParser {
         let begin_ns = time(&mut fields, "begin")?;
         let end_ns = time(&mut fields, "end")?;
         let field = fields.need("function", "a call is BEGIN_NS,END_NS,FUNCTION,key=value,...")?;
-        let (function, large) = self.function(&field)?;
+        let Named { function, large, needed, allowed } = self.function(&field)?;
         if end_ns < begin_ns {
             let next = "times are in ns since the first event of all processes; the first two fields are begin and end";
             return Err(TextError::new("it ends before it begins", next).field(2, "end"));
         }
-        let (needed, allowed) = self.last.2;
         let mut call = Call::new(function, begin_ns, end_ns);
         call.large = large;
         let mut have = Set::default();
         while let Some(field) = fields.next() {
             let field = field?;
-            let (name, value) = field.need_pair()?;
-            let Some(key) = Key::named(&name) else {
-                return Err(unknown_key(&name, function, allowed).field(field.number, ""));
-            };
-            if !allowed.has(key) {
-                let next = format!("{} may have {}", function.name(), names(allowed));
-                return Err(TextError::new(format!("{} has no such key", function.name()), next)
-                    .field(field.number, key.name()));
+            if let Some((name, value)) = field.plain_pair() {
+                self.keyed(&mut call, (needed, allowed), &mut have, (name, value), field.number)?;
+            } else {
+                let (name, value) = field.need_pair()?;
+                self.keyed(&mut call, (needed, allowed), &mut have, (&name, &value), field.number)?;
             }
-            if have.has(key) {
-                return Err(
-                    TextError::new("the key is there twice", "remove one of them").field(field.number, key.name())
-                );
-            }
-            have.insert(key);
-            self.set(&mut call, key, &value).map_err(|e| e.field(field.number, key.name()))?;
         }
         if call.error.is_none() {
             if let Some(key) = needed.first_beyond(have) {
-                let next = format!("{} needs {}, unless it failed (error=...)", function.name(), names(needed));
+                let next = format!(
+                    "{} needs {}, unless it failed (error=...); {}=? is for what is not known",
+                    function.name(),
+                    names(needed),
+                    key.name()
+                );
                 return Err(TextError::new(format!("{}= is missing", key.name()), next));
             }
         }
         Ok(call)
     }
 
-    fn function(&mut self, field: &Field<'_>) -> Result<(Function, bool)> {
-        let name = field.bytes()?;
-        if self.last.0 == *name {
-            return Ok(self.last.1);
-        }
-        let found = match self.names.get(&*name) {
-            Some(found) => *found,
-            None => {
-                let found = std::str::from_utf8(&name).ok().and_then(Function::named);
-                let found = found.ok_or_else(|| {
-                    let next = "write the name of the standard, such as File_write_at or File_write_at_c, with or without MPI_";
-                    TextError::new(format!("{} is no function that is recorded", shown(&name)), next).field(field.number, "function")
-                })?;
-                self.names.insert(name.to_vec(), found);
-                found
-            }
+    /// One `key=value`.
+    #[inline]
+    fn keyed(
+        &self,
+        call: &mut Call,
+        keys: (Set, Set),
+        have: &mut Set,
+        pair: (&[u8], &[u8]),
+        number: usize,
+    ) -> Result<()> {
+        let (name, value) = pair;
+        let (needed, allowed) = keys;
+        let function = call.function;
+        let Some(key) = Key::named(name) else {
+            return Err(unknown_key(name, function, allowed).field(number, ""));
         };
-        self.last = (name.into_owned(), found, keys::of(found.0));
+        if !allowed.has(key) {
+            let next = format!("{} may have {}", function.name(), names(allowed));
+            let what = format!("{} has no such key", function.name());
+            return Err(TextError::new(what, next).field(number, key.name()));
+        }
+        if have.has(key) {
+            return Err(TextError::new("the key is there twice", "remove one of them").field(number, key.name()));
+        }
+        have.insert(key);
+        // The recording did not know it.
+        if value == b"?" && needed.has(key) {
+            return Ok(());
+        }
+        self.set(call, key, value).map_err(|e| e.field(number, key.name()))
+    }
+
+    fn function(&mut self, field: &Field<'_>) -> Result<Named> {
+        let name = field.bytes()?;
+        if let Some(found) = self.names.iter().find(|known| known.0 == *name) {
+            return Ok(found.1);
+        }
+        let found = std::str::from_utf8(&name).ok().and_then(Function::named);
+        let (function, large) = found.ok_or_else(|| {
+            let next = "write the name of the standard, such as File_write_at or File_write_at_c, with or without MPI_";
+            TextError::new(format!("{} is no function that is recorded", shown(&name)), next)
+                .field(field.number, "function")
+        })?;
+        let (needed, allowed) = keys::of(function);
+        let found = Named { function, large, needed, allowed };
+        self.names.push((name.into_owned(), found));
         Ok(found)
     }
 

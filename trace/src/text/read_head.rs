@@ -3,7 +3,7 @@
 use super::error::{shown, TextError};
 use super::fields::{index, list, signed, small, text, unsigned, Field, Fields};
 use super::read_type::{depth, read_type, weight};
-use super::{section, FIRST_LINE, NAME};
+use super::section::{self, FIRST_LINE, NAME};
 use crate::{End, Head, OpenedFile, Process};
 
 type Result<T> = std::result::Result<T, TextError>;

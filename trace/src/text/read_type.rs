@@ -82,7 +82,7 @@ fn named(name: String, keys: &Keys<'_>, field: usize) -> Result<Type> {
         (true, _) => keys.signed("extent")?,
         // An explicit size that is not the usual one says nothing about gaps.
         (false, Some((size, extent))) if size == size_bytes && !keys.has("size") => extent,
-        (false, _) => size_bytes.cast_signed(),
+        (false, _) => i64::try_from(size_bytes).unwrap_or(i64::MAX),
     };
     Ok(Type::Named { name, size_bytes, extent_bytes })
 }

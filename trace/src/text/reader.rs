@@ -51,6 +51,11 @@ pub(super) fn open(path: &Path, want: Option<u32>) -> Result<(Head, Calls)> {
     first.map_err(|e| lines.locate(e))?;
     let mut parser = HeadParser::default();
     let next = loop {
+        if lines.text_bytes() > HEAD_LIMIT_BYTES {
+            let next = "this is no profile, or it is damaged; record or merge it again";
+            return Err(lines
+                .locate(TextError::new(format!("more than {} MiB before the calls", HEAD_LIMIT_BYTES >> 20), next)));
+        }
         let Some(line) = lines.next()? else { break None };
         if section::is_blank(line) {
             continue;
@@ -63,11 +68,6 @@ pub(super) fn open(path: &Path, want: Option<u32>) -> Result<(Head, Calls)> {
         let read = read.map_err(|e| explain(e, line));
         if let Some(next) = read.map_err(|e| lines.locate(e))? {
             break Some(next);
-        }
-        if lines.text_bytes() > HEAD_LIMIT_BYTES {
-            let next = "this is no profile, or it is damaged; record or merge it again";
-            return Err(lines
-                .locate(TextError::new(format!("more than {} MiB before the calls", HEAD_LIMIT_BYTES >> 20), next)));
         }
     };
     let head = parser.finish().map_err(|e| lines.locate(e))?;

@@ -3,6 +3,10 @@
 use super::error::{shown, TextError};
 use super::fields::{small, unsigned, Fields};
 
+/// What a profile begins with.
+pub(super) const NAME: &str = "beff-raw profile";
+/// The first line of this version.
+pub(super) const FIRST_LINE: &str = "beff-raw profile,1";
 /// Sections that stand before the calls.
 pub(super) const HEAD: [&str; 11] =
     ["library", "command", "started", "cost", "ranks", "process", "comm", "type", "info", "file", "calls"];

@@ -1,7 +1,8 @@
 //! What stands before the calls, as text.
 
 use super::fields::{put, put_pair, put_text};
-use super::{predefined, FIRST_LINE};
+use super::predefined;
+use super::section::FIRST_LINE;
 use crate::types::Distribution;
 use crate::{Head, OpenedFile, Order, Process, Type};
 

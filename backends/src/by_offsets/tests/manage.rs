@@ -1,0 +1,263 @@
+//! Files as a whole: opening, sizes, errors by class, answers, and what is refused.
+
+use beff_trace::Function as F;
+
+use super::*;
+
+#[test]
+fn opening_fails_by_class() {
+    each(Direct::Off, |rig| {
+        let mut failing = |names: &[&str], class_name: &str| {
+            let outcome = rig.one(open(names));
+            assert_eq!(outcome.error, class(class_name), "{names:?}");
+            let said = rig.program.complaint().unwrap();
+            assert!(said.contains(class_name) && said.contains("MPI_File_open"), "{said}");
+        };
+        failing(&["rdonly"], "MPI_ERR_NO_SUCH_FILE");
+        failing(&["rdonly", "create"], "MPI_ERR_AMODE");
+        failing(&["rdonly", "rdwr"], "MPI_ERR_AMODE");
+        failing(&["create"], "MPI_ERR_AMODE");
+        failing(&["rdwr", "sequential"], "MPI_ERR_AMODE");
+        std::fs::write(rig.path(), "old").unwrap();
+        let mut failing = |names: &[&str], class_name: &str| {
+            assert_eq!(rig.one(open(names)).error, class(class_name), "{names:?}");
+            rig.program.complaint().unwrap();
+        };
+        failing(&["wronly", "create", "excl"], "MPI_ERR_FILE_EXISTS");
+        rig.open(&["rdwr", "create"]);
+        assert_eq!(rig.file(), b"old", "nothing is truncated");
+        // As recorded, without a complaint.
+        let mut again = open(&["rdwr", "create", "excl"]);
+        again.call.error = class("MPI_ERR_FILE_EXISTS");
+        again.call.handle = Some(2);
+        assert_eq!(rig.one(again).error, class("MPI_ERR_FILE_EXISTS"));
+        // A class of arguments is repeated without the file.
+        let mut wrong = open(&["rdwr"]);
+        (wrong.call.error, wrong.call.handle) = (class("MPI_ERR_NOT_SAME"), Some(3));
+        assert_eq!(rig.one(wrong).error, class("MPI_ERR_NOT_SAME"));
+    });
+}
+
+#[test]
+fn a_recorded_failure_that_does_not_come_is_closed_again() {
+    each(Direct::Off, |rig| {
+        let descriptors = || {
+            std::fs::read_dir("/proc/self/fd")
+                .unwrap()
+                .filter(|f| std::fs::read_link(f.as_ref().unwrap().path()).is_ok_and(|to| to == rig.path()))
+                .count()
+        };
+        assert_eq!(descriptors(), 0);
+        let mut recorded = open(&["rdwr", "create"]);
+        recorded.call.error = class("MPI_ERR_NO_SUCH_FILE");
+        assert_eq!(rig.one(recorded).error, None);
+        let path = rig.path();
+        let open_now =
+            std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|f| std::fs::read_link(f.unwrap().path()).ok());
+        assert_eq!(open_now.filter(|to| *to == path).count(), 0);
+    });
+}
+
+#[test]
+fn modes_close_and_delete() {
+    each(Direct::Off, |rig| {
+        rig.open(&["wronly", "create", "delete_on_close"]);
+        let mut outcomes =
+            rig.steps(vec![data(F::ReadAt, Some(0), 1, INT, 0), manage(F::Sync), manage(F::Close), manage(F::Sync)]);
+        assert_eq!(outcomes.remove(0).error, class("MPI_ERR_ACCESS"));
+        assert_eq!((outcomes[0].error, outcomes[1].error, outcomes[2].error), (None, None, class("MPI_ERR_FILE")));
+        assert!(!rig.path().exists());
+        rig.program.complaint().unwrap();
+        std::fs::write(rig.path(), "12345678").unwrap();
+        rig.open(&["rdonly"]);
+        let mut recorded = data(F::WriteAt, Some(0), 1, INT, 0);
+        recorded.call.error = class("MPI_ERR_AMODE");
+        let outcomes = rig.steps(vec![
+            recorded,
+            data(F::WriteAt, Some(0), 1, INT, 0),
+            data(F::Read, None, 1, INT, 0),
+            manage(F::Close),
+        ]);
+        let errors: Vec<_> = outcomes.iter().map(|outcome| outcome.error).collect();
+        assert_eq!(errors, [class("MPI_ERR_AMODE"), class("MPI_ERR_READ_ONLY"), None, None]);
+        assert!(rig.program.complaint().unwrap().contains("MPI_MODE_RDONLY"));
+        let delete = || {
+            let mut step = manage(F::Delete);
+            (step.call.handle, step.call.file) = (None, Some(0));
+            step
+        };
+        let outcomes = rig.steps(vec![delete(), delete()]);
+        assert_eq!((outcomes[0].error, outcomes[1].error), (None, class("MPI_ERR_NO_SUCH_FILE")));
+        assert!(rig.program.complaint().unwrap().contains("unlink"));
+        assert!(!rig.path().exists());
+    });
+}
+
+#[test]
+fn sizes() {
+    each(Direct::Off, |rig| {
+        rig.open(&["rdwr", "create"]);
+        let outcomes = rig.steps(vec![
+            sized(F::SetSize, 1000),
+            manage(F::GetSize),
+            sized(F::Preallocate, 0),
+            sized(F::Preallocate, 5000),
+            manage(F::GetSize),
+            sized(F::SetSize, 10),
+            data(F::ReadAt, Some(4), 100, BYTE, 0),
+            data(F::ReadAt, Some(10), 100, BYTE, 0),
+            sized(F::SetSize, -1),
+        ]);
+        let told: Vec<_> = outcomes.iter().map(|o| o.number.or(o.bytes.map(|b| b as i64))).collect();
+        assert_eq!(told, [None, Some(1000), None, None, Some(5000), None, Some(6), Some(0), None]);
+        assert_eq!(outcomes[8].error, class("MPI_ERR_ARG"));
+        assert!(outcomes[..8].iter().all(|outcome| outcome.error.is_none()));
+        assert!(rig.program.complaint().unwrap().contains("negative size"));
+        assert_eq!(rig.file(), [0; 10]);
+    });
+}
+
+#[test]
+fn questions_are_answered_from_the_calls_before() {
+    each(Direct::Off, |rig| {
+        rig.open(&["rdwr", "create"]);
+        let mut extent = manage(F::GetTypeExtent);
+        extent.call.datatype = Some(BACK);
+        let outcomes = rig.steps(vec![
+            view(3, INT, HOLES),
+            data(F::Write, None, 6, BYTE, 0),
+            data(F::Write, None, 2, BYTE, 0),
+            manage(F::GetPosition),
+            sized(F::GetByteOffset, 5),
+            extent,
+            manage(F::GetAtomicity),
+            data(F::Write, None, 1, INT, 0),
+            manage(F::GetPosition),
+            manage(F::GetView),
+        ]);
+        let told: Vec<_> = outcomes.iter().map(|outcome| outcome.number).collect();
+        assert_eq!(told, [None, None, None, Some(2), Some(43), Some(20), Some(0), None, Some(3), None]);
+    });
+}
+
+#[test]
+fn wrong_arguments_fail_without_a_system_call() {
+    each(Direct::Off, |rig| {
+        rig.open(&["rdwr", "create"]);
+        let recorded = |mut step: Step, name| {
+            step.call.error = class(name);
+            step
+        };
+        let mut lost = data(F::WriteAt, Some(0), 1, INT, 0);
+        lost.call.handle = Some(99);
+        let outcomes = rig.steps(vec![
+            recorded(data(F::WriteAt, Some(0), -1, INT, 0), "MPI_ERR_COUNT"),
+            recorded(data(F::WriteAt, Some(-5), 1, INT, 0), "MPI_ERR_ARG"),
+            recorded(data(F::WriteAt, Some(0), 1, INT, 0), "MPI_ERR_TYPE"),
+            recorded(data(F::Write, None, 1, INT, 0), "MPI_ERR_BUFFER"),
+            recorded(lost, "MPI_ERR_OTHER"),
+            data(F::Write, None, 1, BYTE, 0),
+        ]);
+        let told: Vec<_> = outcomes.iter().map(|outcome| outcome.error.map(ErrorClass::name)).collect();
+        let names = ["MPI_ERR_COUNT", "MPI_ERR_ARG", "MPI_ERR_TYPE", "MPI_ERR_BUFFER", "MPI_ERR_OTHER"];
+        assert_eq!(told[..5], names.map(Some));
+        assert_eq!(told[5], None);
+        assert_eq!(rig.file(), [source_byte(0)], "and the pointer has not moved");
+    });
+}
+
+#[test]
+fn a_storage_error_of_the_profile_is_tried_again() {
+    each(Direct::Off, |rig| {
+        rig.open(&["rdwr", "create"]);
+        let full = |mut step: Step| {
+            step.call.error = class("MPI_ERR_NO_SPACE");
+            step
+        };
+        let outcomes = rig.steps(vec![
+            full(data(F::Write, None, 2, BYTE, 0)),
+            data(F::Write, None, 1, BYTE, 9),
+            full(data(F::IwriteAt, Some(5), 1, BYTE, 0)),
+        ]);
+        assert!(outcomes.iter().all(|outcome| outcome.error.is_none()));
+        assert_eq!(rig.file(), [source_byte(9), source_byte(1), 0, 0, 0, source_byte(0)]);
+    });
+}
+
+#[test]
+fn what_cannot_be_placed_is_an_error_of_its_step() {
+    each(Direct::Off, |rig| {
+        rig.open(&["rdwr", "create"]);
+        let mut seek = sized(F::Seek, 0);
+        seek.call.whence = Some(beff_trace::Whence::End);
+        let outcomes = rig.steps(vec![seek, data(F::Write, None, 1, INT, 0), data(F::WriteAt, Some(0), 1, INT, 0)]);
+        assert_eq!((outcomes[1].error, outcomes[2].error), (class("MPI_ERR_OTHER"), None));
+        assert!(rig.program.complaint().unwrap().contains("pointer is not known"));
+    });
+}
+
+#[test]
+fn steps_that_cannot_be_are_refused_before_they_run() {
+    each(Direct::Off, |rig| {
+        rig.open(&["rdwr", "create"]);
+        for (step, part) in [
+            (data(F::WriteAt, Some(0), 2, BYTE, AREA_BYTES - 1), "leaves the area"),
+            (data(F::ReadAt, Some(0), 1, BACK, 7), "leaves the area"),
+            (data(F::WriteAt, Some(0), 1, 99, 0), "type 99 is in no table"),
+            (data(F::WriteAt, Some(i64::MAX), 1, INT, 0), "beyond 63 bits"),
+            (view(0, BYTE, 99), "type 99 is in no table"),
+        ] {
+            let refused = rig.program.make_ready(vec![step]);
+            let said = match refused {
+                Err(error) => error.to_string(),
+                Ok(()) => {
+                    let mut outcome = [Outcome::default()];
+                    rig.program.run(0..1, &mut outcome);
+                    assert!(outcome[0].error.is_some(), "{part}");
+                    rig.program.complaint().unwrap()
+                }
+            };
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    });
+}
+
+#[test]
+fn what_is_not_there_says_why() {
+    let unable = driver("posix").unwrap().replay.unwrap().unable;
+    let mut external = view(0, BYTE, BYTE).call;
+    external.name = Some("external32".into());
+    assert!(unable(&external).unwrap().contains("data representation"));
+    let mut atomic = Call::new(F::SetAtomicity, 0, 0);
+    atomic.flag = Some(false);
+    assert_eq!(unable(&atomic), None);
+    atomic.flag = Some(true);
+    assert!(unable(&atomic).unwrap().contains("atomic"));
+    let refused: Vec<F> = F::all().filter(|function| unable(&Call::new(*function, 0, 0)).is_some()).collect();
+    for function in &refused {
+        let shared = function.name().contains("shared") || function.name().contains("ordered");
+        assert_eq!(
+            shared,
+            unable(&Call::new(*function, 0, 0)).unwrap().starts_with("shared file pointer:"),
+            "{function:?}"
+        );
+    }
+    let shared = F::all().filter(|f| f.name().contains("shared") || f.name().contains("ordered")).count();
+    assert_eq!(refused.len(), shared + 1 + 4 + 4 + 1, "{refused:?}");
+    assert!(driver("mmap").unwrap().replay.is_none());
+}
+
+#[test]
+fn a_rank_that_is_not_there_is_refused() {
+    let tables = Tables { comms: vec![vec![0, 1]], ..Tables::default() };
+    let request = ProgramRequest {
+        world: &Comm::own(),
+        tables,
+        options: DriverOptions::default(),
+        source: area(1).unwrap(),
+        landing_bytes: 0,
+    };
+    let refused = (driver("posix").unwrap().replay.unwrap().begin)(request);
+    let Err(refused) = refused else { panic!("two ranks of one") };
+    assert!(refused.text.contains("rank 1"), "{refused}");
+}

@@ -1,0 +1,99 @@
+//! What the numbers of calls mean, in MPI: communicators, types, hints and names.
+
+use std::ffi::{CStr, CString};
+use std::path::{Path, PathBuf};
+
+use beff_ffi::replay::{Span, TypeHandle, Types};
+use beff_ffi::{Comm, Info};
+
+use super::super::outcome::mpi_error;
+use crate::error::{BackendError, Cause, Result};
+use crate::program::Tables;
+
+/// Everything that lives as long as the program.
+pub(super) struct Handles {
+    comms: Vec<Option<Comm>>,
+    types: Types,
+    infos: Vec<Info>,
+    /// MPI_INFO_NULL.
+    no_info: Info,
+    names: Vec<CString>,
+    pub(super) paths: Vec<PathBuf>,
+}
+
+/// A number that is in no table.
+fn missing(what: &'static str, number: u32) -> BackendError {
+    let text = format!("{what} {number} is in no table of the profile");
+    BackendError::new("replay", "", Cause::Unsupported, text)
+}
+
+/// Open MPI takes a name without any directory for one of its own schemes.
+fn name_for_mpi(path: &Path) -> Result<CString> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let whole = if path.is_absolute() { bytes.to_vec() } else { [b"./".as_slice(), bytes].concat() };
+    CString::new(whole).map_err(|e| BackendError::new("replay", path, Cause::Path, e.to_string()))
+}
+
+impl Handles {
+    /// Makes communicators and hints. Collective over `world`: all ranks go through the same lists in the same order.
+    pub(super) fn new(world: &Comm, tables: Tables) -> Result<Self> {
+        beff_ffi::replay::file::return_errors()
+            .map_err(|e| mpi_error("MPI_File_set_errhandler", Path::new(""), None, &e))?;
+        let failed = |what: &'static str| move |e: &beff_ffi::MpiError| mpi_error(what, Path::new(""), None, e);
+        let mut comms = Vec::with_capacity(tables.comms.len());
+        for ranks in &tables.comms {
+            comms.push(world.of_ranks(ranks).map_err(|e| failed("MPI_Comm_create_group")(&e))?);
+        }
+        let info = |pairs: &Vec<_>| Info::object(pairs).map_err(|e| failed("MPI_Info_set")(&e));
+        let infos = tables.infos.iter().map(info).collect::<Result<_>>()?;
+        let no_info = Info::new(&[]).map_err(|e| failed("MPI_Info_create")(&e))?;
+        let names = tables.paths.iter().map(|path| name_for_mpi(path)).collect::<Result<_>>()?;
+        Ok(Self { comms, types: Types::new(tables.types), infos, no_info, names, paths: tables.paths })
+    }
+
+    /// All communicators, None where this rank is not in it.
+    pub(super) fn comms(&self) -> &[Option<Comm>] {
+        &self.comms
+    }
+
+    /// The number, if it is that of a communicator this rank is in.
+    pub(super) fn check_comm(&self, number: u32) -> Result<u32> {
+        match self.comms.get(number as usize) {
+            Some(Some(_)) => Ok(number),
+            Some(None) => {
+                let text = format!("communicator {number} of the profile does not contain this rank");
+                Err(BackendError::new("replay", "", Cause::Unsupported, text))
+            }
+            None => Err(missing("communicator", number)),
+        }
+    }
+
+    pub(super) fn check_info(&self, number: Option<u32>) -> Result<Option<u32>> {
+        match number {
+            Some(number) if self.infos.get(number as usize).is_none() => Err(missing("info", number)),
+            known => Ok(known),
+        }
+    }
+
+    /// Of a number that was checked.
+    pub(super) fn info(&self, number: Option<u32>) -> &Info {
+        number.and_then(|number| self.infos.get(number as usize)).unwrap_or(&self.no_info)
+    }
+
+    pub(super) fn check_name(&self, number: u32) -> Result<u32> {
+        self.names.get(number as usize).map(|_| number).ok_or_else(|| missing("file", number))
+    }
+
+    /// Of a number that was checked.
+    pub(super) fn name(&self, number: u32) -> &CStr {
+        self.names.get(number as usize).map_or(c"", CString::as_c_str)
+    }
+
+    /// The type of a number, MPI_DATATYPE_NULL for none.
+    pub(super) fn datatype(&mut self, number: Option<u32>) -> Result<(TypeHandle, Option<Span>)> {
+        let Some(number) = number else { return Ok((TypeHandle::null(), None)) };
+        let (handle, span) =
+            self.types.ready(number).map_err(|e| mpi_error("MPI_Type_commit", Path::new(""), None, &e))?;
+        Ok((handle, Some(span)))
+    }
+}

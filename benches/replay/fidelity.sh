@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# How close a replay comes to what was recorded: programs recorded and replayed with think time, caches emptied before each of both.
+#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] BEFF_RAW DIR
+# MPICC and BEFF_MPIRUN as from scripts/env.sh. DIR is on the disk to be measured; what is made in it is removed. Prints for each
+# program, number of ranks and class of functions the median over the repetitions of (replayed / recorded bandwidth per process).
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+ranks="1 2 3 4" repetitions=5 programs="strided io imb"
+while getopts n:r:p: option; do
+    case $option in
+    n) ranks=$OPTARG ;;
+    r) repetitions=$OPTARG ;;
+    p) programs=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+beff=$(realpath "$1") dir=$2
+mkdir -p "$dir"
+dir=$(realpath "$dir")
+read -ra launch <<<"$BEFF_MPIRUN"
+"$MPICC" -O2 -o "$dir/strided" "$here/strided.c"
+
+# The same state before what is recorded and before its replay.
+settle() {
+    sync
+    if [ -w /proc/sys/vm/drop_caches ]; then echo 3 >/proc/sys/vm/drop_caches; fi
+    sleep 1
+}
+
+# words PROGRAM: the command behind `mpirun -n N`. Programs that empty the page cache themselves are told not to: a replay cannot.
+words() {
+    case $1 in
+    strided) echo "$dir/strided $dir/strided.data 65536 400 3" ;;
+    io) echo "$beff --time 4s --path $dir --cache keep --quiet" ;;
+    imb) echo "$beff imb --path $dir --cache keep --quiet -npmin 64 -msglog 12:20 -iter 200,20 S_Write_Indv S_Read_Indv P_Write_Indv P_Read_Indv C_Write_Shared P_Write_Expl P_Read_Expl C_Write_Expl C_Read_Expl C_Write_Indv C_Read_Indv" ;;
+    esac
+}
+
+for program in $programs; do
+    for n in $ranks; do
+        for ((r = 1; r <= repetitions; r++)); do
+            name=$dir/$program-$n-$r
+            rm -rf "$name".* "$dir/strided.data"
+            read -ra command <<<"$(words "$program")"
+            settle
+            timeout 600 "$beff" profile -o "$name.csv" -- "${launch[@]}" -n "$n" "${command[@]}" >"$name.out" 2>"$name.err" ||
+                { echo "$program on $n ranks: recording ended with $?"; tail -n 3 "$name.err"; }
+            rm -f "$dir/strided.data"
+            settle
+            timeout 900 "${launch[@]}" -n "$n" "$beff" replay "$name.csv" --pace think --cache keep --path "$dir" --quiet \
+                --out "$name.replay" >"$name.page" 2>&1 || { echo "$program on $n ranks: replay ended with $?"; tail -n 3 "$name.page"; }
+            rm -f "$name.csv"
+        done
+        python3 "$here/fidelity.py" "$program on $n ranks" "$dir/$program-$n"-*.replay.json
+        rm -f "$dir/$program-$n"-*
+    done
+done

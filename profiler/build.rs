@@ -1,0 +1,33 @@
+//! Compiles the C shim with the wrapper of the chosen MPI (MPICC, else `mpicc`), and asks its mpi.h which functions there are.
+//! The library is not linked: a process that has no MPI must live with the preload.
+
+use std::env;
+use std::process::Command;
+
+/// Functions that not every MPI has, and the cfg that tells of them.
+const OPTIONAL: [(&str, &str); 3] = [
+    ("MPI_File_read_at_c", "mpi_large"),
+    ("MPI_Session_init", "mpi_sessions"),
+    ("MPI_Request_get_status_any", "mpi_request_get_status_any"),
+];
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=MPICC");
+    println!("cargo:rerun-if-changed=shim/shim.c");
+    let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    cc::Build::new().compiler(&mpicc).file("shim/shim.c").opt_level(2).warnings(true).compile("beff_profiler_shim");
+
+    let output = Command::new(&mpicc).args(["-E", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
+    let header = output.expect("the wrapper that has just compiled the shim runs").stdout;
+    let header = String::from_utf8_lossy(&header);
+    println!("cargo:rustc-check-cfg=cfg(open_mpi)");
+    if header.contains("ompi_communicator_t") {
+        println!("cargo:rustc-cfg=open_mpi");
+    }
+    for (function, cfg) in OPTIONAL {
+        println!("cargo:rustc-check-cfg=cfg({cfg})");
+        if header.contains(&format!("{function}(")) {
+            println!("cargo:rustc-cfg={cfg}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The clock of the recording: the counter of the processor where it runs evenly and through sleep, else CLOCK_MONOTONIC.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use beff_trace::raw::clock::Moment;
+
+static COUNTER: AtomicBool = AtomicBool::new(false);
+
+/// CLOCK_MONOTONIC in ns.
+pub fn monotonic_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Unix time in ns.
+pub fn unix_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock exists, and the time is ours.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter() -> u64 {
+    // SAFETY: every x86-64 has the counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn counter() -> u64 {
+    monotonic_ns()
+}
+
+/// Now, in ticks.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    if COUNTER.load(Ordering::Relaxed) {
+        counter()
+    } else {
+        monotonic_ns()
+    }
+}
+
+/// Chooses the clock, once, before the first tick.
+pub fn choose() {
+    let even = cfg!(target_arch = "x86_64")
+        && std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
+            let flags = text.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+            let has = |flag| flags.split_whitespace().any(|word| word == flag);
+            has("constant_tsc") && has("nonstop_tsc")
+        });
+    COUNTER.store(even, Ordering::Relaxed);
+}
+
+/// A tick and its time. The tightest of some pairs: a processor may be taken away in between.
+pub fn moment() -> Moment {
+    let mut best = (u64::MAX, Moment::default());
+    for _ in 0..8 {
+        let before = ticks();
+        let ns = monotonic_ns();
+        let between = ticks().saturating_sub(before);
+        if between < best.0 {
+            best = (between, Moment { tick: before + between / 2, ns });
+        }
+    }
+    best.1
+}

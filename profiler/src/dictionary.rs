@@ -1,0 +1,223 @@
+//! Numbers of files, types, communicators and hints, for all threads. Every event of the dictionary has the time of the call that it
+//! is for, and a call may only use an entry that is not later than itself: so reading in the order of times meets entries first.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, CStr};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use beff_trace::raw::event;
+use beff_trace::Type;
+
+use crate::decode;
+use crate::lane::Lane;
+use crate::mpi::{constants, pmpi, Word};
+use crate::original::Symbol;
+
+/// Number and tick of an entry.
+type Entry = (u32, u64);
+
+/// See the module.
+#[derive(Default)]
+pub struct Dictionary {
+    files: HashMap<Word, u32>,
+    openings: u32,
+    /// Types by handle.
+    handles: HashMap<Word, Entry>,
+    /// Everything by what it is.
+    known: HashMap<[u64; 2], Entry>,
+    next: [u32; 4],
+    scratch: Vec<u8>,
+}
+
+static SHARED: LazyLock<Mutex<Dictionary>> = LazyLock::new(Mutex::default);
+/// Changes when what threads remember may be wrong.
+static GENERATION: AtomicU32 = AtomicU32::new(1);
+static TYPES: AtomicUsize = AtomicUsize::new(0);
+
+fn lock() -> MutexGuard<'static, Dictionary> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kind of an entry.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Type = 1,
+    Comm = 2,
+    Info = 3,
+}
+
+impl Dictionary {
+    /// The number of what `bytes` say, which is written by `put` if it is new or known only later than `tick`.
+    fn number(&mut self, kind: Kind, tick: u64, put: impl FnOnce(&mut Vec<u8>, u32), lane: &mut Lane) -> u32 {
+        // The number is not part of what it is: encoded with 0, hashed, and encoded again if it is new.
+        let hash = |salt: u64| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write_u64(salt);
+            hasher.write_u8(kind as u8);
+            hasher.write(&self.scratch);
+            hasher.finish()
+        };
+        let key = [hash(1), hash(2)];
+        if let Some((id, _)) = self.known.get(&key).filter(|(_, since)| *since <= tick) {
+            return *id;
+        }
+        let id = self.next[kind as usize];
+        self.next[kind as usize] += 1;
+        self.known.insert(key, (id, tick));
+        let mut out = Vec::new();
+        put(&mut out, id);
+        lane.event(&out, tick);
+        id
+    }
+
+    /// The number of a type.
+    pub fn datatype(&mut self, datatype: &Type, tick: u64, lane: &mut Lane) -> u32 {
+        self.scratch.clear();
+        event::put_datatype(&mut self.scratch, datatype);
+        self.number(Kind::Type, tick, |out, id| event::put_type(out, tick, id, datatype), lane)
+    }
+
+    /// A type that was met under this handle.
+    pub fn by_handle(&self, handle: Word, tick: u64) -> Option<u32> {
+        self.handles.get(&handle).filter(|(_, since)| *since <= tick).map(|(id, _)| *id)
+    }
+
+    /// Remembers the handle of a type.
+    pub fn remember(&mut self, handle: Word, id: u32, tick: u64) {
+        self.handles.insert(handle, (id, tick));
+        TYPES.store(self.handles.len(), Ordering::Relaxed);
+    }
+}
+
+impl Lane {
+    /// What is remembered, emptied if it may be wrong.
+    #[inline(always)]
+    fn current(&mut self) {
+        let generation = GENERATION.load(Ordering::Acquire);
+        if self.memory.generation != generation {
+            self.memory.generation = generation;
+            self.memory.files = [(0, 0); 8];
+            self.memory.types = [(0, 0); 16];
+        }
+    }
+
+    /// The opening that a file handle stands for. None: it is none.
+    #[inline(always)]
+    pub fn file(&mut self, handle: Word) -> Option<u32> {
+        self.current();
+        let slot = (handle >> 4 ^ handle >> 9) & 7;
+        let (known, number) = self.memory.files[slot];
+        if known == handle && number != 0 {
+            return Some(number);
+        }
+        self.file_slowly(handle, slot)
+    }
+
+    #[cold]
+    fn file_slowly(&mut self, handle: Word, slot: usize) -> Option<u32> {
+        let number = lock().files.get(&handle).copied()?;
+        self.memory.files[slot] = (handle, number);
+        Some(number)
+    }
+
+    /// The number of a type that a call begun at `tick` was given. None: it cannot be found out.
+    ///
+    /// # Safety
+    /// The handle is one of a type.
+    #[inline(always)]
+    pub unsafe fn datatype(&mut self, handle: Word, tick: u64) -> Option<u32> {
+        self.current();
+        let slot = (handle ^ handle >> 4 ^ handle >> 9) & 15;
+        let (known, number) = self.memory.types[slot];
+        if known == handle && number != 0 {
+            return Some(number - 1);
+        }
+        // SAFETY: as promised.
+        unsafe { self.datatype_slowly(handle, slot, tick) }
+    }
+
+    #[cold]
+    unsafe fn datatype_slowly(&mut self, handle: Word, slot: usize, tick: u64) -> Option<u32> {
+        if handle == constants().datatype_null || handle == 0 {
+            return None;
+        }
+        let mut shared = lock();
+        // SAFETY: as promised.
+        let id = unsafe { decode::datatype(&mut shared, self, handle, tick, 0) }?;
+        drop(shared);
+        self.memory.types[slot] = (handle, id + 1);
+        Some(id)
+    }
+
+    /// Ranks of a communicator.
+    pub fn comm(&mut self, handle: Word, tick: u64) -> Option<u32> {
+        let ranks = decode::comm(handle)?;
+        let mut shared = lock();
+        shared.scratch.clear();
+        ranks.iter().for_each(|rank| shared.scratch.extend_from_slice(&rank.to_le_bytes()));
+        Some(shared.number(Kind::Comm, tick, |out, id| event::put_comm(out, tick, id, &ranks), self))
+    }
+
+    /// Keys and values of hints.
+    pub fn info(&mut self, handle: Word, tick: u64) -> Option<u32> {
+        let pairs = decode::info(handle)?;
+        let mut shared = lock();
+        shared.scratch.clear();
+        event::put_info(&mut shared.scratch, 0, 0, &pairs);
+        Some(shared.number(Kind::Info, tick, |out, id| event::put_info(out, tick, id, &pairs), self))
+    }
+
+    /// Hints in force for a file.
+    pub fn granted(&mut self, file: Word, tick: u64) -> Option<u32> {
+        let mut info: Word = 0;
+        if pmpi!(File_get_info(file, &raw mut info)) != 0 {
+            return None;
+        }
+        let id = self.info(info, tick);
+        pmpi!(Info_free(&raw mut info));
+        id
+    }
+}
+
+/// A number for an opening. `handle` is that of the file, if the call succeeded.
+pub fn opened(handle: Option<Word>) -> u32 {
+    let mut shared = lock();
+    shared.openings += 1;
+    let number = shared.openings;
+    if let Some(handle) = handle {
+        shared.files.insert(handle, number);
+    }
+    GENERATION.fetch_add(1, Ordering::Release);
+    number
+}
+
+/// A file handle is no longer one.
+pub fn closed(handle: Word) {
+    lock().files.remove(&handle);
+    GENERATION.fetch_add(1, Ordering::Release);
+}
+
+/// A handle of a type is about to be freed.
+#[inline(always)]
+pub fn freed(address: Word) {
+    if TYPES.load(Ordering::Relaxed) > 0 && address != 0 {
+        freed_slowly(address);
+    }
+}
+
+#[cold]
+fn freed_slowly(address: Word) {
+    // SAFETY: the program gives MPI_Type_free the address of a handle.
+    let handle = unsafe { crate::mpi::handle_at(address, 0) };
+    // The library frees types of its own while the dictionary is busy with this thread; those are not in it.
+    if let Ok(mut shared) = SHARED.try_lock() {
+        if shared.handles.remove(&handle).is_some() {
+            GENERATION.fetch_add(1, Ordering::Release);
+        }
+    } else if !crate::lane::inside() {
+        lock().handles.remove(&handle);
+        GENERATION.fetch_add(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,197 @@
+//! The calls that manage files.
+
+use std::ffi::{c_int, CString};
+
+use beff_trace::{Amode, Call, ErrorClass, Whence};
+
+use crate::clock::ticks;
+use crate::data::Name;
+use crate::decode::text_at;
+use crate::dictionary;
+use crate::lane::Lane;
+use crate::mpi::{beff_modes, beff_whences, constant, constants, handle, handle_at, Word};
+
+/// A call that is recorded when it is over; `fill` adds what it was given and answered.
+#[inline(always)]
+pub fn simple(name: Name, call: impl FnOnce() -> c_int, fill: impl FnOnce(&mut Lane, &mut Call)) -> c_int {
+    let Some(mut inside) = name.enter() else { return call() };
+    let begin = ticks();
+    let code = call();
+    let end = ticks();
+    let mut call = name.call(begin, end, code);
+    fill(inside.lane(), &mut call);
+    inside.lane().short(&mut call);
+    code
+}
+
+/// A value that a call has answered, if it succeeded.
+///
+/// # Safety
+/// One is there if it did.
+pub unsafe fn answer<T: Copy>(call: &Call, address: Word) -> Option<T> {
+    // SAFETY: as promised.
+    (call.error.is_none() && address != 0).then(|| unsafe { *(address as *const T) })
+}
+
+/// The access mode in bits of our own.
+pub fn amode(value: c_int) -> Amode {
+    let modes = constant!(beff_modes);
+    let bits = modes.iter().enumerate().filter(|(_, mode)| value & **mode != 0);
+    Amode(bits.map(|(bit, _)| 1 << bit).sum())
+}
+
+/// From where a seek counts; None if it is no such number.
+pub fn whence(value: Word) -> Option<Whence> {
+    let place = constant!(beff_whences).iter().position(|one| *one == value as c_int)?;
+    Some([Whence::Set, Whence::Current, Whence::End][place])
+}
+
+fn is(call: &Call, class: &str) -> bool {
+    call.error.is_some_and(|error| Some(error) == ErrorClass::named(class))
+}
+
+/// Size of a file before it is opened, -1 if there is none.
+fn size(name: &str) -> i64 {
+    // ROMIO takes the name of a driver before a colon.
+    let path = match name.split_once(':') {
+        Some((driver, rest)) if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_alphanumeric()) => rest,
+        _ => name,
+    };
+    let Ok(path) = CString::new(path) else { return -1 };
+    // SAFETY: a status is numbers, for which zeros are values.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with zero, the status is ours.
+    match unsafe { libc::stat(path.as_ptr(), &raw mut status) } {
+        0 => status.st_size,
+        _ => -1,
+    }
+}
+
+/// MPI_File_open.
+pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl FnOnce() -> c_int) -> c_int {
+    let Some(mut inside) = name.enter() else { return call() };
+    // SAFETY: the program gives a name.
+    let path = unsafe { text_at(path) };
+    let size = path.as_deref().map(size);
+    let begin = ticks();
+    let code = call();
+    let end = ticks();
+    let mut call = name.call(begin, end, code);
+    let lane = inside.lane();
+    // SAFETY: a successful call has left a handle there; it is a pointer in every MPI.
+    let opened = (code == 0).then(|| unsafe { *(file as *const Word) });
+    call.handle = Some(dictionary::opened(opened));
+    call.name = path;
+    call.number = size;
+    call.amode = Some(amode(mode as c_int));
+    if !is(&call, "MPI_ERR_COMM") {
+        call.comm = lane.comm(handle(comm), begin);
+    }
+    if !is(&call, "MPI_ERR_INFO") {
+        call.info = lane.info(handle(info), begin);
+    }
+    call.granted = opened.and_then(|file| lane.granted(file, begin));
+    lane.call(&mut call);
+    code
+}
+
+/// MPI_File_close.
+pub fn close(name: Name, address: Word, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(mut inside) = name.enter() else { return call() };
+    // SAFETY: the program gives the address of a handle.
+    let file = unsafe { *(address as *const Word) };
+    let number = inside.lane().file(file);
+    let begin = ticks();
+    let code = call();
+    let end = ticks();
+    if code == 0 {
+        dictionary::closed(file);
+    }
+    let mut call = name.call(begin, end, code);
+    call.handle = number;
+    inside.lane().short(&mut call);
+    code
+}
+
+/// MPI_File_set_view.
+pub fn set_view(name: Name, given: [Word; 6], call: impl FnOnce() -> c_int) -> c_int {
+    let Some(mut inside) = name.enter() else { return call() };
+    let [file, offset, etype, filetype, representation, info] = given;
+    // SAFETY: the program gives a name.
+    let representation = unsafe { text_at(representation) };
+    let begin = ticks();
+    let code = call();
+    let end = ticks();
+    let mut call = name.call(begin, end, code);
+    let lane = inside.lane();
+    call.handle = lane.file(file);
+    call.offset = Some(offset as i64);
+    call.name = representation.filter(|name| name != "native");
+    if !is(&call, "MPI_ERR_TYPE") {
+        // SAFETY: handles that MPI has looked at.
+        unsafe {
+            call.etype = lane.datatype(handle(etype), begin);
+            call.filetype = lane.datatype(handle(filetype), begin);
+        }
+    }
+    if !is(&call, "MPI_ERR_INFO") {
+        call.info = lane.info(handle(info), begin);
+    }
+    if code == 0 {
+        call.granted = lane.granted(file, begin);
+    }
+    lane.call(&mut call);
+    code
+}
+
+/// MPI_File_set_info.
+pub fn set_info(name: Name, file: Word, info: Word, call: impl FnOnce() -> c_int) -> c_int {
+    simple(name, call, |lane, call| {
+        call.handle = lane.file(file);
+        if !is(call, "MPI_ERR_INFO") {
+            call.info = lane.info(handle(info), call.begin_ns);
+        }
+        if call.error.is_none() {
+            call.granted = lane.granted(file, call.begin_ns);
+        }
+    })
+}
+
+/// MPI_File_delete.
+pub fn delete(name: Name, path: Word, info: Word, call: impl FnOnce() -> c_int) -> c_int {
+    simple(name, call, |lane, call| {
+        // SAFETY: the program gives a name.
+        call.name = unsafe { text_at(path) };
+        if !is(call, "MPI_ERR_INFO") {
+            call.info = lane.info(handle(info), call.begin_ns);
+        }
+    })
+}
+
+/// MPI_File_get_type_extent.
+pub fn type_extent(name: Name, file: Word, datatype: Word, extent: Word, call: impl FnOnce() -> c_int) -> c_int {
+    simple(name, call, |lane, call| {
+        call.handle = lane.file(file);
+        if !is(call, "MPI_ERR_TYPE") {
+            // SAFETY: a handle that MPI has looked at.
+            call.datatype = unsafe { lane.datatype(handle(datatype), call.begin_ns) };
+        }
+        // SAFETY: the call has answered an MPI_Aint or an MPI_Count, both of 8 bytes.
+        call.number = unsafe { answer::<i64>(call, extent) };
+    })
+}
+
+/// MPI_File_set_errhandler: 0 for MPI_ERRORS_ARE_FATAL, 1 for MPI_ERRORS_RETURN, 2 for any other.
+pub fn errhandler_number(word: Word) -> i64 {
+    match handle(word) {
+        value if value == constants().errors_are_fatal => 0,
+        value if value == constants().errors_return => 1,
+        _ => 2,
+    }
+}
+
+/// The number of the error handler at an address.
+pub fn errhandler_at(call: &Call, address: Word) -> Option<i64> {
+    // SAFETY: a call that succeeded has answered one.
+    (call.error.is_none() && address != 0).then(|| errhandler_number(unsafe { handle_at(address, 0) }))
+}

@@ -1,0 +1,97 @@
+//! The clocks of several hosts. Messages go between the processes only here: in MPI_Init and MPI_Finalize, and only if there is more
+//! than one host.
+
+use std::ffi::{c_int, CStr};
+use std::hash::{DefaultHasher, Hasher};
+
+use crate::clock::monotonic_ns;
+use crate::mpi::{constants, pmpi, Status, Word};
+use crate::original::Symbol;
+
+/// Messages to each rank; that with the shortest way counts.
+const ROUNDS: usize = 32;
+
+/// Name of this host.
+pub fn name() -> String {
+    let mut name = [0_u8; 256];
+    // SAFETY: room for a name and its end.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), 255) };
+    crate::decode::text(&name)
+}
+
+/// What is added to this clock to have that of rank 0, in ns; 0 if all ranks are on one host. Collective. `known`: the offset found
+/// before, kept if this attempt fails.
+pub fn offset_ns(known: Option<i64>) -> i64 {
+    offset().unwrap_or(known.unwrap_or(0))
+}
+
+fn offset() -> Option<i64> {
+    let world = constants().comm_world;
+    if one_host(world)? && std::env::var_os("BEFF_PROFILE_CLOCKS").is_none() {
+        return Some(0);
+    }
+    let mut own: Word = 0;
+    if pmpi!(Comm_dup(world, &raw mut own)) != 0 {
+        return None;
+    }
+    let result = measure(own);
+    pmpi!(Comm_free(&raw mut own));
+    result
+}
+
+/// True if all ranks are on one host: every one compares its name with that of the next rank.
+fn one_host(world: Word) -> Option<bool> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(name().as_bytes());
+    let mine = hasher.finish().to_le_bytes();
+    let mut ranks: c_int = 0;
+    if pmpi!(Comm_size(world, &raw mut ranks)) != 0 {
+        return None;
+    }
+    let byte = constants().byte;
+    let mut all = vec![0_u8; 8 * usize::try_from(ranks).ok()?];
+    if pmpi!(Allgather(mine.as_ptr(), 8, byte, all.as_mut_ptr(), 8, byte, world)) != 0 {
+        return None;
+    }
+    Some(all.chunks_exact(8).all(|one| one == mine))
+}
+
+/// Rank 0 answers its time to each other rank in turn.
+fn measure(comm: Word) -> Option<i64> {
+    let (mut rank, mut ranks): (c_int, c_int) = (0, 0);
+    if pmpi!(Comm_rank(comm, &raw mut rank)) != 0 || pmpi!(Comm_size(comm, &raw mut ranks)) != 0 {
+        return None;
+    }
+    if rank == 0 {
+        for other in 1..ranks {
+            for _ in 0..ROUNDS {
+                receive(comm, other)?;
+                send(comm, other, monotonic_ns())?;
+            }
+        }
+        return Some(0);
+    }
+    let mut best = (u64::MAX, 0);
+    for _ in 0..ROUNDS {
+        let before = monotonic_ns();
+        send(comm, 0, before)?;
+        let theirs = receive(comm, 0)?;
+        let way = monotonic_ns().saturating_sub(before);
+        if way < best.0 {
+            best = (way, theirs as i64 - (before + way / 2) as i64);
+        }
+    }
+    Some(best.1)
+}
+
+fn send(comm: Word, to: c_int, value: u64) -> Option<()> {
+    let bytes = value.to_le_bytes();
+    (pmpi!(Send(bytes.as_ptr(), 8, constants().byte, to, 0, comm)) == 0).then_some(())
+}
+
+fn receive(comm: Word, from: c_int) -> Option<u64> {
+    let mut bytes = [0_u8; 8];
+    let mut status = Status([0; 64]);
+    let code = pmpi!(Recv(bytes.as_mut_ptr(), 8, constants().byte, from, 0, comm, &raw mut status));
+    (code == 0).then_some(u64::from_le_bytes(bytes))
+}

@@ -1,0 +1,219 @@
+//! Functions of MPI that the profiler itself needs, and constants. Handles are words: a pointer, or a number in the lower half.
+
+use std::ffi::{c_char, c_int, CStr};
+use std::sync::OnceLock;
+
+use beff_trace::ErrorClass;
+
+use crate::original::{find_data, Symbol};
+
+/// A handle as it comes in a register.
+pub type Word = usize;
+
+/// Memory for one MPI_Status of any library.
+#[repr(C, align(16))]
+pub struct Status(pub [u8; 64]);
+
+#[repr(C)]
+struct Class {
+    name: *const c_char,
+    value: c_int,
+}
+
+unsafe extern "C" {
+    static beff_handle_symbols: [*const c_char; HANDLES];
+    static beff_handle_values: [usize; HANDLES];
+    static beff_classes: [Class; 39];
+    /// See the shim.
+    pub static beff_open_mpi: c_int;
+    static beff_handle_bytes: c_int;
+    static beff_request_bytes: c_int;
+    /// See the shim.
+    pub static beff_status_size: c_int;
+    static beff_status_ignore: usize;
+    static beff_statuses_ignore: usize;
+    fn beff_status_bytes(status: *const Status) -> u64;
+    fn beff_status_error(status: *const Status) -> c_int;
+    /// See the shim.
+    pub static beff_combiners: [c_int; 19];
+    /// See the shim.
+    pub static beff_modes: [c_int; 9];
+    /// See the shim.
+    pub static beff_whences: [c_int; 3];
+    /// See the shim.
+    pub static beff_distributions: [c_int; 3];
+    /// See the shim.
+    pub static beff_default_argument: c_int;
+    /// See the shim.
+    pub static beff_order_fortran: c_int;
+    /// See the shim.
+    pub static beff_undefined: c_int;
+    /// See the shim.
+    pub static beff_err_in_status: c_int;
+    /// See the shim.
+    pub static beff_err_pending: c_int;
+    /// See the shim.
+    pub static beff_info_key_bytes: c_int;
+    /// See the shim.
+    pub static beff_name_bytes: c_int;
+}
+
+/// A constant of the shim.
+macro_rules! constant {
+    ($name:path) => {
+        // SAFETY: set by the compiler, never written.
+        unsafe { $name }
+    };
+}
+pub(crate) use constant;
+
+const HANDLES: usize = 8;
+
+/// Handles that mpi.h names, in the order of the shim.
+pub struct Constants {
+    pub comm_world: Word,
+    pub comm_null: Word,
+    pub datatype_null: Word,
+    pub byte: Word,
+    pub request_null: Word,
+    pub info_null: Word,
+    pub errors_are_fatal: Word,
+    pub errors_return: Word,
+}
+
+/// The constants. With Open MPI they are addresses in the library, so only after it was loaded.
+pub fn constants() -> &'static Constants {
+    static FOUND: OnceLock<Constants> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let one = |index: usize| {
+            if constant!(beff_open_mpi) == 0 {
+                return handle(constant!(beff_handle_values)[index]);
+            }
+            // SAFETY: the shim of this flavour has a name for each.
+            find_data(unsafe { CStr::from_ptr(beff_handle_symbols[index]) })
+        };
+        Constants {
+            comm_world: one(0),
+            comm_null: one(1),
+            datatype_null: one(2),
+            byte: one(3),
+            request_null: one(4),
+            info_null: one(5),
+            errors_are_fatal: one(6),
+            errors_return: one(7),
+        }
+    })
+}
+
+/// A handle out of a register, whose upper half means nothing if handles are numbers.
+#[inline(always)]
+pub fn handle(word: Word) -> Word {
+    if constant!(beff_handle_bytes) == 4 {
+        word as u32 as usize
+    } else {
+        word
+    }
+}
+
+/// The handle (of anything but a file) at an address.
+///
+/// # Safety
+/// One is there.
+pub unsafe fn handle_at(address: Word, index: usize) -> Word {
+    if constant!(beff_request_bytes) == 4 {
+        // SAFETY: as promised.
+        unsafe { *(address as *const u32).add(index) as usize }
+    } else {
+        // SAFETY: as promised.
+        unsafe { *(address as *const usize).add(index) }
+    }
+}
+
+/// True for MPI_STATUS_IGNORE.
+#[inline(always)]
+pub fn ignores(status: Word) -> bool {
+    status == constant!(beff_status_ignore)
+}
+
+/// True for MPI_STATUSES_IGNORE.
+pub fn ignores_all(statuses: Word) -> bool {
+    statuses == constant!(beff_statuses_ignore)
+}
+
+/// Bytes that a status tells.
+///
+/// # Safety
+/// A status that a call has filled is there.
+#[inline(always)]
+pub unsafe fn status_bytes(status: Word) -> u64 {
+    // SAFETY: as promised.
+    unsafe { beff_status_bytes(status as *const Status) }
+}
+
+/// The error in a status.
+///
+/// # Safety
+/// A status that a call has filled is there.
+pub unsafe fn status_error(status: Word) -> c_int {
+    // SAFETY: as promised.
+    unsafe { beff_status_error(status as *const Status) }
+}
+
+/// Calls a function of MPI by the name in the table of `PMPI_` names, with words for arguments; answers its code, or -1 if the library
+/// has no such function.
+macro_rules! pmpi {
+    ($name:ident($($argument:expr),* $(,)?)) => {{
+        static SYMBOL: Symbol = Symbol::new(match CStr::from_bytes_with_nul(concat!("PMPI_", stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name without zero"),
+        });
+        match SYMBOL.address() {
+            0 => -1,
+            address => {
+                // SAFETY: words are passed like the handles, pointers and integers of the prototype (integers and handles of 4
+                // bytes in the lower half of a register), and the caller gives what the prototype asks for.
+                unsafe {
+                    let function = core::mem::transmute::<usize, unsafe extern "C" fn($(pmpi!(@word $argument)),*) -> c_int>(address);
+                    function($($argument as usize),*)
+                }
+            }
+        }
+    }};
+    (@word $argument:expr) => { usize };
+}
+pub(crate) use pmpi;
+
+/// The class of an error code.
+#[cold]
+pub fn class(code: c_int) -> ErrorClass {
+    let mut number: c_int = 0;
+    if pmpi!(Error_class(code, &raw mut number)) != 0 {
+        return ErrorClass::OTHER;
+    }
+    class_named(number)
+}
+
+/// The class of a number of this library.
+fn class_named(number: c_int) -> ErrorClass {
+    // SAFETY: a table of the shim that nobody writes; its last row is empty.
+    let classes = unsafe { &(&*(&raw const beff_classes))[..38] };
+    for class in classes {
+        if class.value == number {
+            // SAFETY: the shim's names end with zero.
+            let name = unsafe { CStr::from_ptr(class.name) }.to_str().unwrap_or_default();
+            return ErrorClass::named(name).unwrap_or(ErrorClass::OTHER);
+        }
+    }
+    ErrorClass::OTHER
+}
+
+/// MPI_Get_library_version.
+pub fn library_version() -> String {
+    let mut text = vec![0_u8; 1 << 14];
+    let mut length: c_int = 0;
+    if pmpi!(Get_library_version(text.as_mut_ptr(), &raw mut length)) != 0 {
+        return String::new();
+    }
+    text.truncate(usize::try_from(length).unwrap_or(0).min(1 << 13));
+    String::from_utf8_lossy(&text).trim_end_matches(['\0', '\n', ' ']).to_owned()
+}

@@ -1,0 +1,117 @@
+//! Finds the functions of the MPI library, when they are first called. The library may come after this one in the order of symbols, or
+//! be loaded privately (by an extension of Python or Julia), or not at all.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A symbol of the MPI library.
+pub struct Symbol {
+    name: &'static CStr,
+    at: AtomicUsize,
+}
+
+impl Symbol {
+    pub const fn new(name: &'static CStr) -> Self {
+        Self { name, at: AtomicUsize::new(0) }
+    }
+
+    /// Its address; 0 if no library that is loaded has it.
+    #[inline(always)]
+    pub fn address(&self) -> usize {
+        match self.at.load(Ordering::Relaxed) {
+            0 => self.find(),
+            at => at,
+        }
+    }
+
+    /// Its address. Without it the call cannot be passed on, so the program ends.
+    #[inline(always)]
+    pub fn function(&self) -> usize {
+        match self.address() {
+            0 => self.missing(),
+            at => at,
+        }
+    }
+
+    #[cold]
+    fn find(&self) -> usize {
+        let at = find(self.name);
+        self.at.store(at, Ordering::Relaxed);
+        at
+    }
+
+    #[cold]
+    fn missing(&self) -> ! {
+        let name = self.name.to_string_lossy();
+        crate::say(&format!("no loaded library has {name}, which the program calls: it must end here"));
+        std::process::abort()
+    }
+}
+
+/// The address of a function behind this library, 0 if there is none.
+pub fn find(name: &CStr) -> usize {
+    find_from(libc::RTLD_NEXT, name)
+}
+
+/// The address of data. The program itself may hold the copy that counts, which comes before this library.
+pub fn find_data(name: &CStr) -> usize {
+    find_from(libc::RTLD_DEFAULT, name)
+}
+
+fn find_from(from: *mut c_void, name: &CStr) -> usize {
+    // SAFETY: the name ends with zero.
+    let first = unsafe { libc::dlsym(from, name.as_ptr()) };
+    if !first.is_null() {
+        return first as usize;
+    }
+    let mut search = Search { name, found: 0 };
+    // SAFETY: `visit` gets the search that lives until the call is over.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+struct Search<'a> {
+    name: &'a CStr,
+    found: usize,
+}
+
+/// Looks into one loaded library, if it is called like an MPI.
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    // SAFETY: the linker gives a valid entry, and `find` its search.
+    let (path, search) = unsafe { ((*info).dlpi_name, &mut *search.cast::<Search<'_>>()) };
+    if path.is_null() || !is_mpi(path) {
+        return 0;
+    }
+    // SAFETY: a library that is loaded is not loaded again; the handle's count goes back.
+    let address = unsafe {
+        let library = libc::dlopen(path, libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+        if library.is_null() {
+            return 0;
+        }
+        let address = libc::dlsym(library, search.name.as_ptr());
+        libc::dlclose(library);
+        address as usize
+    };
+    search.found = address;
+    c_int::from(address != 0)
+}
+
+/// `libmpi.so.40`, `libmpich.so.12`, `libmpi_abi.so`, `libpmpi.so`; not the bindings of other languages, which have no C functions.
+fn is_mpi(path: *const c_char) -> bool {
+    // SAFETY: the linker's names end with zero.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    [&b"libmpi"[..], b"libpmpi", b"libmsmpi"].iter().any(|start| name.starts_with(start))
+}
+
+/// File name of the library that has a symbol.
+pub fn library_of(name: &CStr) -> Option<String> {
+    let address = find(name);
+    // SAFETY: filled by the call, or left as it is.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked about.
+    let known = address != 0 && unsafe { libc::dladdr(address as *const c_void, &raw mut info) } != 0;
+    // SAFETY: the linker's names end with zero.
+    (known && !info.dli_fname.is_null())
+        .then(|| unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned())
+}

@@ -1,0 +1,146 @@
+//! Launchers, and how each sets a variable for the ranks alone: the launcher itself and its daemons need no preload.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// How a launcher hands variables to its ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// `-x NAME=VALUE` (Open MPI), for each program of `a : b` anew.
+    X,
+    /// `-genv NAME VALUE` (hydra of MPICH, Intel MPI and MVAPICH).
+    Genv,
+    /// `--export=ALL,NAME=VALUE` (Slurm).
+    Export,
+    /// By its own environment: no launcher at all, or one that is not known.
+    Environment,
+}
+
+/// A command that starts ranks, with variables for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Words of the command.
+    pub words: Vec<OsString>,
+    /// Variables of the command itself.
+    pub environment: Vec<(String, OsString)>,
+    /// Which MPI the launcher is of, as far as its name or version tells.
+    pub family: Option<&'static str>,
+}
+
+/// True if the command's first word starts ranks.
+pub fn is_launcher(word: &OsStr) -> bool {
+    let names = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
+    let name = name_of(word);
+    names.iter().any(|known| name == *known || name.strip_prefix(known).is_some_and(|rest| rest.starts_with('.')))
+}
+
+fn name_of(word: &OsStr) -> String {
+    Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned()
+}
+
+/// The command with these variables for its ranks. `version` is what `LAUNCHER --version` prints.
+pub fn with_variables(words: &[OsString], variables: &[(&str, OsString)], version: &str) -> Launch {
+    let (way, family) = way_of(words.first().map_or(OsStr::new(""), OsString::as_os_str), version);
+    let mut all = Vec::with_capacity(words.len() + 2 * variables.len());
+    let mut environment = Vec::new();
+    let Some((first, rest)) = words.split_first() else { return Launch { words: all, environment, family } };
+    all.push(first.clone());
+    match way {
+        Way::X => {
+            let options = || {
+                variables.iter().flat_map(|(name, value)| {
+                    let mut set = OsString::from(format!("{name}="));
+                    set.push(value);
+                    [OsString::from("-x"), set]
+                })
+            };
+            all.extend(options());
+            for word in rest {
+                all.push(word.clone());
+                if word == ":" {
+                    all.extend(options());
+                }
+            }
+        }
+        Way::Genv => {
+            for (name, value) in variables {
+                all.extend([OsString::from("-genv"), OsString::from(name), value.clone()]);
+            }
+            all.extend_from_slice(rest);
+        }
+        Way::Export => {
+            // A value with a comma would end there; srun takes the values of names from its environment.
+            let mut export = OsString::from("--export=ALL");
+            for (name, value) in variables {
+                export.push(format!(",{name}"));
+                environment.push(((*name).to_owned(), value.clone()));
+            }
+            all.push(export);
+            all.extend_from_slice(rest);
+        }
+        Way::Environment => {
+            environment.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+            all.extend_from_slice(rest);
+        }
+    }
+    Launch { words: all, environment, family }
+}
+
+fn way_of(first: &OsStr, version: &str) -> (Way, Option<&'static str>) {
+    if !is_launcher(first) {
+        return (Way::Environment, None);
+    }
+    let version = version.to_ascii_lowercase();
+    let has = |part: &str| version.contains(part);
+    if name_of(first).starts_with("srun") {
+        (Way::Export, None)
+    } else if has("open mpi") || has("openrte") || has("open-mpi") || has("prrte") {
+        (Way::X, Some("Open MPI"))
+    } else if has("hydra") || has("mpich") || has("intel") || has("mvapich") {
+        (Way::Genv, Some("MPICH"))
+    } else {
+        (Way::Environment, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(line: &str, version: &str) -> Launch {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        with_variables(&words, &[("LD_PRELOAD", "/a,b.so".into()), ("DIR", "/d e".into())], version)
+    }
+
+    fn line(launch: &Launch) -> String {
+        launch.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join("|")
+    }
+
+    #[test]
+    fn each_launcher_sets_variables_for_its_ranks() {
+        let open = launch("mpirun -n 2 ./a : -n 1 ./b", "mpirun (Open MPI) 4.1.4\n");
+        assert_eq!(
+            line(&open),
+            "mpirun|-x|LD_PRELOAD=/a,b.so|-x|DIR=/d e|-n|2|./a|:|-x|LD_PRELOAD=/a,b.so|-x|DIR=/d e|-n|1|./b"
+        );
+        assert!(open.environment.is_empty());
+        let hydra = launch("/usr/bin/mpiexec.hydra -n 2 ./a", "HYDRA build details:\n Version: 4.0.2");
+        assert_eq!(line(&hydra), "/usr/bin/mpiexec.hydra|-genv|LD_PRELOAD|/a,b.so|-genv|DIR|/d e|-n|2|./a");
+        assert!(hydra.environment.is_empty());
+        let slurm = launch("srun -n 2 ./a", "slurm 23");
+        assert_eq!(line(&slurm), "srun|--export=ALL,LD_PRELOAD,DIR|-n|2|./a");
+        assert_eq!(slurm.environment.len(), 2);
+        let none = launch("./a -n 2", "");
+        assert_eq!((line(&none).as_str(), none.environment.len()), ("./a|-n|2", 2));
+    }
+
+    #[test]
+    fn names_of_launchers() {
+        for name in ["mpirun", "/opt/x/mpiexec", "mpirun.openmpi", "mpiexec.hydra", "srun", "prterun"] {
+            assert!(is_launcher(OsStr::new(name)), "{name}");
+        }
+        for name in ["./a.out", "mpirunner", "python3", "bash"] {
+            assert!(!is_launcher(OsStr::new(name)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Which MPI a command uses, found without running any of it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Binary interfaces of MPI libraries: what is compiled for one does not work with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abi {
+    /// MPICH, Intel MPI, MVAPICH, Cray MPI.
+    Mpich,
+    /// Open MPI.
+    OpenMpi,
+    /// The standard one of MPI-5.
+    Standard,
+}
+
+impl Abi {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mpich => "MPICH",
+            Self::OpenMpi => "Open MPI",
+            Self::Standard => "the standard ABI of MPI-5",
+        }
+    }
+
+    /// The one of a library by its soname.
+    fn of_library(soname: &str) -> Option<Self> {
+        let is = |prefix: &str| soname.starts_with(prefix);
+        if is("libmpi_abi.so") {
+            Some(Self::Standard)
+        } else if is("libmpich.so") || is("libmpi.so.12") || is("libmpi_intel.so") || is("libmpi_cray.so") {
+            Some(Self::Mpich)
+        } else if is("libmpi.so.40") || is("libmpi.so.20") || is("libmpi.so.80") {
+            Some(Self::OpenMpi)
+        } else {
+            None
+        }
+    }
+}
+
+/// What the words of a command run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A program that links this MPI.
+    Links(Abi, PathBuf),
+    /// A program of its own, without a dynamic linker.
+    Static(PathBuf),
+    /// It, or an interpreter of it, links none, but may load one.
+    Loads(PathBuf),
+    /// No word is a program.
+    NotFound,
+}
+
+/// Looks at the words behind the launcher: the first program that links MPI, also behind a script, an interpreter or `env`.
+pub fn find(words: &[OsString], is_launched: bool) -> Program {
+    let mut first = Program::NotFound;
+    for word in words.iter().skip(usize::from(is_launched)) {
+        let Some(path) = executable(word) else { continue };
+        let found = look(&path, 4);
+        if matches!(found, Program::Links(..)) {
+            return found;
+        }
+        if first == Program::NotFound {
+            first = found;
+        }
+        // An option's value can have the name of a program, but the program's own arguments are not looked at for ever.
+        if matches!(first, Program::Static(_)) {
+            break;
+        }
+    }
+    first
+}
+
+/// The file of a word, as the shell would find it.
+fn executable(word: &OsStr) -> Option<PathBuf> {
+    if word.to_string_lossy().starts_with('-') {
+        return None;
+    }
+    let runs = |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    if word.to_string_lossy().contains('/') {
+        return Some(PathBuf::from(word)).filter(|path| runs(path));
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join(word)).find(|path| runs(path))
+}
+
+fn look(path: &Path, depth: u32) -> Program {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut begin));
+    if read.is_err() {
+        return Program::Loads(path.to_owned());
+    }
+    if let Some(line) = begin.strip_prefix(b"#!") {
+        return script(path, line, depth);
+    }
+    match loader(&begin) {
+        Some(loader) => linked(&loader, path),
+        None if begin.starts_with(b"\x7fELF") => Program::Static(path.to_owned()),
+        None => Program::Loads(path.to_owned()),
+    }
+}
+
+/// A script links what its interpreter links, and may start anything.
+fn script(path: &Path, line: &[u8], depth: u32) -> Program {
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let interpreters = line.split_whitespace().filter_map(|word| executable(OsStr::new(word)));
+    let links = |interpreter: PathBuf| match look(&interpreter, depth - 1) {
+        Program::Links(abi, _) => Some(Program::Links(abi, path.to_owned())),
+        _ => None,
+    };
+    let found = if depth == 0 { None } else { interpreters.into_iter().find_map(links) };
+    found.unwrap_or_else(|| Program::Loads(path.to_owned()))
+}
+
+/// The dynamic linker that a program names; None for anything else.
+fn loader(begin: &[u8]) -> Option<PathBuf> {
+    let elf = elf::ElfBytes::<elf::endian::AnyEndian>::minimal_parse(begin).ok()?;
+    let segment = elf.segments()?.iter().find(|segment| segment.p_type == elf::abi::PT_INTERP)?;
+    let from = usize::try_from(segment.p_offset).ok()?;
+    let bytes = begin.get(from..from.checked_add(usize::try_from(segment.p_filesz).ok()?)?)?;
+    let name = bytes.split(|byte| *byte == 0).next()?;
+    Some(PathBuf::from(String::from_utf8_lossy(name).into_owned()))
+}
+
+/// Asks the dynamic linker itself which libraries the program would get: it follows run paths, the cache and the environment, and
+/// runs nothing.
+fn linked(loader: &Path, path: &Path) -> Program {
+    let output = Command::new(loader).arg("--list").arg(path).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let Ok(output) = output else { return Program::Loads(path.to_owned()) };
+    let libraries = String::from_utf8_lossy(&output.stdout).into_owned();
+    let abi = libraries.lines().filter_map(|line| line.split_whitespace().next()).find_map(|library| {
+        Abi::of_library(Path::new(library).file_name().unwrap_or_default().to_string_lossy().as_ref())
+    });
+    abi.map_or_else(|| Program::Loads(path.to_owned()), |abi| Program::Links(abi, path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn libraries_have_their_interface() {
+        for (soname, abi) in [
+            ("libmpich.so.12", Some(Abi::Mpich)),
+            ("libmpi.so.12", Some(Abi::Mpich)),
+            ("libmpi.so.40", Some(Abi::OpenMpi)),
+            ("libmpi_abi.so.1", Some(Abi::Standard)),
+            ("libmpi_mpifh.so.40", None),
+            ("libc.so.6", None),
+        ] {
+            assert_eq!(Abi::of_library(soname), abi, "{soname}");
+        }
+    }
+
+    #[test]
+    fn this_test_links_the_mpi_it_was_built_with() {
+        let me = std::env::current_exe().unwrap();
+        let expected = if beff_ffi::built_with().starts_with("Open MPI") { Abi::OpenMpi } else { Abi::Mpich };
+        assert_eq!(look(&me, 4), Program::Links(expected, me.clone()));
+        let line = [OsString::from("mpirun"), "-n".into(), "2".into(), "env".into(), "A=1".into(), me.clone().into()];
+        assert_eq!(find(&line, true), Program::Links(expected, me));
+    }
+
+    #[test]
+    fn scripts_and_plain_programs_may_load_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("run me");
+        std::fs::write(&script, "#!/bin/sh\nexec true\n").unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(look(&script, 4), Program::Loads(script.clone()));
+        assert!(matches!(find(&words("true"), false), Program::Loads(_)));
+        assert_eq!(find(&words("mpirun -n 2 ./surely-not-there"), true), Program::NotFound);
+    }
+}

@@ -1,0 +1,177 @@
+//! `beff-raw profile`: applications recorded, merged and shown as their users do it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::profile_support::{application, calls_of, launched, profile};
+use crate::support::{signal, succeed, Launch, Scratch};
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("names of scratch files are text")
+}
+
+#[test]
+fn a_program_is_recorded_and_shown_and_is_as_before() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "turns");
+    let (output, data) = (scratch.join("turns.csv"), scratch.join("data"));
+    let run = profile(&output, 2, &program, &[path(&data), "message", "5"]).run();
+    assert_eq!(run.code(), 0, "{run}");
+    assert_eq!(run.stdout, "2 ranks, 5 rounds, 0 wrong\n", "{run}");
+    let text = fs::read_to_string(&output).unwrap();
+    assert!(text.starts_with("beff-raw profile,1\n"), "{text}");
+    for (function, calls) in [("File_open", 2), ("File_write_at", 10), ("File_read_at", 10), ("File_close", 2)] {
+        assert_eq!(calls_of(&text, function).len(), calls, "{function}\n{text}");
+    }
+    // Rank 1 reads what rank 0 wrote: the order and the origin are in the text.
+    assert!(calls_of(&text, "File_read_at").iter().all(|line| line.contains(",from=4096@")), "{text}");
+    assert!(text.contains(",after="), "{text}");
+    assert!(!scratch.join("turns.csv.parts").exists(), "the files of the processes are removed");
+
+    let shown = Launch::alone().args(["profile", "show"]).arg(&output).run();
+    assert_eq!(shown.code(), 0, "{shown}");
+    for part in ["2 ranks", "MPI_File_write_at", "MPI_File_read_at", "data"] {
+        assert!(shown.stdout.contains(part), "{part}: {shown}");
+    }
+    let json = Launch::alone().args(["profile", "show", "--format", "json"]).arg(&output).run();
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert!(json.is_object(), "{json}");
+}
+
+#[test]
+fn what_exists_is_not_overwritten() {
+    let scratch = Scratch::new();
+    let output = scratch.join("there.csv");
+    fs::write(&output, "precious").unwrap();
+    let run = profile(&output, 1, Path::new("true"), &[]).run();
+    assert_eq!(run.code(), 2, "{run}");
+    assert!(run.stderr.contains("exists already"), "{run}");
+    assert_eq!(fs::read_to_string(&output).unwrap(), "precious");
+    let other = scratch.join("other.csv");
+    fs::create_dir(scratch.join("other.csv.parts")).unwrap();
+    let run = profile(&other, 1, Path::new("true"), &[]).run();
+    assert_eq!(run.code(), 2, "{run}");
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_program() {
+    let scratch = Scratch::new();
+    let script = scratch.join("seven");
+    fs::write(&script, "#!/bin/sh\necho said\nexit 7\n").unwrap();
+    succeed(Command::new("chmod").arg("+x").arg(&script)).unwrap();
+    let output = scratch.join("seven.csv");
+    let run = Launch::alone().arg("profile").arg("-o").arg(&output).arg("--").arg(&script).run();
+    assert_eq!((run.code(), run.stdout.as_str()), (7, "said\n"), "{run}");
+    assert!(run.stderr.contains("nothing was recorded"), "{run}");
+    assert!(!output.exists());
+    let run = profile(&scratch.join("none.csv"), 1, Path::new("./not-there-at-all"), &[]).run();
+    assert_ne!(run.code(), 0, "{run}");
+    assert!(run.stderr.contains("no word of the command is a program"), "{run}");
+}
+
+#[test]
+fn a_static_program_runs_without_a_profile() {
+    let scratch = Scratch::new();
+    let program = scratch.join("static");
+    let source = scratch.join("static.c");
+    fs::write(&source, "#include <stdio.h>\nint main(void) { puts(\"static\"); return 5; }\n").unwrap();
+    if let Err(reason) = succeed(Command::new("cc").args(["-static", "-o"]).arg(&program).arg(&source)) {
+        println!("SKIPPED: no static C library here: {reason}");
+        return;
+    }
+    let run = Launch::alone().arg("profile").arg("--").arg(&program).run();
+    assert_eq!((run.code(), run.stdout.as_str()), (5, "static\n"), "{run}");
+    assert!(run.stderr.contains("is linked statically"), "{run}");
+}
+
+#[test]
+fn a_program_behind_a_script_is_recorded() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "turns");
+    let script = scratch.join("start");
+    fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", program.display())).unwrap();
+    succeed(Command::new("chmod").arg("+x").arg(&script)).unwrap();
+    let output = scratch.join("script.csv.zst");
+    let run = profile(&output, 2, &script, &[path(&scratch.join("data")), "barrier", "3"]).run();
+    assert_eq!((run.code(), run.stdout.as_str()), (0, "2 ranks, 3 rounds, 0 wrong\n"), "{run}");
+    assert_eq!(fs::read(&output).unwrap()[..4], [0x28, 0xb5, 0x2f, 0xfd], "zstd by its name");
+    let shown = Launch::alone().args(["profile", "show"]).arg(&output).run();
+    assert!(shown.code() == 0 && shown.stdout.contains("MPI_File_write_at"), "{shown}");
+}
+
+#[test]
+fn preloads_that_are_there_stay() {
+    // The suite itself preloads a library: a rank prints both.
+    let scratch = Scratch::new();
+    let mut words: Vec<OsString> = launched(1).into_iter().map(Into::into).collect();
+    words.extend(["sh".into(), "-c".into(), "echo $LD_PRELOAD".into()]);
+    let run = Launch::alone().args(["profile", "-o"]).arg(scratch.join("p.csv")).arg("--").args(words).run();
+    let (first, rest) = run.stdout.trim().split_once(':').unwrap_or_else(|| panic!("{run}"));
+    assert!(first.ends_with("libbeff_profiler.so") && rest.contains("patient"), "{run}");
+}
+
+#[test]
+fn a_killed_program_leaves_what_it_did() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "turns");
+    let output = scratch.join("killed.csv");
+    let mut running = profile(&output, 2, &program, &[path(&scratch.join("data")), "message", "100000000"]).start();
+    let parts = scratch.join("killed.csv.parts");
+    let recorded = || {
+        let entries = fs::read_dir(&parts).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.metadata().is_ok_and(|m| m.len() > 200_000)).count()
+    };
+    while recorded() < 2 {
+        assert!(!running.is_over(), "{}", running.log("stderr"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let ranks: Vec<i32> = below(running.pid()).into_iter().filter(|pid| is(*pid, "turns")).collect();
+    assert_eq!(ranks.len(), 2);
+    signal(ranks[1], "KILL");
+    let run = running.wait();
+    assert_ne!(run.code(), 0, "{run}");
+    let text = fs::read_to_string(&output).unwrap_or_else(|e| panic!("{e}: {run}"));
+    assert!(text.lines().any(|line| line.starts_with("process,1,") && line.contains("cut")), "{}", &text[..2000]);
+    assert!(calls_of(&text, "File_write_at").len() > 1000);
+    let shown = Launch::alone().args(["profile", "show"]).arg(&output).run();
+    assert!(shown.code() == 0 && shown.stdout.contains("cut"), "{shown}");
+}
+
+/// All processes below one.
+fn below(root: i32) -> Vec<i32> {
+    let all: Vec<(i32, i32)> = procfs::process::all_processes()
+        .unwrap()
+        .flatten()
+        .filter_map(|process| Some((process.pid, process.stat().ok()?.ppid)))
+        .collect();
+    let mut found = vec![root];
+    let mut at = 0;
+    while at < found.len() {
+        let root = found[at];
+        found.extend(all.iter().filter(|(_, parent)| *parent == root).map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found
+}
+
+fn is(pid: i32, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+}
+
+#[test]
+fn merging_says_what_is_wrong() {
+    let scratch = Scratch::new();
+    let empty = scratch.join("empty.parts");
+    fs::create_dir(&empty).unwrap();
+    let merge = |what: &Path| Launch::alone().args(["profile", "merge"]).arg(what).run();
+    let run = merge(&empty);
+    assert!(run.code() == 2 && run.stderr.contains("empty.parts"), "{run}");
+    let run = merge(&scratch.join("not there.parts"));
+    assert!(run.code() == 2 && run.stderr.contains("not there.parts"), "{run}");
+    fs::write(empty.join("rank-0.beff"), "no recording").unwrap();
+    let run = merge(&empty);
+    assert!(run.code() == 2 && run.stderr.contains("rank-0.beff"), "{run}");
+    assert!(!scratch.join("empty").exists(), "nothing is left of a profile that cannot be made");
+}
