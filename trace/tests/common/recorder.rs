@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use beff_trace::raw::block::{BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
+use beff_trace::raw::block::{closed_head, BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
 use beff_trace::raw::clock::Moment;
 use beff_trace::raw::record::{has, Compact, TAG_LAST};
 use beff_trace::raw::{event, Event, ProcessHead, BLOCK_BYTES, VERSION};
@@ -67,7 +67,8 @@ impl Recorder {
             base_tick: self.base_tick,
             moment,
         };
-        head.close(&mut self.block);
+        let bytes = closed_head(&head, &self.block[HEAD_BYTES..]);
+        self.block[..HEAD_BYTES].copy_from_slice(&bytes);
         self.block.resize(BLOCK_BYTES, 0);
         self.out.write_all(&self.block)?;
         self.block.clear();
