@@ -5,6 +5,7 @@
 mod common;
 mod content;
 mod files;
+mod rank;
 mod spool;
 mod sweep;
 mod together;
@@ -22,8 +23,9 @@ use crate::text::{is_zstd, Writer};
 
 use common::Dictionary;
 use files::Limits;
+use rank::Source;
 use spool::Spool;
-use sweep::{Source, Sweep};
+use sweep::Sweep;
 
 /// How to merge.
 #[derive(Clone, Copy, Debug)]
