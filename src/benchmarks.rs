@@ -4,10 +4,11 @@ use crate::frame::benchmark::{Benchmark, Format};
 use crate::frame::report::journal::{self, JournalError};
 use crate::frame::report::json::{self, JsonError};
 use crate::frame::report::Report;
-use crate::{b_eff, b_eff_io, imb_io};
+use crate::{b_eff, b_eff_io, imb_io, replay};
 
 /// All of them. The first one is what the program measures without a command, and what files without a name are of.
-pub const BENCHMARKS: [&Benchmark; 3] = [&b_eff_io::BENCHMARK, &b_eff::BENCHMARK, &imb_io::BENCHMARK];
+pub const BENCHMARKS: [&Benchmark; 4] =
+    [&b_eff_io::BENCHMARK, &b_eff::BENCHMARK, &imb_io::BENCHMARK, &replay::BENCHMARK];
 
 /// The formats that single benchmarks have.
 pub fn formats() -> impl Iterator<Item = &'static Format> {

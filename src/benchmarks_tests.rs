@@ -31,6 +31,8 @@ fn every_benchmark_is_recognised() {
     both_are_recognised("b_eff", comm.clone(), &b_eff::report::fixtures::journal_lines(&comm));
     let imb = imb_io::report::fixtures::complete();
     both_are_recognised("imb_io", imb.clone(), &imb_io::report::fixtures::journal_lines(&imb));
+    let replay = replay::report::fixtures::complete();
+    both_are_recognised("replay", replay.clone(), &replay::report::fixtures::journal_lines(&replay));
     assert!(load(b"backend,ranks\n").unwrap_err().to_string().contains("not a whole JSON document"));
 }
 
@@ -41,7 +43,7 @@ fn results_of_other_benchmarks_are_refused_by_name() {
         br#"{"program":"beff-raw","schema_version":1,"benchmark":"b_new"}"#,
     ] {
         let message = load(bytes).unwrap_err().to_string();
-        assert!(message.contains("b_new") && message.contains("b_eff_io, b_eff and imb_io"), "{message}");
+        assert!(message.contains("b_new") && message.contains("b_eff_io, b_eff, imb_io and replay"), "{message}");
     }
 }
 
@@ -75,6 +77,6 @@ fn the_table_has_no_name_twice() {
     let all = names.len();
     names.sort_unstable();
     names.dedup();
-    // The columns of IMB-IO go by the name of its command.
-    assert_eq!(names.len(), all - 1, "{names:?}");
+    // The columns of IMB-IO go by the name of its command, and a replay by its own.
+    assert_eq!(names.len(), all - 2, "{names:?}");
 }

@@ -10,7 +10,7 @@
 //!
 //! // A benchmark is a row: its commands, and how its results are read again.
 //! let names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
-//! assert_eq!(names, ["b_eff_io", "b_eff", "imb_io"]);
+//! assert_eq!(names, ["b_eff_io", "b_eff", "imb_io", "replay"]);
 //!
 //! // Any file of results is known by its content: here one that is none.
 //! assert!(load(b"{}").is_err());
@@ -34,3 +34,4 @@ pub mod cli;
 pub mod commands;
 pub mod frame;
 pub mod imb_io;
+pub mod replay;

@@ -41,6 +41,10 @@ mod pairs;
 mod patient;
 #[path = "suite/planted.rs"]
 mod planted;
+#[path = "suite/profile.rs"]
+mod profile;
+#[path = "suite/profile_support.rs"]
+mod profile_support;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]

@@ -58,6 +58,7 @@ pub mod linux;
 pub mod places;
 pub mod replay;
 pub mod requests;
+pub mod signals;
 pub mod transfers;
 pub mod universe;
 
@@ -77,5 +78,6 @@ pub use file::{MpiFile, Open};
 pub use info::Info;
 pub use places::{Flow, Places, Walk, Windows};
 pub use requests::{Message, Requests};
+pub use signals::{Gathering, Signals};
 pub use transfers::{Transfer, Transfers};
 pub use universe::{built_with, library_version, Universe};

@@ -53,7 +53,7 @@ fn nowhere(dir: &str, words: &[&str], allowed: impl Fn(&Path) -> bool) {
 }
 
 /// The benchmarks.
-const ROOMS: [&str; 3] = ["b_eff_io", "b_eff", "imb_io"];
+const ROOMS: [&str; 4] = ["b_eff_io", "b_eff", "imb_io", "replay"];
 
 /// Every folder below src/ is the frame, a room, or without a benchmark.
 #[test]

@@ -26,15 +26,54 @@ pub(super) struct Writer {
 /// `memory` of bytes that were written by nobody in particular.
 const NOBODY: i64 = i64::MIN;
 
+/// 32 bytes: there are millions of them.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     end: i64,
-    writer: Writer,
     /// Where the first byte was in the writer's memory, or [`NOBODY`].
     memory: i64,
+    begin_ns: u64,
+    rank: u32,
+    took: Took,
+}
+
+/// How long a write took: in ns up to 2 s, above in units of 1024 ns, rounded up; u32::MAX: not known, or more than half an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Took(u32);
+
+const COARSE: u32 = 1 << 31;
+
+impl Took {
+    fn new(ns: u64) -> Self {
+        match u32::try_from(ns) {
+            Ok(ns) if ns < COARSE => Self(ns),
+            _ => Self(u32::try_from(ns.div_ceil(1024)).ok().filter(|units| *units < COARSE - 1).map_or(u32::MAX, |units| units | COARSE)),
+        }
+    }
+
+    fn ns(self) -> Option<u64> {
+        match self.0 {
+            u32::MAX => None,
+            ns if ns < COARSE => Some(ns.into()),
+            units => Some(u64::from(units & !COARSE) * 1024),
+        }
+    }
 }
 
 impl Piece {
+    fn new(end: i64, memory: i64, writer: Writer) -> Self {
+        let took = if writer.until_ns == OPEN_NS { u64::MAX } else { writer.until_ns.saturating_sub(writer.begin_ns) };
+        Self { end, memory, begin_ns: writer.begin_ns, rank: writer.rank, took: Took::new(took) }
+    }
+
+    fn until_ns(&self) -> u64 {
+        self.took.ns().map_or(OPEN_NS, |ns| self.begin_ns.saturating_add(ns))
+    }
+
+    fn writer(&self) -> Writer {
+        Writer { rank: self.rank, begin_ns: self.begin_ns, until_ns: self.until_ns() }
+    }
+
     /// The part of it between two places.
     fn part(mut self, own_start: i64, start: i64, end: i64) -> Self {
         if self.memory != NOBODY {
@@ -74,11 +113,11 @@ impl Contents {
         let mut under = 0;
         for (begin, piece) in self.pieces.range(start..end) {
             under += 1;
-            if piece.writer.until_ns >= writer.begin_ns {
+            if piece.until_ns() >= writer.begin_ns {
                 clash.push((*begin, *piece));
             }
         }
-        let new = Piece { end, writer, memory: memory.unwrap_or(NOBODY) };
+        let new = Piece::new(end, memory.unwrap_or(NOBODY), writer);
         if under == 1 && clash.is_empty() {
             if let Some(piece) = self.pieces.get_mut(&start) {
                 // The usual case of overwriting in place.
@@ -88,7 +127,9 @@ impl Contents {
         }
         if under > 0 {
             let old: Vec<i64> = self.pieces.range(start..end).map(|(begin, _)| *begin).collect();
-            old.iter().for_each(|begin| drop(self.pieces.remove(begin)));
+            for begin in old {
+                self.pieces.remove(&begin);
+            }
         }
         let mut at = start;
         for (begin, piece) in clash {
@@ -96,8 +137,8 @@ impl Contents {
                 self.put(at, new.part(start, at, begin));
             }
             // Two writes at the same time: either may be what stays.
-            let until_ns = piece.writer.until_ns.max(writer.until_ns);
-            self.put(begin, Piece { end: piece.end, writer: Writer { until_ns, ..writer }, memory: NOBODY });
+            let until_ns = piece.until_ns().max(writer.until_ns);
+            self.put(begin, Piece::new(piece.end, NOBODY, Writer { until_ns, ..writer }));
             at = piece.end;
         }
         if at < end {
@@ -116,7 +157,7 @@ impl Contents {
                 (NOBODY, _) | (_, NOBODY) => false,
                 (one, other) => one.checked_add(start - *begin) == Some(other),
             };
-            if before.end == start && before.writer == piece.writer && goes_on {
+            if before.end == start && before.writer() == piece.writer() && goes_on {
                 before.end = piece.end;
                 return;
             }
@@ -139,9 +180,8 @@ impl Contents {
             let end = extent.at.saturating_add_unsigned(extent.bytes);
             let from = self.pieces.range(..=extent.at).next_back().map_or(extent.at, |(begin, _)| *begin);
             for (_, piece) in self.pieces.range_mut(from..end) {
-                let writer = &mut piece.writer;
-                if piece.memory != NOBODY && writer.rank == rank && writer.begin_ns == begin_ns {
-                    writer.until_ns = until_ns;
+                if piece.memory != NOBODY && piece.rank == rank && piece.begin_ns == begin_ns {
+                    *piece = Piece::new(piece.end, piece.memory, Writer { rank, begin_ns, until_ns });
                 }
             }
         }
@@ -157,18 +197,18 @@ impl Contents {
     /// Gives up the older three quarters of the pieces: those that follow each other become one.
     fn forget(&mut self) {
         self.forgotten += 1;
-        let mut begins: Vec<u64> = self.pieces.values().map(|piece| piece.writer.begin_ns).collect();
+        let mut begins: Vec<u64> = self.pieces.values().map(|piece| piece.begin_ns).collect();
         let at = begins.len() / 4 * 3;
         let (_, limit, _) = begins.select_nth_unstable(at);
         let limit = *limit;
         let mut kept: BTreeMap<i64, Piece> = BTreeMap::new();
         for (start, mut piece) in std::mem::take(&mut self.pieces) {
-            if piece.writer.begin_ns < limit {
+            if piece.begin_ns < limit {
                 piece.memory = NOBODY;
                 if let Some((_, before)) = kept.iter_mut().next_back().filter(|(_, before)| before.memory == NOBODY) {
-                    before.end = piece.end;
-                    before.writer.until_ns = before.writer.until_ns.max(piece.writer.until_ns);
-                    before.writer.begin_ns = before.writer.begin_ns.max(piece.writer.begin_ns);
+                    let until_ns = before.until_ns().max(piece.until_ns());
+                    let begin_ns = before.begin_ns.max(piece.begin_ns);
+                    *before = Piece::new(piece.end, NOBODY, Writer { until_ns, begin_ns, ..before.writer() });
                     continue;
                 }
             }
@@ -209,11 +249,10 @@ impl Contents {
             }
             let stop = piece.end.min(end);
             let is_sure = piece.memory != NOBODY
-                && piece.writer.until_ns < read_begin_ns
-                && self.strayed_ns.is_none_or(|ns| ns < piece.writer.begin_ns);
+                && piece.until_ns() < read_begin_ns
+                && self.strayed_ns.is_none_or(|ns| ns < piece.begin_ns);
             let content = if is_sure {
-                let Writer { rank, begin_ns, .. } = piece.writer;
-                Content::Call { rank, begin_ns, memory: piece.memory + (at - begin) }
+                Content::Call { rank: piece.rank, begin_ns: piece.begin_ns, memory: piece.memory + (at - begin) }
             } else {
                 Content::Unknown
             };

@@ -122,11 +122,11 @@ struct Calls<'a> {
 }
 
 impl Source for Calls<'_> {
-    fn next(&mut self) -> Option<Call> {
+    fn next(&mut self) -> Option<Box<Call>> {
         loop {
             if let Event::Call(mut call) = self.events.next()? {
                 self.dictionary.translate(self.process, &mut call);
-                return Some(*call);
+                return Some(call);
             }
         }
     }

@@ -22,15 +22,36 @@ pub(super) const MOST_HELD: usize = 1 << 16;
 /// A source of the calls of one rank, in the order of their begin.
 pub(super) trait Source {
     /// The next call with common numbers and times.
-    fn next(&mut self) -> Option<Call>;
+    fn next(&mut self) -> Option<Box<Call>>;
 
     /// True if later calls may be missing.
     fn is_cut(&self) -> bool;
 }
 
+/// The latest call of each rank among those to wait for.
+#[derive(Default)]
+struct Found(Vec<(u32, u64)>);
+
+impl Found {
+    fn add(&mut self, touch: Touch) {
+        // The last one found is often of the same rank.
+        match self.0.last_mut() {
+            Some((rank, known)) if *rank == touch.rank => *known = touch.begin_ns.max(*known),
+            _ => self.0.push((touch.rank, touch.begin_ns)),
+        }
+    }
+
+    /// One for each rank.
+    fn latest(mut self) -> Vec<(u32, u64)> {
+        self.0.sort_unstable_by(|one, other| (one.0, other.1).cmp(&(other.0, one.1)));
+        self.0.dedup_by_key(|(rank, _)| *rank);
+        self.0
+    }
+}
+
 /// A call that waits to be written.
 struct Held {
-    call: Call,
+    call: Box<Call>,
     waits: bool,
 }
 
@@ -54,7 +75,7 @@ struct Rank<'a, S> {
     world: u32,
     source: S,
     tracker: Tracker<'a>,
-    next: Option<Call>,
+    next: Option<Box<Call>>,
     last_begin_ns: Option<u64>,
     held: VecDeque<Held>,
     /// Calls that were written: the number of the first that is held.
@@ -193,7 +214,7 @@ impl<'a, S: Source> Sweep<'a, S> {
         }
     }
 
-    fn begin(&mut self, index: usize, mut call: Call) -> io::Result<()> {
+    fn begin(&mut self, index: usize, mut call: Box<Call>) -> io::Result<()> {
         let placed = self.ranks[index].tracker.place(&call);
         let rank = &mut self.ranks[index];
         let world = rank.world;
@@ -296,11 +317,8 @@ impl<'a, S: Source> Sweep<'a, S> {
     /// An access begins: what it waits for, and what it leaves in the file.
     fn begin_access(&mut self, index: usize, call: &mut Call, placed: Placed, is_blocking: bool) {
         let world = self.ranks[index].world;
-        let mut found: HashMap<u32, u64> = HashMap::new();
-        let mut tell = |touch: Touch| {
-            let known = found.entry(touch.rank).or_insert(touch.begin_ns);
-            *known = touch.begin_ns.max(*known);
-        };
+        let mut found = Found::default();
+        let mut tell = |touch: Touch| found.add(touch);
         let is_member = |comm: Option<u32>| self.together.is_member(comm, world);
         match placed {
             Placed::Data(access) | Placed::Ends(access) => {
@@ -326,16 +344,15 @@ impl<'a, S: Source> Sweep<'a, S> {
     }
 
     /// Names the calls to wait for, except those that an earlier wait implies.
-    fn set_after(&mut self, index: usize, call: &mut Call, found: HashMap<u32, u64>) {
+    fn set_after(&mut self, index: usize, call: &mut Call, found: Found) {
         let rank = &mut self.ranks[index];
-        for (peer, begin_ns) in found {
+        for (peer, begin_ns) in found.latest() {
             let is_new = peer != rank.world && rank.waited.get(&peer).is_none_or(|waited| *waited < begin_ns);
             if is_new && self.together.may_wait(rank.world, peer, begin_ns) {
                 rank.waited.insert(peer, begin_ns);
                 call.after.push(After { rank: peer, begin_ns });
             }
         }
-        call.after.sort_unstable();
     }
 
     /// A call that moves no data itself.
@@ -369,15 +386,12 @@ impl<'a, S: Source> Sweep<'a, S> {
         let Some(id) = about.map_or(call.file, |about| about.file) else { return };
         let Some(file) = self.files.get_mut(id as usize) else { return };
         let world = rank.world;
-        let mut found: HashMap<u32, u64> = HashMap::new();
+        let mut found = Found::default();
         let is_member = |comm: Option<u32>| self.together.is_member(comm, world);
         // Sizes and contents change for all; that others open, close or sync matters to those outside.
         let for_all = !matches!(call.function, Function::Open | Function::Close | Function::Sync);
         let mine = about.and_then(|about| about.comm);
-        let mut tell = |touch: Touch| {
-            let known = found.entry(touch.rank).or_insert(touch.begin_ns);
-            *known = touch.begin_ns.max(*known);
-        };
+        let mut tell = |touch: Touch| found.add(touch);
         file.look_whole(is_member, &mut tell);
         file.look_anywhere(true, |touch| {
             if for_all || !self.together.is_member(mine, touch.rank) {

@@ -6,7 +6,7 @@ use crate::layout::Extent;
 
 /// Parts of a file that are kept apart; with more, neighbours are joined two by two. That is sound: a call then also waits for one that
 /// touched bytes nearby and had ended before it as well.
-pub(super) const MOST_PARTS: usize = 1 << 20;
+pub(super) const MOST_PARTS: usize = 1 << 18;
 
 /// Calls that are kept for one part; older ones are taken to have touched the whole file.
 const MOST_TOUCHES: usize = 256;

@@ -119,9 +119,8 @@ impl Summary {
         page.line("The program may do its I/O by other means (POSIX, HDF5 without MPI), or its recording was switched off (MPI_Pcontrol) or cut.", 0);
     }
 
-    #[allow(clippy::cast_precision_loss)] // ranks
     fn amounts(&self, page: &mut Page) {
-        let mean = self.io_seconds / self.ranks.max(1) as f64;
+        let mean = self.io_seconds / count_of(self.ranks.max(1) as u64);
         let of_span = if self.span_seconds > 0.0 { mean / self.span_seconds } else { 0.0 };
         page.line(
             &format!(
@@ -272,15 +271,12 @@ fn functions(page: &mut Page, functions: &[FunctionSummary]) {
             page.line(&format!("    sizes: smallest {min}, median {about}{median}, largest {max}"), 6);
         }
         let (rank, most) = f.slowest_rank;
-        page.line(
-            &format!(
-                "    longest {}; rank {rank} most, with {} of {}",
-                seconds(f.longest_seconds),
-                seconds(most),
-                plural(f.ranks, "rank", "ranks")
-            ),
-            6,
-        );
+        let mut line =
+            format!("    longest call {}; by {}", seconds(f.longest_seconds), plural(f.ranks, "rank", "ranks"));
+        if most * 2.0 * count_of(f.ranks) > 3.0 * f.seconds && f.ranks > 1 {
+            line.push_str(&format!(", rank {rank} took {} of the time", percent(most / f.seconds)));
+        }
+        page.line(&line, 6);
         for (class, n) in &f.errors {
             page.line(&format!("    failed with {class}: {}", count(*n)), 6);
         }
@@ -288,6 +284,11 @@ fn functions(page: &mut Page, functions: &[FunctionSummary]) {
             page.line(&format!("    moved less than asked for: {}", count(f.short)), 6);
         }
     }
+}
+
+#[allow(clippy::cast_precision_loss)] // ranks
+fn count_of(number: u64) -> f64 {
+    number as f64
 }
 
 struct Page {
@@ -306,28 +307,52 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A line, broken between words; further lines are indented.
+    /// A line, broken between words, but not before a unit; further lines are indented.
     fn line(&mut self, line: &str, indent: usize) {
         let lead = line.len() - line.trim_start().len();
         let mut column = lead;
         self.text.push_str(&line[..lead]);
-        let mut first = true;
-        for word in line[lead..].split(' ') {
+        for (n, word) in words(&line[lead..]).enumerate() {
             let length = word.chars().count();
-            if !first && column + 1 + length > self.width {
+            if n > 0 && column + 1 + length > self.width {
                 self.text.truncate(self.text.trim_end_matches(' ').len());
                 self.text.push('\n');
                 self.text.push_str(&" ".repeat(indent));
                 column = indent;
-            } else if !first {
+            } else if n > 0 {
                 self.text.push(' ');
                 column += 1;
             }
             // Names of programs and files are not ours: no control character reaches a terminal.
             self.text.extend(word.chars().map(|c| if c.is_control() { '?' } else { c }));
             column += length;
-            first = false;
         }
         self.text.push('\n');
     }
+}
+
+/// Words; a number, the threes of its digits and its unit are one.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let whole = rest?;
+        let mut end = 0;
+        loop {
+            end += whole[end..].find(' ').unwrap_or(whole.len() - end);
+            let behind = whole.get(end + 1..);
+            let next = behind.and_then(|behind| behind.split(' ').next()).unwrap_or_default();
+            let number = whole[..end].ends_with(|c: char| c.is_ascii_digit());
+            if !(number && (is_unit(next) || (next.len() >= 3 && next.as_bytes()[..3].iter().all(u8::is_ascii_digit))))
+            {
+                rest = behind;
+                return Some(&whole[..end]);
+            }
+            end += 1;
+        }
+    })
+}
+
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches([',', ';', '.', ':', ')']);
+    ["%", "s", "ms", "us", "ns", "h", "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].contains(&word)
 }

@@ -254,7 +254,9 @@ impl Plan {
                 | Function::RequestGetStatusAll
                 | Function::RequestGetStatusSome
         );
-        let expects = !call.completions.is_empty() || (stays && (call.flag == Some(true) || call.number == Some(1)));
+        // Calls that only ask name no completions: they are recorded where they found something, or failed.
+        let found = stays && call.flag != Some(false) && call.error.is_none();
+        let expects = !call.completions.is_empty() || found;
         let begin = self.slots.len();
         self.slots.extend(call.requests.iter().map(|number| self.requests.find(*number)));
         let middle = self.slots.len();

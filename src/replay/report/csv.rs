@@ -1,0 +1,78 @@
+//! PREFIX.csv of a replay: one line for each level that is not a single call. Lines of several replays, of different numbers of
+//! processes and file systems, make the picture of the papers: bandwidth per process over processes.
+
+use crate::frame::report::csv::{table, Cell, Column};
+use crate::replay::plan::names::shown;
+use crate::replay::records::ReplayResult;
+use crate::replay::values::{Level, ReplayDerived};
+
+/// What a line is made of.
+struct Line<'a> {
+    result: &'a ReplayResult,
+    level: &'a Level,
+}
+
+impl Line<'_> {
+    fn recorded_file(&self) -> Option<String> {
+        let number = usize::try_from(self.level.file?).ok()?.checked_sub(1)?;
+        Some(shown(&self.result.setup.profile.files.get(number)?.path, 4096))
+    }
+}
+
+fn columns<'r>() -> [Column<Line<'r>>; 23] {
+    [
+        ("backend", |l| (&l.level.backend).into()),
+        ("pace", |l| Cell::word(l.result.config.pace)),
+        ("processes", |l| l.result.setup.profile.processes.into()),
+        ("fs_type", |l| (&l.result.setup.storage.fs_type).into()),
+        ("level", |l| Cell::word(l.level.level)),
+        ("file", |l| l.level.file.into()),
+        ("recorded_file", |l| l.recorded_file().into()),
+        ("class", |l| l.level.class.map_or(Cell::Nothing, Cell::word)),
+        ("rank", |l| l.level.rank.into()),
+        ("part", |l| Cell::word(l.level.part)),
+        ("passes", |l| l.level.passes.into()),
+        ("calls", |l| l.level.calls.into()),
+        ("recorded_bytes", |l| l.level.recorded_bytes.into()),
+        ("replayed_bytes", |l| l.level.replayed_bytes.into()),
+        ("recorded_seconds", |l| l.level.recorded_seconds.into()),
+        ("replayed_seconds", |l| l.level.replayed_seconds.into()),
+        ("recorded_mb_per_second_per_process", |l| l.level.recorded_bytes_per_second.map(|r| r / 1e6).into()),
+        ("replayed_mb_per_second_per_process", |l| l.level.replayed_bytes_per_second.map(|r| r / 1e6).into()),
+        ("ratio", |l| l.level.ratio.into()),
+        ("deviation", |l| l.level.deviation.into()),
+        ("ratio_min", |l| l.level.ratio_range.map(|[low, _]| low).into()),
+        ("ratio_max", |l| l.level.ratio_range.map(|[_, high]| high).into()),
+        ("seed", |l| l.result.config.seed.into()),
+    ]
+}
+
+/// The table as UTF-8 bytes.
+///
+/// # Errors
+/// What the csv writer reports.
+pub fn csv(result: &ReplayResult, derived: &ReplayDerived) -> Result<Vec<u8>, ::csv::Error> {
+    table(&columns(), derived.levels.iter().map(|level| Line { result, level }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::report::csv::read;
+    use crate::replay::report::fixtures;
+
+    #[test]
+    fn golden_rows() {
+        for (name, result, derived) in fixtures::all() {
+            let bytes = csv(&result, &derived).unwrap();
+            insta::assert_snapshot!(format!("{name}.csv"), String::from_utf8(bytes).unwrap());
+        }
+    }
+
+    #[test]
+    fn names_of_the_profile_are_harmless() {
+        let (_, result, derived) = fixtures::all().swap_remove(0);
+        let (column, lines) = read(&csv(&result, &derived).unwrap());
+        assert!(lines.iter().any(|l| &l[column("recorded_file")] == "/work/in\\u{1b}[2J.dat"));
+    }
+}

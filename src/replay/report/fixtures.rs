@@ -1,0 +1,117 @@
+//! Hand-made results of replays for the tests of the reports.
+
+use crate::frame::records::*;
+use crate::frame::report::checks::with_derived;
+use crate::replay::config::{Detail, Pace};
+use crate::replay::plan::left_out::LeftOut;
+use crate::replay::records::*;
+use crate::replay::values::fixture::{difference, run};
+use crate::replay::values::{ReplayDerived, ReplayWarning};
+
+/// The fixtures by name, with their derived values.
+pub fn all() -> Vec<(&'static str, ReplayResult, ReplayDerived)> {
+    with_derived([("complete", complete()), ("ladder", ladder()), ("failed", failed())])
+}
+
+/// One backend, one pass, everything as recorded.
+pub fn complete() -> ReplayResult {
+    run(&["mpiio"], 1)
+}
+
+/// Three backends, two passes, with all details; two of them leave calls out.
+pub fn ladder() -> ReplayResult {
+    let mut result = run(&["mpiio", "posix", "null"], 2);
+    result.config.detail = Detail::Request;
+    result.config.pace = Pace::Absolute;
+    result.config.scale = 0.5;
+    result.passes.iter_mut().for_each(|pass| pass.late_seconds = Some(0.0025));
+    for leavings in &mut result.setup.leavings[1..] {
+        leavings.left_out.push(LeftOut {
+            function: "File_write_ordered".into(),
+            reason: "it has no shared file pointer".into(),
+            calls: 6,
+            bytes: 6 << 20,
+            rank: 1,
+            begin_ns: 4711,
+        });
+    }
+    result
+}
+
+/// A cut profile, other results, wrong data, and a signal in the second pass.
+pub fn failed() -> ReplayResult {
+    let mut result = run(&["mpiio"], 2);
+    result.setup.profile.ended =
+        vec![Ended { end: "complete".into(), processes: 1 }, Ended { end: "cut".into(), processes: 1 }];
+    result.setup.profile.calls_cut = 7;
+    result.setup.profile.orderings_lost = 1;
+    result.passes[0].calls_as_recorded -= 2;
+    result.passes[0].differences.push(difference());
+    result.passes[0].bytes_wrong = 3;
+    result.passes[0].bytes_unknown = 100 << 10;
+    result.passes[1].ended = PassEnd::Interrupted;
+    result.passes[1].calls = 40;
+    result.passes[1].calls_as_recorded = 40;
+    result.corruptions.push(ReplayCorruption {
+        backend: "mpiio".into(),
+        pass: 1,
+        rank: 1,
+        function: "File_read_at".into(),
+        begin_ns: 123_456,
+        file: Some(2),
+        offset_bytes: Some(4096),
+        data_offset_bytes: 0,
+        expected: 0x5a,
+        found: 0x5b,
+        expected_from: "rank 0, call at 1000 ns".into(),
+        looks_like: "one bit flipped".into(),
+        bytes_wrong: 3,
+    });
+    let during = "mpiio, pass 1".to_owned();
+    result.errors.push(ErrorRecord {
+        during,
+        rank: 1,
+        ranks_affected: 1,
+        message: "MPI_File_close on file-0001: an error".into(),
+        next_step: "look at the log of the file system".into(),
+        no_space: false,
+    });
+    result.warnings.push(Warning::FilesLeft { path: "/scratch/run/beff-raw-1".into(), reason: "busy".into() });
+    result.ending.outcome = Outcome::Interrupted;
+    result
+}
+
+/// One of each kind.
+pub fn every_warning() -> Vec<ReplayWarning> {
+    vec![
+        ReplayWarning::ProfileCut { processes: 1, of: 4, calls_cut: 12 },
+        ReplayWarning::LeftOut {
+            backend: "posix".into(),
+            calls: 3,
+            bytes: 3 << 20,
+            function: "File_write_shared".into(),
+            reason: "it has no shared file pointer".into(),
+        },
+        ReplayWarning::NotAsRecorded { backend: "mpiio".into(), calls: 2, of: 100, first: difference() },
+        ReplayWarning::Threads { threads: 4 },
+        ReplayWarning::OrderLost { orderings: 5 },
+        ReplayWarning::CacheDiffers { backend: "mpiio".into(), recorded_share: 0.0, replayed_share: 0.97 },
+        ReplayWarning::Late { backend: "mpiio".into(), late_seconds: 0.0125 },
+        ReplayWarning::Unchecked { share: 0.25 },
+        ReplayWarning::AllocationsInClock { backend: "mpiio".into(), allocations: 7 },
+        ReplayWarning::Shared(Warning::MemoryFileSystem { fs_type: "tmpfs".into() }),
+    ]
+}
+
+/// The lines of the journal of a result.
+pub fn journal_lines(result: &ReplayResult) -> Vec<ReplayLine> {
+    let mut lines = vec![result.start_line()];
+    lines.extend(result.passes.iter().cloned().map(Box::new).map(ReplayLine::Pass));
+    lines.extend(result.classes.iter().cloned().map(ReplayLine::Class));
+    lines.extend(result.processes.iter().cloned().map(ReplayLine::Process));
+    lines.extend(result.corruptions.iter().cloned().map(ReplayLine::Corruption));
+    lines.extend(result.errors.iter().cloned().map(ReplayLine::Error));
+    lines.extend(result.warnings.iter().cloned().map(ReplayLine::Warning));
+    lines.push(ReplayLine::End(result.ending.clone()));
+    lines
+}

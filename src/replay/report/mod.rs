@@ -1,0 +1,62 @@
+//! Reports of replays: the table on stdout, PREFIX.csv, PREFIX.json, and the journal PREFIX.jsonl. Pure functions of the records and
+//! of what [`crate::replay::values`] derived from them.
+
+mod csv;
+#[cfg(test)]
+pub mod fixtures;
+#[cfg(test)]
+mod journal_tests;
+#[cfg(test)]
+mod json_tests;
+pub mod plan;
+mod table;
+mod warnings;
+
+use super::records::ReplayResult;
+use super::values::{derive, ReplayDerived, ReplayWarning};
+use crate::frame::report::Views;
+
+/// Suffixes of the files beside the journal.
+pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
+
+impl Views for ReplayResult {
+    type Derived = ReplayDerived;
+    type Warning = ReplayWarning;
+    const TITLE: &'static str = "replay";
+    const SCHEMA: &'static str = "docs/replay-schema.json";
+
+    fn derived(&self) -> ReplayDerived {
+        derive(self)
+    }
+
+    fn warnings(derived: &ReplayDerived) -> &[ReplayWarning] {
+        &derived.warnings
+    }
+
+    fn explain(&self, warning: &ReplayWarning) -> (String, String) {
+        warnings::text(warning)
+    }
+
+    fn table(&self, derived: &ReplayDerived, details: bool) -> String {
+        table::table(self, derived, details)
+    }
+
+    fn csv(&self, derived: &ReplayDerived) -> Result<Vec<u8>, ::csv::Error> {
+        csv::csv(self, derived)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suffix_has_its_view() {
+        for (name, result, derived) in fixtures::all() {
+            for suffix in result.suffixes() {
+                assert!(SUFFIXES.contains(&suffix.as_str()));
+                assert!(!result.view(&derived, &suffix).unwrap().is_empty(), "{name} {suffix}");
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! PREFIX.RANK.calls.csv: one line for each call, written while the pass runs, between its windows.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use beff_backends::{Outcome, Step};
+
+use crate::replay::plan::CallClass;
+
+const HEADER: [&str; 12] = [
+    "backend",
+    "pass",
+    "rank",
+    "begin_ns",
+    "function",
+    "class",
+    "recorded_ns",
+    "replayed_ns",
+    "recorded_bytes",
+    "replayed_bytes",
+    "replayed_error",
+    "as_recorded",
+];
+
+/// The file of one rank.
+pub(super) struct Details {
+    writer: csv::Writer<File>,
+    path: PathBuf,
+    rank: u32,
+}
+
+impl Details {
+    /// A new file; one that is there is not overwritten.
+    ///
+    /// # Errors
+    /// What the file system says, in words.
+    pub fn create(prefix: &Path, rank: u32) -> Result<Self, String> {
+        let mut name = prefix.as_os_str().to_owned();
+        name.push(format!(".{rank}.calls.csv"));
+        let path = PathBuf::from(name);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let told = |e: &dyn std::fmt::Display| format!("{}: {e}; choose another --out", path.display());
+        let mut writer = csv::Writer::from_writer(file.map_err(|e| told(&e))?);
+        writer.write_record(HEADER).map_err(|e| told(&e))?;
+        Ok(Self { writer, path, rank })
+    }
+
+    /// The calls of a window.
+    ///
+    /// # Errors
+    /// What the file system says, in words.
+    pub fn write(&mut self, backend: &str, pass: u64, calls: &[(&Step, &Outcome, bool)]) -> Result<(), String> {
+        let mut write = || -> csv::Result<()> {
+            for (Step { call, .. }, outcome, as_recorded) in calls {
+                let number = |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| bytes.to_string());
+                let all = |bytes: Option<u64>, completions: &[beff_trace::Completion]| {
+                    let of_requests = completions.iter().filter_map(|c| c.bytes).reduce(|a, b| a + b);
+                    number(bytes.or(of_requests))
+                };
+                self.writer.write_record([
+                    backend,
+                    &pass.to_string(),
+                    &self.rank.to_string(),
+                    &call.begin_ns.to_string(),
+                    call.function.name(),
+                    CallClass::of(call.function).name(),
+                    &call.end_ns.saturating_sub(call.begin_ns).to_string(),
+                    &outcome.end_ns.saturating_sub(outcome.begin_ns).to_string(),
+                    &all(call.bytes, &call.completions),
+                    &all(outcome.bytes, &outcome.completions),
+                    outcome.error.map_or("", |error| error.name()),
+                    if *as_recorded { "true" } else { "false" },
+                ])?;
+            }
+            self.writer.flush()?;
+            Ok(())
+        };
+        write().map_err(|e| format!("{}: {e}", self.path.display()))
+    }
+}

@@ -1,0 +1,61 @@
+//! Replaying: a scan of the profile before anything is made, then passes through its calls.
+//!
+//! From outside to inside: `whole` (all passes), `pass` (files, program, sums), `player` (windows and the clock), `window` (calls
+//! made ready). `order` keeps the order between ranks, `check` compares what was read.
+
+mod check;
+mod compare;
+mod detail;
+mod files;
+mod order;
+mod pace;
+mod pass;
+mod player;
+pub mod scan;
+pub mod whole;
+mod window;
+
+use std::path::{Path, PathBuf};
+
+use beff_trace::layout::Layouts;
+use beff_trace::Head;
+
+use crate::frame::run::interrupt::Interrupt;
+use crate::replay::config::ReplayConfig;
+use crate::replay::plan::source::Sources;
+
+/// Why a replay cannot go on. Others may wait for this rank: nothing but an end of all ranks helps.
+#[derive(Debug, thiserror::Error)]
+pub enum Stuck {
+    /// MPI between the ranks.
+    #[error("MPI failed between the ranks: {0}")]
+    Mpi(#[from] beff_ffi::MpiError),
+    /// This rank cannot make its next calls.
+    #[error("{0}")]
+    Calls(String),
+    /// A signal came, and other ranks wait in calls that will not end.
+    #[error("interrupted; some ranks waited in a collective call whose other ranks had stopped, so the last pass has no sums")]
+    Interrupted,
+}
+
+/// What all passes work with. The same on all ranks, but for the rank.
+#[derive(Debug)]
+struct Bench<'a> {
+    config: &'a ReplayConfig,
+    head: &'a Head,
+    layouts: &'a Layouts,
+    profile: &'a Path,
+    /// What this rank found in its calls.
+    scan: &'a scan::Scan,
+    sources: Sources,
+    run_dir: &'a Path,
+    interrupt: &'a Interrupt,
+}
+
+impl Bench<'_> {
+    /// Where the files of a backend are: named by us.
+    fn paths(&self, backend: &str) -> Vec<PathBuf> {
+        let name = |n: usize| self.run_dir.join(backend).join(format!("file-{n:04}"));
+        (1..=self.head.files.len()).map(name).collect()
+    }
+}

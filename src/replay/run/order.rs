@@ -1,0 +1,146 @@
+//! The order between ranks: a call waits for calls of others that had ended before it began and touched the same bytes.
+//!
+//! Before the run every rank tells the others which of their calls it waits for. During the run a rank sends the begin of such a call
+//! to those who wait for it as soon as it has ended.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use beff_ffi::{Comm, MpiError, Signals};
+use beff_trace::After;
+
+use super::Stuck;
+use crate::frame::run::interrupt::Interrupt;
+
+/// A call of this rank, and a rank that waits for its end.
+pub(super) type Awaited = (u64, u32);
+
+/// The calls of this rank that others wait for, in the order of their begins. `mine`: what this rank waits for. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub(super) fn exchange(comm: &Comm, mine: &[After]) -> Result<Vec<Awaited>, MpiError> {
+    let own = comm.rank();
+    let packed: Vec<u8> = mine.iter().flat_map(|a| pack(u64::from(a.rank), a.begin_ns)).collect();
+    let mut awaited = Vec::new();
+    for waiter in 0..comm.size() {
+        let bytes = if waiter == own { packed.clone() } else { Vec::new() };
+        let all = comm.bcast_bytes(bytes, waiter)?;
+        let for_me = unpack(&all).filter(|(rank, _)| *rank == own);
+        awaited.extend(for_me.map(|(_, begin_ns)| (begin_ns, waiter as u32)));
+    }
+    awaited.sort_unstable();
+    awaited.dedup();
+    Ok(awaited)
+}
+
+/// What this rank waits for and never comes, from what each rank cannot deliver. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub(super) fn lost(comm: &Comm, not_there: &[u64]) -> Result<HashSet<After>, MpiError> {
+    let packed: Vec<u8> = not_there.iter().flat_map(|begin_ns| pack(comm.rank(), *begin_ns)).collect();
+    let mut lost = HashSet::new();
+    for rank in 0..comm.size() {
+        let bytes = if rank == comm.rank() { packed.clone() } else { Vec::new() };
+        let all = comm.bcast_bytes(bytes, rank)?;
+        lost.extend(unpack(&all).map(|(rank, begin_ns)| After { rank: rank as u32, begin_ns }));
+    }
+    Ok(lost)
+}
+
+fn pack(rank: u64, begin_ns: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&rank.to_le_bytes());
+    bytes[8..].copy_from_slice(&begin_ns.to_le_bytes());
+    bytes
+}
+
+fn unpack(bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+    bytes.chunks_exact(16).map(move |b| (number(&b[..8]), number(&b[8..])))
+}
+
+/// What a call waits for.
+#[derive(Debug)]
+pub(super) struct Order<'a> {
+    signals: Signals,
+    /// Ends of other ranks that nobody here has asked for yet.
+    ended: HashSet<After>,
+    interrupt: &'a Interrupt,
+    patience: Duration,
+    /// Times that something had to be waited for, and how long.
+    pub(super) waits: u64,
+    pub(super) waited: Duration,
+}
+
+/// Sent instead of a begin: the rank stops.
+const STOPPED: u64 = u64::MAX;
+
+impl<'a> Order<'a> {
+    /// Collective.
+    pub(super) fn new(comm: &Comm, interrupt: &'a Interrupt, patience: Duration) -> Result<Self, MpiError> {
+        let (ended, waited) = (HashSet::new(), Duration::ZERO);
+        Ok(Self { signals: Signals::new(comm)?, ended, interrupt, patience, waits: 0, waited })
+    }
+
+    /// Tells `rank` that a call of this one has ended.
+    pub(super) fn tell(&mut self, rank: u32, begin_ns: u64) -> Result<(), MpiError> {
+        self.signals.send(u64::from(rank), begin_ns)
+    }
+
+    /// Waits until a call of another rank has ended. False: a signal came here or there.
+    ///
+    /// # Errors
+    /// MPI; it takes longer than anything should.
+    pub(super) fn wait(&mut self, after: After, own: (u64, u64)) -> Result<bool, Stuck> {
+        let begin = Instant::now();
+        let mut turns = 0_u32;
+        loop {
+            // All that has come from there: what is not this call is kept for later.
+            while let Some(begin_ns) = self.signals.receive(u64::from(after.rank))? {
+                if begin_ns == STOPPED {
+                    return Ok(false);
+                }
+                self.ended.insert(After { rank: after.rank, begin_ns });
+            }
+            if self.ended.remove(&after) {
+                break;
+            }
+            if self.interrupt.raised() {
+                return Ok(false);
+            }
+            if begin.elapsed() > self.patience {
+                let (rank, begin_ns) = own;
+                return Err(Stuck::Calls(format!(
+                    "rank {rank}: the call at {begin_ns} ns waited {:.0} s for the call of rank {} at {} ns, which has not ended. \
+                     Check the keys `after` of the profile; another MPI library may also hold rank {} in a collective call",
+                    self.patience.as_secs_f64(),
+                    after.rank,
+                    after.begin_ns,
+                    after.rank
+                )));
+            }
+            turns = turns.saturating_add(1);
+            // The other rank may need this core.
+            if turns > 100 {
+                std::thread::yield_now();
+            }
+        }
+        if turns > 0 {
+            self.waits += 1;
+            self.waited += begin.elapsed();
+        }
+        Ok(true)
+    }
+
+    /// Tells all others that this rank stops.
+    pub(super) fn stop(&mut self, comm: &Comm) -> Result<(), MpiError> {
+        (0..comm.size()).filter(|rank| *rank != comm.rank()).try_for_each(|rank| self.signals.send(rank, STOPPED))
+    }
+
+    /// Collective.
+    pub(super) fn finish(self) -> Result<(), MpiError> {
+        self.signals.finish()
+    }
+}

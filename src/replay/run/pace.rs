@@ -1,0 +1,115 @@
+//! When a call begins: deadlines, not pauses, so that nothing adds up.
+
+use std::time::Duration;
+
+use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
+
+use crate::frame::run::interrupt::Interrupt;
+use crate::replay::config::Pace;
+
+/// The kernel wakes a little late: the last part is waited for awake.
+const AWAKE_NS: u64 = 80_000;
+/// A signal is seen this soon.
+const LONGEST_SLEEP_NS: u64 = 100_000_000;
+
+/// The clock of the outcomes.
+pub(super) fn now_ns() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
+}
+
+/// Deadlines of the calls of one rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadlines {
+    pace: Pace,
+    scale: f64,
+    /// When the pass began, and the first call of all ranks was recorded.
+    start_ns: u64,
+    /// End of the call before: recorded, and now.
+    last_ns: Option<(u64, u64)>,
+    pub(super) late_ns: u64,
+}
+
+impl Deadlines {
+    pub(super) fn new(pace: Pace, scale: f64, start_ns: u64) -> Self {
+        Self { pace, scale, start_ns, last_ns: None, late_ns: 0 }
+    }
+
+    /// True if calls have one.
+    pub(super) fn paced(&self) -> bool {
+        self.pace != Pace::Fast
+    }
+
+    /// The pass stood still for a while.
+    pub(super) fn shift(&mut self, ns: u64) {
+        self.start_ns += ns;
+        self.last_ns = self.last_ns.map(|(recorded, now)| (recorded, now + ns));
+    }
+
+    /// A call ended.
+    pub(super) fn ended(&mut self, recorded_ns: u64, now_ns: u64) {
+        self.last_ns = Some((recorded_ns, now_ns));
+    }
+
+    /// When the call that was recorded at `begin_ns` begins.
+    fn deadline(&self, begin_ns: u64) -> Option<u64> {
+        match self.pace {
+            Pace::Fast => None,
+            Pace::Absolute => Some(self.start_ns + (begin_ns as f64 * self.scale) as u64),
+            Pace::Think => {
+                let (recorded, now) = self.last_ns.unwrap_or((0, self.start_ns));
+                Some(now + begin_ns.saturating_sub(recorded))
+            }
+        }
+    }
+
+    /// Sleeps until the call begins. False: a signal came.
+    pub(super) fn sleep(&mut self, begin_ns: u64, interrupt: &Interrupt) -> bool {
+        let Some(deadline) = self.deadline(begin_ns) else { return true };
+        loop {
+            let now = now_ns();
+            let Some(left) = deadline.checked_sub(now) else {
+                self.late_ns = self.late_ns.max(now - deadline);
+                return true;
+            };
+            if interrupt.raised() {
+                return false;
+            }
+            if left > AWAKE_NS {
+                let until = now + (left - AWAKE_NS).min(LONGEST_SLEEP_NS);
+                let until = Duration::from_nanos(until).into();
+                let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
+            } else if left == 0 {
+                return true;
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_come_from_the_profile() {
+        let at = |pace, scale| Deadlines::new(pace, scale, 1000);
+        assert_eq!(at(Pace::Fast, 1.0).deadline(500), None);
+        assert_eq!(at(Pace::Absolute, 0.5).deadline(500), Some(1250));
+        let mut think = at(Pace::Think, 1.0);
+        assert_eq!(think.deadline(500), Some(1500), "the time before the first call");
+        think.ended(600, 2000);
+        assert_eq!((think.deadline(650), think.deadline(590)), (Some(2050), Some(2000)));
+        think.shift(100);
+        assert_eq!(think.deadline(650), Some(2150), "a pause of ours is none of the program's");
+    }
+
+    #[test]
+    fn sleeping_ends_at_the_deadline_or_with_a_signal() {
+        let start = now_ns();
+        let mut deadlines = Deadlines::new(Pace::Absolute, 1.0, start);
+        assert!(deadlines.sleep(5_000_000, &Interrupt::default()));
+        assert!(now_ns() >= start + 5_000_000);
+        assert!(deadlines.sleep(0, &Interrupt::default()) && deadlines.late_ns >= 5_000_000);
+    }
+}

@@ -1,0 +1,317 @@
+//! One look at all calls of a rank, before anything is made: is the profile sound, what is in it, what does it need.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use beff_trace::layout::Layouts;
+use beff_trace::text::rank_reader;
+use beff_trace::{After, Call, Direction, Form, Function, Role};
+use serde::{Deserialize, Serialize};
+
+use super::check::{Finder, Places};
+use crate::replay::plan::landing::Landing;
+use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
+use crate::replay::plan::meeting::{Counter, Meetings, Opening};
+
+/// How one backend refuses, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    /// What it says of a call.
+    pub unable: fn(&Call) -> Option<&'static str>,
+    /// It must know where data lies in files.
+    pub by_offsets: bool,
+}
+
+/// What the calls of one rank need and hold, as all ranks put it together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sums {
+    /// Calls that are replayed, beginning and end of the program not counted.
+    pub calls: u64,
+    /// Calls that move data, second halves not counted.
+    pub data_calls: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Begin of the first call and end of the last one.
+    pub span_ns: Option<[u64; 2]>,
+    /// Threads that made calls.
+    pub threads: u64,
+    /// How far the memory of writes reaches below its address.
+    pub below_bytes: u64,
+    /// And above.
+    pub above_bytes: u64,
+    /// Bytes where reads land.
+    pub landing_bytes: u64,
+    /// Largest size of each file by what sizes and calls say.
+    pub file_ends: BTreeMap<u32, u64>,
+    /// Left out, by backend.
+    pub leavings: Vec<Vec<LeftOut>>,
+    /// Collective calls.
+    pub meetings: Meetings,
+    /// Calls behind the cut.
+    pub calls_cut: u64,
+    /// Orderings that are kept.
+    pub orderings: u64,
+    /// Orderings that cannot be.
+    pub orderings_lost: u64,
+}
+
+/// What one rank found in its calls.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// What all ranks put together.
+    pub sums: Sums,
+    /// Calls of other ranks that calls of this one wait for.
+    pub awaits: Vec<After>,
+    /// Those of them that never come.
+    pub lost: HashSet<After>,
+    /// Calls of this rank that others wait for, with those who do.
+    pub awaited: Vec<(u64, u32)>,
+    /// Lines of the profile (calls of this rank) up to which it is replayed.
+    pub cut: u64,
+}
+
+/// Looks at the calls of `rank`, no further than each opening goes on all its ranks (`limits`).
+///
+/// # Errors
+/// What is wrong with the profile, in words, with line and next step.
+pub fn scan(
+    profile: &Path,
+    rank: u32,
+    layouts: &Layouts,
+    refusals: &[Refusal],
+    limits: &[(Opening, u64)],
+    round_bytes: u64,
+) -> Result<Scan, String> {
+    let limits: HashMap<Opening, u64> = limits.iter().copied().collect();
+    let (_, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
+    let mut scanner = Scanner::new(rank, layouts, refusals, round_bytes);
+    let mut cut = None;
+    let mut number = 0_u64;
+    for call in calls {
+        let call = call.map_err(|e| e.to_string())?;
+        if cut.is_none() {
+            let met = scanner.meetings.take(&call);
+            if met.is_some_and(|(opening, count)| limits.get(&opening).is_some_and(|most| count > *most)) {
+                cut = Some(number);
+            }
+        }
+        match cut {
+            Some(_) => scanner.scan.sums.calls_cut += 1,
+            None => scanner.take(&call).map_err(|what| {
+                format!(
+                    "{}: rank {rank}, call at {} ns, {}: {what}",
+                    profile.display(),
+                    call.begin_ns,
+                    call.function.name()
+                )
+            })?,
+        }
+        number += 1;
+    }
+    let mut scan = scanner.finish();
+    scan.cut = cut.unwrap_or(number);
+    Ok(scan)
+}
+
+struct Scanner<'a> {
+    rank: u32,
+    layouts: &'a Layouts,
+    places: Finder<'a>,
+    filters: Vec<(Filter, bool)>,
+    leavings: Vec<Leavings>,
+    meetings: Counter,
+    landing: Landing,
+    pending: HashMap<u64, u64>,
+    split: HashMap<u32, u64>,
+    threads: HashSet<u32>,
+    seen: HashSet<After>,
+    files: HashMap<u32, u32>,
+    directions: HashMap<u64, Direction>,
+    scan: Scan,
+}
+
+impl<'a> Scanner<'a> {
+    fn new(rank: u32, layouts: &'a Layouts, refusals: &[Refusal], round_bytes: u64) -> Self {
+        Self {
+            rank,
+            layouts,
+            places: Finder::new(layouts),
+            filters: refusals.iter().map(|r| (Filter::new(r.unable), r.by_offsets)).collect(),
+            leavings: vec![Leavings::default(); refusals.len()],
+            meetings: Counter::default(),
+            landing: Landing::new(round_bytes),
+            pending: HashMap::new(),
+            split: HashMap::new(),
+            threads: HashSet::new(),
+            seen: HashSet::new(),
+            files: HashMap::new(),
+            directions: HashMap::new(),
+            scan: Scan::default(),
+        }
+    }
+
+    fn take(&mut self, call: &Call) -> Result<(), String> {
+        let mut of_program = false;
+        let types = [call.datatype, call.etype, call.filetype];
+        if let Some(number) = types.into_iter().flatten().find(|number| *number as usize >= self.layouts.len()) {
+            return Err(format!("there is no type {number}; correct the number or add the type"));
+        }
+        let places = self.places.take(call);
+        for ((filter, by_offsets), leavings) in self.filters.iter_mut().zip(&mut self.leavings) {
+            let mut kept = call.clone();
+            match filter.take(&mut kept, places.unknown.filter(|_| *by_offsets)) {
+                Fate::LeftOut(reason) => leavings.add(self.rank, call, reason),
+                Fate::OfTheProgram => of_program = true,
+                Fate::Replayed => {}
+            }
+        }
+        let sums = &mut self.scan.sums;
+        let [first, last] = sums.span_ns.unwrap_or([call.begin_ns, call.end_ns]);
+        sums.span_ns = Some([first.min(call.begin_ns), last.max(call.end_ns)]);
+        if of_program {
+            return Ok(());
+        }
+        sums.calls += 1;
+        self.threads.insert(call.thread);
+        for after in &call.after {
+            if self.seen.insert(*after) {
+                self.scan.awaits.push(*after);
+            }
+        }
+        if let (Some(handle), Some(file)) = (call.handle, call.file) {
+            self.files.insert(handle, file);
+        }
+        self.sizes(call);
+        self.reach(call, places);
+        self.data(call)?;
+        self.completions(call);
+        Ok(())
+    }
+
+    /// What a call says of the size of its file.
+    fn sizes(&mut self, call: &Call) {
+        let Some(file) = self.file(call) else { return };
+        let size = match call.function {
+            Function::SetSize | Function::Preallocate if call.error.is_none() => call.offset,
+            Function::GetSize | Function::Open => call.number,
+            _ => None,
+        };
+        let Some(size) = size.and_then(|size| u64::try_from(size).ok()) else { return };
+        let end = self.scan.sums.file_ends.entry(file).or_default();
+        *end = (*end).max(size);
+    }
+
+    /// How far a write reaches in its file.
+    fn reach(&mut self, call: &Call, places: Places) {
+        let is_write = call.function.direction() == Some(Direction::Write);
+        let (Some(access), Some(file)) = (places.access.filter(|_| is_write), self.file(call)) else { return };
+        let end = u64::try_from(access.hull(self.layouts).end).unwrap_or(0);
+        let known = self.scan.sums.file_ends.entry(file).or_default();
+        *known = (*known).max(end);
+    }
+
+    fn file(&self, call: &Call) -> Option<u32> {
+        self.files.get(&call.handle?).copied()
+    }
+
+    fn data(&mut self, call: &Call) -> Result<(), String> {
+        let Role::Data { direction, form, .. } = call.function.role() else { return Ok(()) };
+        self.moved(direction, call.bytes.unwrap_or(0));
+        if let Some(request) = call.request {
+            self.directions.insert(request, direction);
+        }
+        if form == Form::End {
+            if let Some(at) = call.handle.and_then(|handle| self.split.remove(&handle)) {
+                self.landing.release(at);
+            }
+            return Ok(());
+        }
+        let sums = &mut self.scan.sums;
+        sums.data_calls += 1;
+        let span = memory_span(self.layouts, call)?;
+        let (below, above) = (span.0, span.1);
+        if direction == Direction::Write {
+            sums.below_bytes = sums.below_bytes.max(below);
+            sums.above_bytes = sums.above_bytes.max(above);
+            return Ok(());
+        }
+        let holds = form != Form::Blocking;
+        let place = below.checked_add(above).and_then(|bytes| self.landing.take(bytes, holds));
+        let place = place.ok_or("its memory is larger than can be counted; correct its count or type")?;
+        if let Some(request) = call.request {
+            self.pending.insert(request, place.at);
+        } else if form == Form::Begin {
+            self.split.extend(call.handle.map(|handle| (handle, place.at)));
+        }
+        Ok(())
+    }
+
+    fn moved(&mut self, direction: Direction, bytes: u64) {
+        match direction {
+            Direction::Read => self.scan.sums.read_bytes += bytes,
+            Direction::Write => self.scan.sums.written_bytes += bytes,
+        }
+    }
+
+    fn completions(&mut self, call: &Call) {
+        for completion in &call.completions {
+            if let Some(at) = self.pending.remove(&completion.request) {
+                self.landing.release(at);
+            }
+            if let Some(direction) = self.directions.remove(&completion.request) {
+                self.moved(direction, completion.bytes.unwrap_or(0));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Scan {
+        let sums = &mut self.scan.sums;
+        sums.threads = self.threads.len() as u64;
+        sums.landing_bytes = self.landing.high_water_bytes();
+        sums.leavings = self.leavings.into_iter().map(Leavings::list).collect();
+        sums.meetings = self.meetings.finish();
+        self.scan
+    }
+}
+
+/// How far the memory of a data access reaches below and above its address.
+///
+/// # Errors
+/// Beyond 63 bits, in words.
+pub(super) fn memory_span(layouts: &Layouts, call: &Call) -> Result<(u64, u64), String> {
+    let (Some(datatype), Some(count)) = (call.datatype, call.count) else { return Ok((0, 0)) };
+    let count = u64::try_from(count).unwrap_or(0);
+    let far = || "its memory reaches beyond 63 bits; correct its count or type".to_owned();
+    let bytes = layouts.size(datatype).checked_mul(count).ok_or_else(far)?;
+    if bytes == 0 {
+        return Ok((0, 0));
+    }
+    let hull = layouts.hull(datatype, 0, bytes, 0).ok_or_else(far)?;
+    Ok((hull.start.min(0).unsigned_abs(), hull.end.max(0).unsigned_abs()))
+}
+
+/// Calls that others wait for and that this rank will not make.
+///
+/// # Errors
+/// A profile that has changed since it was looked at.
+pub(super) fn missing(profile: &Path, rank: u32, scan: &Scan) -> Result<Vec<u64>, String> {
+    let mut wanted: Vec<u64> = scan.awaited.iter().map(|(begin_ns, _)| *begin_ns).collect();
+    wanted.dedup();
+    if wanted.is_empty() {
+        return Ok(wanted);
+    }
+    let (_, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
+    let mut missing = Vec::new();
+    let mut wanted = wanted.into_iter().peekable();
+    for call in calls.take(usize::try_from(scan.cut).unwrap_or(usize::MAX)) {
+        let begin_ns = call.map_err(|e| e.to_string())?.begin_ns;
+        while let Some(earlier) = wanted.next_if(|wanted| *wanted < begin_ns) {
+            missing.push(earlier);
+        }
+        wanted.next_if_eq(&begin_ns);
+    }
+    missing.extend(wanted);
+    Ok(missing)
+}

@@ -1,0 +1,252 @@
+//! The whole replay: what is in the profile and what it needs, then pass after pass, the backends in turns.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use beff_backends::{driver, DriverOptions};
+use beff_ffi::{Comm, MpiError};
+use beff_trace::layout::Layouts;
+use beff_trace::Head;
+
+use super::detail::Details;
+use super::pass::{PassJob, PassOutcome, Way, ROUND_BYTES};
+use super::scan::{self, Refusal, Scan, Sums};
+use super::{order, Bench, Stuck};
+use crate::frame::records::{ErrorRecord, Outcome};
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::machine_share::HostCpus;
+use crate::frame::run::{agree, Observer, Standing};
+use crate::frame::system::memory::high_water_bytes;
+use crate::replay::config::{Detail, ReplayConfig};
+use crate::replay::plan::meeting::{limits, Opening};
+use crate::replay::plan::source::Sources;
+use crate::replay::records::{PassEnd, ReplayEnding, ReplayLine};
+
+/// How the backends of a configuration refuse, in its order.
+#[must_use]
+pub fn refusals(backends: &[String]) -> Vec<Refusal> {
+    let rows = backends.iter().filter_map(|name| driver(name));
+    let refusal = |row: &beff_backends::DriverRow| {
+        let by_offsets = !row.has_hints;
+        row.replay.map(|replay| Refusal { unable: replay.unable, by_offsets })
+    };
+    rows.filter_map(refusal).collect()
+}
+
+/// What a scan is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// The profile.
+    pub profile: &'a Path,
+    /// What stands before its calls.
+    pub head: &'a Head,
+    /// Its types.
+    pub layouts: &'a Layouts,
+    /// Backends.
+    pub refusals: &'a [Refusal],
+    /// Data is compared.
+    pub verify: bool,
+}
+
+impl Look<'_> {
+    /// The calls of one rank, no further than `limits`.
+    ///
+    /// # Errors
+    /// What is wrong with the profile, in words.
+    pub fn rank(&self, rank: u32, limits: &[(Opening, u64)]) -> Result<Scan, String> {
+        let round_bytes = if self.verify { ROUND_BYTES } else { 0 };
+        scan::scan(self.profile, rank, self.layouts, self.refusals, limits, round_bytes)
+    }
+
+    /// The calls of all ranks, one after the other, up to where all collective calls meet.
+    ///
+    /// # Errors
+    /// What is wrong with the profile, in words.
+    pub fn all(&self) -> Result<Vec<Scan>, String> {
+        let mut known = Vec::new();
+        loop {
+            let ranks = 0..self.head.processes.len() as u32;
+            let scans = ranks.map(|rank| self.rank(rank, &known)).collect::<Result<Vec<_>, _>>()?;
+            let meetings: Vec<_> = scans.iter().map(|scan| scan.sums.meetings.clone()).collect();
+            let more = tighter(&known, limits(&meetings, &self.head.comms));
+            if more.is_empty() {
+                return Ok(scans);
+            }
+            known.extend(more);
+        }
+    }
+
+    /// This rank's calls, up to where all collective calls meet, with the order between the ranks. Collective.
+    ///
+    /// # Errors
+    /// Outer: MPI between the ranks. Inner: rank and message, equal on all ranks.
+    pub fn together(&self, comm: &Comm) -> Result<Result<Scan, (u64, String)>, MpiError> {
+        let mut known = Vec::new();
+        let mut scan = loop {
+            let scan = match agree::all(comm, self.rank(comm.rank() as u32, &known))? {
+                Ok(scan) => scan,
+                Err(error) => return Ok(Err(error)),
+            };
+            let all = agree::gather(comm, &scan.sums.meetings)?;
+            let found = if comm.is_root() { limits(&all, &self.head.comms) } else { Vec::new() };
+            let bytes = comm.bcast_bytes(serde_json::to_vec(&found).unwrap_or_default(), 0)?;
+            let more = tighter(&known, serde_json::from_slice(&bytes).unwrap_or_default());
+            if more.is_empty() {
+                break scan;
+            }
+            known.extend(more);
+        };
+        scan.awaited = order::exchange(comm, &scan.awaits)?;
+        let missing = agree::all(comm, scan::missing(self.profile, comm.rank() as u32, &scan))?;
+        let missing = match missing {
+            Ok(missing) => missing,
+            Err(error) => return Ok(Err(error)),
+        };
+        let lost = order::lost(comm, &missing)?;
+        let own = scan.awaits.iter().filter(|after| lost.contains(after)).count() as u64;
+        (scan.sums.orderings, scan.sums.orderings_lost) = (scan.awaits.len() as u64 - own, own);
+        scan.lost = lost;
+        Ok(Ok(scan))
+    }
+}
+
+/// Limits that are not known yet.
+fn tighter(known: &[(Opening, u64)], found: Vec<(Opening, u64)>) -> Vec<(Opening, u64)> {
+    found.into_iter().filter(|limit| !known.contains(limit)).collect()
+}
+
+/// What a run needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Means<'a> {
+    /// The ranks that were recorded.
+    pub comm: &'a Comm,
+    /// What was asked.
+    pub config: &'a ReplayConfig,
+    /// The profile.
+    pub head: &'a Head,
+    /// Its types.
+    pub layouts: &'a Layouts,
+    /// This rank's calls.
+    pub scan: &'a Scan,
+    /// Put together: memory is laid out alike everywhere.
+    pub most: &'a Sums,
+    /// Where the files go.
+    pub run_dir: &'a Path,
+    /// Kind of its file system.
+    pub fs_type: &'a str,
+    /// From the first call to the end of the last one, recorded.
+    pub span: Duration,
+    /// Signals.
+    pub interrupt: &'a Interrupt,
+}
+
+/// Replays everything. Collective over the ranks that were recorded.
+///
+/// # Errors
+/// What leaves ranks waiting for each other.
+pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Result<ReplayEnding, Stuck> {
+    let begin = Instant::now();
+    let (comm, config) = (means.comm, means.config);
+    let sources = Sources::new(config.seed, means.most.below_bytes, means.most.above_bytes);
+    let sources = sources.ok_or_else(|| Stuck::Calls("memory beyond what can be counted".into()))?;
+    let bench = Bench {
+        config,
+        head: means.head,
+        layouts: means.layouts,
+        profile: &config.profile,
+        scan: means.scan,
+        sources,
+        run_dir: means.run_dir,
+        interrupt: means.interrupt,
+    };
+    let cpus = HostCpus::survey(comm)?;
+    let mut ending = ReplayEnding { outcome: Outcome::Complete, ..ReplayEnding::default() };
+    let details = match (config.detail, &config.out) {
+        (Detail::Request, Some(prefix)) => Details::create(prefix, comm.rank() as u32).map(Some),
+        _ => Ok(None),
+    };
+    let mut details = match agree::all(comm, details)? {
+        Ok(details) => details,
+        Err((rank, message)) => {
+            let next_step = "choose another --out that all ranks can write to";
+            observer.record(ReplayLine::Error(ErrorRecord::of_rank(
+                rank,
+                "opening files of calls",
+                message,
+                next_step,
+            )));
+            ending.outcome = Outcome::Failed;
+            return Ok(ending);
+        }
+    };
+    let passes = (1..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));
+    let all = config.repeat * config.backends.len() as u64;
+    for (done, (number, name)) in passes.enumerate() {
+        if agree::any(comm, means.interrupt.raised())? {
+            ending.outcome = Outcome::Interrupted;
+            break;
+        }
+        let Some(way) = way(name) else { continue };
+        let seconds = means.span.as_secs_f64();
+        observer.progress(&Standing {
+            what: format!("{name}, pass {number}"),
+            done_seconds: seconds * done as f64,
+            all_seconds: seconds * all as f64,
+            last_mb_per_second: None,
+        });
+        let job = PassJob {
+            bench: &bench,
+            comm,
+            cpus: &cpus,
+            way,
+            number,
+            fs_type: means.fs_type,
+            span: means.span,
+            options: DriverOptions { direct: config.direct.of(name).into(), ..DriverOptions::default() },
+            landing_bytes: means.scan.sums.landing_bytes,
+        };
+        let outcome = job.run(details.as_mut())?;
+        let goes_on = keep(outcome, observer, &mut ending);
+        let is_last = done as u64 + config.backends.len() as u64 >= all;
+        if comm.is_root() && !(config.keep_files && is_last) {
+            super::files::remove(&means.run_dir.join(name));
+        }
+        comm.barrier()?;
+        if !goes_on {
+            break;
+        }
+    }
+    ending.real_seconds = agree::slowest(comm, begin.elapsed().as_secs_f64())?;
+    ending.rank_memory_high_water_bytes = high_water_bytes().unwrap_or(0);
+    Ok(ending)
+}
+
+fn way(name: &str) -> Option<Way<'_>> {
+    let row = driver(name)?;
+    let replay = row.replay?;
+    let refusal = Refusal { unable: replay.unable, by_offsets: !row.has_hints };
+    Some(Way { name, replay, refusal, stores: row.uses_space })
+}
+
+/// Records a pass. False: it was the last one.
+fn keep(outcome: PassOutcome, observer: &mut dyn Observer<ReplayLine>, ending: &mut ReplayEnding) -> bool {
+    let PassOutcome { record, classes, processes, corruption, error, .. } = outcome;
+    ending.prefill_seconds += outcome.prefill_seconds;
+    ending.prepare_seconds += outcome.prepare_seconds;
+    ending.verify_seconds += outcome.verify_seconds;
+    match record.ended {
+        PassEnd::Interrupted => ending.outcome = Outcome::Interrupted,
+        PassEnd::Error(_) => ending.outcome = Outcome::Failed,
+        PassEnd::Complete => {}
+    }
+    let goes_on = record.ended == PassEnd::Complete && error.is_none();
+    if error.is_some() {
+        ending.outcome = Outcome::Failed;
+    }
+    observer.record(ReplayLine::Pass(Box::new(record)));
+    classes.into_iter().for_each(|record| observer.record(ReplayLine::Class(record)));
+    processes.into_iter().for_each(|record| observer.record(ReplayLine::Process(record)));
+    corruption.into_iter().for_each(|found| observer.record(ReplayLine::Corruption(found)));
+    error.into_iter().for_each(|error| observer.record(ReplayLine::Error(error)));
+    goes_on
+}

@@ -1,0 +1,284 @@
+//! Calls made ready: read from the profile, filtered for the backend, given their memory, with all that has to be done before and
+//! after them.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use beff_backends::Step;
+use beff_trace::layout::Layouts;
+use beff_trace::text::{rank_reader, RankCalls};
+use beff_trace::{After, Call, Direction, Form, Origin, Role};
+
+use super::check::{Finder, Places};
+use super::order::Awaited;
+use super::scan::{memory_span, Refusal, Scan};
+use crate::replay::plan::landing::Landing;
+use crate::replay::plan::left_out::{Fate, Filter};
+use crate::replay::plan::source::Sources;
+
+/// Calls of a window.
+const CALLS: usize = 64 * 1024;
+
+/// A read whose data is to be compared.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    /// Function, for messages.
+    pub function: beff_trace::Function,
+    /// Its begin in the profile.
+    pub begin_ns: u64,
+    /// Number of its file.
+    pub file: Option<u32>,
+    /// Address in the landing area.
+    pub memory_at: u64,
+    /// How far its memory reaches below and above that.
+    pub span: (u64, u64),
+    /// Type in memory.
+    pub datatype: Option<u32>,
+    /// Where the bytes come from.
+    pub from: Vec<Origin>,
+    /// Its request, if it left one.
+    pub request: Option<u64>,
+    /// Places of its data in the file; empty: not known.
+    pub places: Places,
+}
+
+/// What happens around a step.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    /// Before it: calls of other ranks that must have ended.
+    pub after: Vec<After>,
+    /// Before it: what was read is compared, its memory is used again.
+    pub wrapped: bool,
+    /// After it: who waits for the end of which call.
+    pub tells: Vec<Awaited>,
+    /// After it: reads that are complete.
+    pub landed: Vec<Read>,
+}
+
+/// Some calls, ready.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    pub steps: Vec<Step>,
+    /// In the order of the steps.
+    pub stops: VecDeque<(usize, Stop)>,
+}
+
+impl Window {
+    fn stop(&mut self, step: usize) -> &mut Stop {
+        if self.stops.back().is_none_or(|(last, _)| *last != step) {
+            self.stops.push_back((step, Stop::default()));
+        }
+        // One was pushed if there was none.
+        &mut self.stops.make_contiguous().last_mut().unwrap_or_else(|| unreachable!()).1
+    }
+}
+
+/// What is pending of a call that only began.
+#[derive(Debug, Default)]
+struct Pending {
+    tells: Vec<Awaited>,
+    read: Option<Read>,
+    landing_at: Option<u64>,
+}
+
+/// Makes windows of the calls of a rank.
+pub(super) struct Windows<'a> {
+    layouts: &'a Layouts,
+    sources: Sources,
+    rank: u32,
+    calls: RankCalls,
+    left: u64,
+    scan: &'a Scan,
+    next_awaited: usize,
+    filter: Filter,
+    by_offsets: bool,
+    landing: Landing,
+    places: Finder<'a>,
+    files: HashMap<u32, u32>,
+    requests: HashMap<u64, Pending>,
+    split: HashMap<u32, Pending>,
+    compares: bool,
+    waited_for: HashSet<After>,
+}
+
+/// What windows are made with.
+pub(super) struct Making<'a> {
+    pub bench: &'a super::Bench<'a>,
+    pub rank: u32,
+    pub refusal: Refusal,
+    pub landing: Landing,
+    pub compares: bool,
+}
+
+impl<'a> Windows<'a> {
+    /// From the first call on.
+    ///
+    /// # Errors
+    /// A profile that has changed since it was looked at.
+    pub fn new(making: Making<'a>) -> Result<Self, String> {
+        let Making { bench, rank, refusal, landing, compares } = making;
+        let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
+        Ok(Self {
+            layouts: bench.layouts,
+            sources: bench.sources,
+            rank,
+            calls,
+            left: bench.scan.cut,
+            scan: bench.scan,
+            next_awaited: 0,
+            filter: Filter::new(refusal.unable),
+            by_offsets: refusal.by_offsets,
+            landing,
+            places: Finder::new(bench.layouts),
+            files: HashMap::new(),
+            requests: HashMap::new(),
+            split: HashMap::new(),
+            compares,
+            waited_for: HashSet::new(),
+        })
+    }
+
+    /// The next calls; without any behind the last one.
+    ///
+    /// # Errors
+    /// A profile that has changed since it was looked at.
+    pub fn next(&mut self) -> Result<Window, String> {
+        let mut window = Window::default();
+        let mut early = Vec::new();
+        while window.steps.len() < CALLS && self.left > 0 {
+            let Some(call) = self.calls.next() else { break };
+            self.left -= 1;
+            let mut call = call.map_err(|e| e.to_string())?;
+            let tells = self.tells(call.begin_ns);
+            let places = self.places.take(&call);
+            let unknown = places.unknown.filter(|_| self.by_offsets);
+            if self.filter.take(&mut call, unknown) == Fate::Replayed {
+                let step = window.steps.len();
+                window.stop_early(step, &mut early);
+                self.push(&mut window, call, tells, places)?;
+            } else {
+                // Who waits for it need not wait any longer than for the call before it.
+                early.extend(tells);
+            }
+        }
+        if !early.is_empty() {
+            match window.steps.len() {
+                0 => window.stop(0).tells.append(&mut early),
+                steps => window.stop(steps - 1).tells.append(&mut early),
+            }
+        }
+        Ok(window)
+    }
+
+    /// Who waits for the call that began then.
+    fn tells(&mut self, begin_ns: u64) -> Vec<Awaited> {
+        let awaited = &self.scan.awaited;
+        while awaited.get(self.next_awaited).is_some_and(|(begin, _)| *begin < begin_ns) {
+            self.next_awaited += 1;
+        }
+        awaited[self.next_awaited..].iter().take_while(|(begin, _)| *begin == begin_ns).copied().collect()
+    }
+
+    fn push(&mut self, window: &mut Window, mut call: Call, tells: Vec<Awaited>, places: Places) -> Result<(), String> {
+        let step = window.steps.len();
+        let after: Vec<After> = std::mem::take(&mut call.after);
+        let after: Vec<After> =
+            after.into_iter().filter(|a| !self.scan.lost.contains(a) && self.waited_for.insert(*a)).collect();
+        if !after.is_empty() {
+            window.stop(step).after = after;
+        }
+        if let (Some(handle), Some(file)) = (call.handle, call.file) {
+            self.files.insert(handle, file);
+        }
+        let mut begun = Pending { tells, ..Pending::default() };
+        let mut memory_at = 0;
+        if let Role::Data { direction, form, .. } = call.function.role() {
+            if form != Form::End {
+                memory_at = self.memory(window, &mut call, direction, form, places, &mut begun)?;
+            }
+        }
+        self.finish_or_keep(window, step, &call, begun);
+        window.steps.push(Step { call, memory_at });
+        Ok(())
+    }
+
+    /// Gives a data access its memory.
+    fn memory(
+        &mut self,
+        window: &mut Window,
+        call: &mut Call,
+        direction: Direction,
+        form: Form,
+        places: Places,
+        begun: &mut Pending,
+    ) -> Result<u64, String> {
+        let span = memory_span(self.layouts, call)?;
+        if direction == Direction::Write {
+            return Ok(self.sources.address(self.rank, call.begin_ns));
+        }
+        let holds = form != Form::Blocking;
+        let place = self.landing.take(span.0 + span.1, holds).ok_or("its memory is larger than can be counted")?;
+        if place.wrapped {
+            window.stop(window.steps.len()).wrapped = true;
+        }
+        let memory_at = place.at + span.0;
+        if holds {
+            begun.landing_at = Some(place.at);
+        }
+        let from = std::mem::take(&mut call.from);
+        if self.compares && !from.is_empty() {
+            let (function, begin_ns, datatype, request) = (call.function, call.begin_ns, call.datatype, call.request);
+            let file = call.handle.and_then(|handle| self.files.get(&handle).copied());
+            begun.read = Some(Read { function, begin_ns, file, memory_at, span, datatype, from, request, places });
+        }
+        Ok(memory_at)
+    }
+
+    /// What a call began ends with it, or with the call that completes it.
+    fn finish_or_keep(&mut self, window: &mut Window, step: usize, call: &Call, begun: Pending) {
+        let form = match call.function.role() {
+            Role::Data { form, .. } => Some(form),
+            _ => None,
+        };
+        match (form, call.request, call.handle) {
+            (Some(Form::Nonblocking), Some(request), _) => drop(self.requests.insert(request, begun)),
+            (Some(Form::Begin), _, Some(handle)) => drop(self.split.insert(handle, begun)),
+            (Some(Form::End), _, Some(handle)) => {
+                self.finish(window, step, begun);
+                if let Some(first) = self.split.remove(&handle) {
+                    self.finish(window, step, first);
+                }
+            }
+            _ => self.finish(window, step, begun),
+        }
+        for completion in &call.completions {
+            if let Some(first) = self.requests.remove(&completion.request) {
+                self.finish(window, step, first);
+            }
+        }
+    }
+
+    fn finish(&mut self, window: &mut Window, step: usize, begun: Pending) {
+        if let Some(at) = begun.landing_at {
+            self.landing.release(at);
+        }
+        if !begun.tells.is_empty() {
+            window.stop(step).tells.extend(begun.tells);
+        }
+        if let Some(read) = begun.read {
+            window.stop(step).landed.push(read);
+        }
+    }
+}
+
+impl Window {
+    /// Calls that are left out before a step have ended when the step before has.
+    fn stop_early(&mut self, step: usize, early: &mut Vec<Awaited>) {
+        if !early.is_empty() {
+            // Told after the first step that is replayed would be too late for a step that waits in turn.
+            match step {
+                0 => self.stop(0).tells.append(early),
+                _ => self.stop(step - 1).tells.append(early),
+            }
+        }
+    }
+}
