@@ -41,6 +41,10 @@ mod pairs;
 mod patient;
 #[path = "suite/planted.rs"]
 mod planted;
+#[path = "suite/replay.rs"]
+mod replay;
+#[path = "suite/replay_command.rs"]
+mod replay_command;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]
