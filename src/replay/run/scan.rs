@@ -9,7 +9,7 @@ use beff_trace::text::rank_reader;
 use beff_trace::{After, Call, Direction, Form, Function, Role};
 use serde::{Deserialize, Serialize};
 
-use super::check::{Finder, Places};
+use super::places::{Finder, Places};
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
 use crate::replay::plan::meeting::{Counter, Meetings, Opening};
