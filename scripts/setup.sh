@@ -155,6 +155,13 @@ need_libclang() {
     wheel_install libclang "$wheel_libclang"
 }
 
+# The profiler is tested with Fortran programs too. They are skipped, aloud, where there is no compiler.
+want_fortran() {
+    have gfortran && return 0
+    if [ "$way" != venv ] && [ "$way" != system ] && can_apt && apt_install gfortran; then return 0; fi
+    say "set-up: no Fortran compiler; the tests that need one are skipped"
+}
+
 packages_of() {
     case $1 in
     mpich) echo mpich libmpich-dev ;;
@@ -205,6 +212,7 @@ main() {
     if [ -n "${MPICC:-}" ]; then
         name_of "$MPICC" || die "MPICC=$MPICC does not compile a program that includes mpi.h" "try: $MPICC -v"
     elif [ "$purpose" = test ]; then
+        want_fortran
         need_mpi mpich
         need_mpi openmpi
     elif [ "$way" = venv ] || ! name_of mpicc; then

@@ -87,7 +87,7 @@ seed() {
     [ ! -d "$CARGO_TARGET_DIR/gate" ] && [ -d "$1/gate" ] || return 0
     cp -a "$1/gate" "$CARGO_TARGET_DIR/gate"
     # The bindings are not generated again when MPICC changes; the rest follows from them.
-    cargo clean --locked --profile gate -p mpi-sys -p beff-ffi -p beff-backends -p beff-raw >"$logs/seed.log" 2>&1
+    cargo clean --locked --profile gate -p mpi-sys -p beff-ffi -p beff-backends -p beff-profiler -p beff-raw >"$logs/seed.log" 2>&1
 }
 
 # with_mpi NAME FIRST: everything that depends on the MPI. FIRST: target directory of the first one, none if this is it.
@@ -101,13 +101,15 @@ with_mpi() {
     if [ -z "$first" ]; then
         once
     else
-        # Only ffi sees another mpi.h.
+        # Only these see another mpi.h.
         seed "$first"
         if cargo clippy --version >/dev/null 2>&1; then
-            check "$label: clippy of ffi" "$logs/clippy.log" cargo clippy "${gate[@]}" -p beff-ffi --all-targets -- -D warnings || true
+            check "$label: clippy of ffi, profiler" "$logs/clippy.log" cargo clippy "${gate[@]}" -p beff-ffi -p beff-profiler --all-targets -- -D warnings || true
         fi
     fi
     check "$label: build" "$logs/build.log" cargo test "${gate[@]}" --no-run --workspace --bins --test '*' || return 0
+    # Nothing links the profiler, so no test would build it.
+    check "$label: profiler" "$logs/profiler.log" cargo build "${gate[@]}" -p beff-profiler || return 0
     tests "$label: tests side by side" "$logs/integration.log" --workspace --test '*' -- --skip alone:: --test-threads "$threads" "${campaign[@]}"
     tests "$label: tests alone" "$logs/alone.log" --test tests -- alone:: --test-threads 1 "${campaign[@]}"
 }

@@ -41,6 +41,10 @@ mod pairs;
 mod patient;
 #[path = "suite/planted.rs"]
 mod planted;
+#[path = "suite/profile.rs"]
+mod profile;
+#[path = "suite/profile_support.rs"]
+mod profile_support;
 #[path = "suite/replay.rs"]
 mod replay;
 #[path = "suite/replay_command.rs"]

@@ -49,6 +49,8 @@
 //! 4. [`uring`] on `queue.rs`, [`mmap`], [`mpiio`]: each by itself. posix and uring share `offsets.rs` (from open to
 //!    close), `edges.rs` (sectors that are not wholly ours) and `two_phase/` (ranks that exchange data before a few of
 //!    them write).
+//! 5. [`program`], the second seam: recorded programs. `by_offsets/` replays them through posix, uring and null, `mpiio/program/` by
+//!    their own calls.
 
 mod by_offsets;
 mod direct;

@@ -12,7 +12,7 @@ use replayed::{amode, call, class, close, data, failed, on, on_1_2_and_3, open, 
 fn files_are_managed_by_their_own_calls() {
     on_1_2_and_3("files_are_managed_by_their_own_calls", |comm, directory| {
         use Function as F;
-        let mut player = Player::new(comm, directory, vec![], &["managed", "gone"]);
+        let mut player = Player::new(comm, directory, vec![], &["managed", "gone", &format!("own-{}", comm.rank())]);
         let at = |function, offset: i64| step(Call { offset: Some(offset), ..on(1, function) });
         let seek = |function, offset: i64, whence| {
             step(Call { offset: Some(offset), whence: Some(whence), ..on(1, function) })
@@ -25,7 +25,7 @@ fn files_are_managed_by_their_own_calls() {
             opening,
             at(F::SetSize, 4000),
             plain(F::GetSize), // 2
-            at(F::Preallocate, 8000),
+            plain(F::Sync),
             plain(F::GetSize), // 4
             plain(F::GetGroup),
             plain(F::GetAmode),
@@ -54,7 +54,16 @@ fn files_are_managed_by_their_own_calls() {
         ];
         let outcomes = player.succeed(steps);
         let numbers: Vec<_> = [2, 4, 13, 14, 16, 17, 18, 20].iter().map(|n| outcomes[*n].number.unwrap()).collect();
-        assert_eq!(numbers, [4000, 8000, 7, 408, 3, 4, 4, 1]);
+        assert_eq!(numbers, [4000, 4000, 7, 408, 3, 4, 4, 1]);
+        // Each for itself: Open MPI 4.1 mixes up the messages of later calls if a rank sees the new size too early.
+        let me = replayed::alone(comm.rank());
+        let outcomes = player.succeed(vec![
+            open(1, 2, me, &["rdwr", "create"]),
+            at(F::Preallocate, 8000),
+            plain(F::GetSize),
+            close(1),
+        ]);
+        assert_eq!(outcomes[2].number, Some(8000));
         player.barrier();
         if comm.is_root() {
             player.succeed(vec![step(Call { file: Some(0), ..call(F::Delete) })]);

@@ -87,17 +87,6 @@ impl Comm {
         Self::adopt(handle)
     }
 
-    /// The ranks that name a place, in the order of their places, as a communicator of their own; None on the others. Collective.
-    pub fn part(&self, place: Option<u64>) -> Result<Option<Self>> {
-        let none = constant!(shim::beff_undefined);
-        // Places are ranks, which are C integers by definition.
-        let (color, key) = place.map_or((none, 0), |place| (0, c_int::try_from(place).unwrap_or(c_int::MAX)));
-        let mut handle = constant!(shim::beff_comm_null);
-        // SAFETY: collective call on a valid communicator; the new handle is written.
-        check(unsafe { mpi_sys::MPI_Comm_split(self.handle, color, key, &raw mut handle) })?;
-        Self::adopt(handle)
-    }
-
     /// The ranks that share this rank's node. Collective.
     pub fn node(&self) -> Result<Option<Self>> {
         let mut handle = constant!(shim::beff_comm_null);

@@ -5,7 +5,7 @@ use std::sync::atomic::{compiler_fence, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use beff_trace::raw::block::{closed_head, BlockHead, Kind, HEAD_BYTES};
-use beff_trace::raw::record::{Compact, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
+use beff_trace::raw::record::{again, Compact, AGAIN_TICKS, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
 use beff_trace::raw::{event, BLOCK_BYTES, EVENT_BYTES, LANES};
 use beff_trace::{Call, Completion};
 
@@ -75,6 +75,8 @@ pub struct Lane {
     used: usize,
     /// Begin of the last record.
     tick: u64,
+    /// First and last word of the last compact record of the block; only set in a mapped one.
+    like: [u64; 2],
     /// When an unmapped block is to be written next.
     save_tick: u64,
     number: u32,
@@ -153,6 +155,7 @@ impl Lane {
             mapped,
             used: HEAD_BYTES,
             tick: clock::ticks(),
+            like: [0; 2],
             save_tick: 0,
             number,
             sequence: 0,
@@ -209,6 +212,7 @@ impl Lane {
         unsafe { std::ptr::write_bytes(self.buffer.add(HEAD_BYTES), 0, BLOCK_BYTES - HEAD_BYTES) };
         compiler_fence(Ordering::Release);
         self.used = HEAD_BYTES;
+        self.like = [0; 2];
         self.sequence += 1;
         self.write_head(Kind::Live);
         true
@@ -233,12 +237,18 @@ impl Lane {
     #[inline(always)]
     pub fn compact(&mut self, mut record: Compact, begin: u64, end: u64) {
         let (since, took) = (begin.wrapping_sub(self.tick), end.wrapping_sub(begin));
+        let [first, _, _, last] = record.words();
+        if self.like == [first, last] && (since | took) < AGAIN_TICKS && self.used + 16 <= BLOCK_BYTES {
+            self.tick = begin;
+            return self.put(again(since, took, record.offset));
+        }
         if (since | took) >> 32 != 0 || self.used + 32 > BLOCK_BYTES || !self.mapped {
             return self.compact_slowly(record, begin, end);
         }
         record.since_ticks = since as u32;
         record.took_ticks = took as u32;
         self.tick = begin;
+        self.like = [first, last];
         self.put(record.words());
     }
 
@@ -265,6 +275,7 @@ impl Lane {
         record.since_ticks = (begin - self.tick) as u32;
         record.took_ticks = (end - begin) as u32;
         self.tick = begin;
+        self.like = [0; 2];
         self.put(record.words());
         self.save();
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use beff_trace::ErrorClass;
 
-use crate::original::{find, Symbol};
+use crate::original::{find_data, Symbol};
 
 /// A handle as it comes in a register.
 pub type Word = usize;
@@ -90,7 +90,7 @@ pub fn constants() -> &'static Constants {
                 return handle(constant!(beff_handle_values)[index]);
             }
             // SAFETY: the shim of this flavour has a name for each.
-            find(unsafe { CStr::from_ptr(beff_handle_symbols[index]) })
+            find_data(unsafe { CStr::from_ptr(beff_handle_symbols[index]) })
         };
         Constants {
             comm_world: one(0),

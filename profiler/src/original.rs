@@ -48,12 +48,21 @@ impl Symbol {
     }
 }
 
-/// The address of a symbol, 0 if there is none.
+/// The address of a function behind this library, 0 if there is none.
 pub fn find(name: &CStr) -> usize {
+    find_from(libc::RTLD_NEXT, name)
+}
+
+/// The address of data. The program itself may hold the copy that counts, which comes before this library.
+pub fn find_data(name: &CStr) -> usize {
+    find_from(libc::RTLD_DEFAULT, name)
+}
+
+fn find_from(from: *mut c_void, name: &CStr) -> usize {
     // SAFETY: the name ends with zero.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    if !next.is_null() {
-        return next as usize;
+    let first = unsafe { libc::dlsym(from, name.as_ptr()) };
+    if !first.is_null() {
+        return first as usize;
     }
     let mut search = Search { name, found: 0 };
     // SAFETY: `visit` gets the search that lives until the call is over.

@@ -7,6 +7,7 @@ use beff_backends::{drivers, DriverOptions, DriverRow, OpenMode, OpenRequest};
 use beff_ffi::Comm;
 use clap::Args;
 
+use super::profile::profilers;
 use crate::frame::benchmark::{as_typed, typed, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
@@ -74,6 +75,13 @@ fn build(text: &mut String) -> anyhow::Result<()> {
     writeln!(text, "  built with   {}", beff_ffi::built_with())?;
     writeln!(text, "  MPI library  {}", library.chars().take(90).collect::<String>())?;
     writeln!(text, "  MPI-IO layer {}", io_layer(&library, &environment::relevant_environment()))?;
+    let profilers = profilers();
+    if profilers.is_empty() {
+        writeln!(text, "  profiler     none: `cargo build --release -p beff-profiler` makes one for this MPI")?;
+    }
+    for profiler in profilers {
+        writeln!(text, "  profiler     {profiler}")?;
+    }
     Ok(())
 }
 

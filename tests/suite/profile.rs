@@ -119,7 +119,6 @@ fn a_killed_program_leaves_what_it_did() {
     let output = scratch.join("killed.csv");
     let mut running = profile(&output, 2, &program, &[path(&scratch.join("data")), "message", "100000000"]).start();
     let parts = scratch.join("killed.csv.parts");
-    let ranks = || -> Vec<i32> { below(running.pid()).into_iter().filter(|pid| is(*pid, "turns")).collect() };
     let recorded = || {
         let entries = fs::read_dir(&parts).into_iter().flatten().flatten();
         entries.filter(|entry| entry.metadata().is_ok_and(|m| m.len() > 200_000)).count()
@@ -128,7 +127,7 @@ fn a_killed_program_leaves_what_it_did() {
         assert!(!running.is_over(), "{}", running.log("stderr"));
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let ranks = ranks();
+    let ranks: Vec<i32> = below(running.pid()).into_iter().filter(|pid| is(*pid, "turns")).collect();
     assert_eq!(ranks.len(), 2);
     signal(ranks[1], "KILL");
     let run = running.wait();
@@ -150,7 +149,8 @@ fn below(root: i32) -> Vec<i32> {
     let mut found = vec![root];
     let mut at = 0;
     while at < found.len() {
-        found.extend(all.iter().filter(|(_, parent)| *parent == found[at]).map(|(pid, _)| *pid));
+        let root = found[at];
+        found.extend(all.iter().filter(|(_, parent)| *parent == root).map(|(pid, _)| *pid));
         at += 1;
     }
     found
@@ -174,5 +174,4 @@ fn merging_says_what_is_wrong() {
     let run = merge(&empty);
     assert!(run.code() == 2 && run.stderr.contains("rank-0.beff"), "{run}");
     assert!(!scratch.join("empty").exists(), "nothing is left of a profile that cannot be made");
-
 }

@@ -1,4 +1,4 @@
-//! How long a large profile takes to write, read and show, and how much memory: `cargo run --release -p beff-trace --example ten_million
+//! How long a large profile takes to write, read and sum up, and how much memory: `cargo run --release -p beff-trace --example ten_million
 //! [CALLS] [RANKS] [DIR]`.
 #![allow(clippy::print_stdout)]
 
@@ -14,6 +14,23 @@ fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).unwrap_or(0) >> 10
+}
+
+/// Seconds of the process on a CPU, in user code and kernel: on a busy machine they say more than those of the clock.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind = stat.rsplit(") ").next().unwrap_or_default();
+    let ticks = behind.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
+}
+
+/// Prints what took how long.
+fn timed<T>(what: &str, run: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<T, Box<dyn Error>> {
+    let (begin, cpu) = (Instant::now(), cpu_seconds());
+    let answer = run()?;
+    let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    println!("{what}: {seconds:.2} s, on a CPU {cpu:.2} s, peak {} MiB", peak_mib());
+    Ok(answer)
 }
 
 fn head(ranks: u32, calls: u64) -> Head {
@@ -63,6 +80,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let calls = total / u64::from(ranks);
     for (name, zstd) in [("ten_million.csv", false), ("ten_million.csv.zst", true)] {
         let path = Path::new(dir).join(name);
+        timed(&format!("{name} written"), || {
+            let mut writer = Writer::new(File::create(&path)?, zstd);
+            writer.head(&head(ranks, calls))?;
+            for rank in 0..ranks {
+                writer.begin_calls(rank, calls)?;
+                (0..calls).try_for_each(|n| writer.call(&call(n, calls, rank, ranks)))?;
+            }
+            writer.finish()?;
+            Ok(())
+        })?;
+        println!("  {} calls, {} MB", calls * u64::from(ranks), std::fs::metadata(&path)?.len() / 1_000_000);
+        timed("  read by all", || Ok(text::all_ranks(&path)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?))?;
+        timed("  read by the last rank", || {
+            Ok(text::rank_reader(&path, ranks - 1)?.1.try_fold(0_u64, |n, call| call.map(|_| n + 1))?)
+        })?;
+        timed("  summed up and shown", || Ok(beff_trace::summary::summarize(&path)?.text(100)))?;
         let begin = Instant::now();
         let mut writer = Writer::new(File::create(&path)?, zstd);
         writer.head(&head(ranks, calls))?;

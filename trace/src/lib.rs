@@ -8,9 +8,11 @@ pub mod call;
 pub mod function;
 pub mod head;
 pub mod layout;
+pub mod merge;
 pub mod names;
 pub mod places;
 pub mod raw;
+pub mod summary;
 pub mod text;
 pub mod types;
 

@@ -58,6 +58,11 @@ impl Fault {
         Self::system(call, error.raw_os_error().unwrap_or(libc::EIO), None)
     }
 
+    /// An error that only other ranks met, with their class.
+    pub(super) fn of_others(class: ErrorClass) -> Self {
+        Self { class, cause: Cause::OtherRank }
+    }
+
     /// The sentence for the user.
     pub(super) fn describe(&self, path: Option<&Path>, why_not_direct: Option<&str>) -> String {
         let on = path.map(|path| format!(" on {}", path.display())).unwrap_or_default();
@@ -105,4 +110,44 @@ pub(super) fn is_of_arguments(class: ErrorClass) -> bool {
         "MPI_ERR_UNSUPPORTED_OPERATION",
     ];
     NAMES.contains(&class.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_is_in_the_table() {
+        let source = include_str!("fault.rs").split("#[cfg(test)]").next().unwrap();
+        let others =
+            [include_str!("files.rs"), include_str!("plan.rs"), include_str!("mover.rs"), include_str!("run.rs")];
+        let meeting = include_str!("meeting.rs");
+        let mut found = 0;
+        for text in others.into_iter().chain([source, meeting]) {
+            for name in text.split('"').filter(|word| word.starts_with("MPI_ERR_")) {
+                assert!(ErrorClass::named(name).is_some(), "{name}");
+                found += 1;
+            }
+        }
+        assert!(found > 40, "{found}");
+    }
+
+    #[test]
+    fn kernels_answers_have_the_classes_of_romio() {
+        for (errno, class) in [
+            (libc::ENOENT, "MPI_ERR_NO_SUCH_FILE"),
+            (libc::EEXIST, "MPI_ERR_FILE_EXISTS"),
+            (libc::EACCES, "MPI_ERR_ACCESS"),
+            (libc::EROFS, "MPI_ERR_READ_ONLY"),
+            (libc::ENOSPC, "MPI_ERR_NO_SPACE"),
+            (libc::EDQUOT, "MPI_ERR_QUOTA"),
+            (libc::EISDIR, "MPI_ERR_BAD_FILE"),
+            (libc::EIO, "MPI_ERR_IO"),
+        ] {
+            let fault = Fault::system("pwrite", errno, Some(7));
+            assert_eq!(fault.class.name(), class);
+            let said = fault.describe(Some(Path::new("/f")), None);
+            assert!(said.starts_with("pwrite on /f at offset 7: ") && said.contains(class), "{said}");
+        }
+    }
 }

@@ -321,10 +321,3 @@ fn again(mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         }
     }
 }
-
-impl Fault {
-    /// An error that only other ranks met, with their class.
-    pub(super) fn of_others(class: ErrorClass) -> Self {
-        Self { class, cause: Cause::OtherRank }
-    }
-}

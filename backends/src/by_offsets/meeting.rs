@@ -23,11 +23,12 @@ impl Meetings {
                 let text = format!("communicator {number} has rank {rank}, but {} ranks take part", world.size());
                 return Err(BackendError::new("replay", "", Broad::Unsupported, text));
             }
-            let place = ranks.iter().position(|rank| u64::from(*rank) == world.rank());
+            let takes_part = ranks.iter().any(|rank| u64::from(*rank) == world.rank());
             made.push(match ranks.len() {
-                1 => place.map(|_| Comm::own()),
-                _ => world.part(place.map(|place| place as u64)).map_err(|error| {
-                    BackendError::new("MPI_Comm_split", "", Broad::Io, format!("communicator {number}: {error}"))
+                1 => takes_part.then(Comm::own),
+                _ => world.of_ranks(ranks).map_err(|error| {
+                    let text = format!("communicator {number}: {error}");
+                    BackendError::new("MPI_Comm_create_group", "", Broad::Io, text)
                 })?,
             });
         }

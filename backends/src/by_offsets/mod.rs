@@ -20,7 +20,6 @@
 //!
 //! Shared file pointers, data representations, atomic mode, error handlers: see [`unable`](mod@unable). Hints are not used.
 
-mod clock;
 mod fault;
 mod files;
 mod meeting;

@@ -156,8 +156,8 @@ pub(super) trait Mover {
     /// The first error of one of its pieces.
     fn complete(&mut self, memory: &mut Memory, slot: u32) -> Done<u64>;
 
-    /// Waits for everything that was begun; what came of it stays in the slots.
-    fn drain(&mut self, memory: &mut Memory);
+    /// Waits for what was begun on a file, or on any; what came of it stays in the slots.
+    fn drain(&mut self, memory: &mut Memory, file: Option<u32>);
 
     /// True if nothing of this slot is under way any more; its memory is free then.
     fn is_idle(&mut self, memory: &mut Memory, slot: u32) -> bool;

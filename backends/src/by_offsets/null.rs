@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::ops::Range;
 
+use beff_ffi::replay::now_ns;
 use beff_trace::{Completion, Direction};
 
-use super::clock::now_ns;
 use super::fault::{Done, Fault};
 use super::mover::Job;
 use super::plan::{Areas, Plan};

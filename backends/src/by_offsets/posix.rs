@@ -156,7 +156,7 @@ impl Mover for Posix {
         std::mem::replace(&mut self.slots[slot as usize], Ok(0))
     }
 
-    fn drain(&mut self, _memory: &mut Memory) {}
+    fn drain(&mut self, _memory: &mut Memory, _file: Option<u32>) {}
 
     fn is_idle(&mut self, _memory: &mut Memory, _slot: u32) -> bool {
         true

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::clock::now_ns;
+use beff_ffi::replay::now_ns;
+use beff_trace::Completion;
+
 use super::fault::{named, Done, Fault};
 use super::files::Files;
 use super::mover::{Job, Mover};
@@ -11,7 +13,6 @@ use super::work::{Answer, Pending, Work};
 use crate::error::Cause;
 use crate::program::Memory;
 use crate::{BackendError, Outcome, Program, Result, Step, Tables};
-use beff_trace::Completion;
 
 /// One rank's part.
 pub(super) struct ByOffsets<M: Mover> {
@@ -54,7 +55,7 @@ impl<M: Mover> ByOffsets<M> {
             Work::Open(opening) => files.open(opening).map(none),
             Work::Close { file } => {
                 // A file with requests under way must not be closed; where it was, they end before.
-                mover.drain(memory);
+                mover.drain(memory, Some(*file));
                 files.close(*file).map(none)
             }
             Work::Delete { path } => files.delete(*path).map(none),
@@ -186,7 +187,7 @@ impl<M: Mover> Program for ByOffsets<M> {
 
     fn finish(self: Box<Self>) -> Result<()> {
         let Self { mut mover, mut files, mut memory, .. } = *self;
-        mover.drain(&mut memory);
+        mover.drain(&mut memory, None);
         files.finish().map_err(|(path, fault)| {
             let text = fault.describe(None, None);
             BackendError::new("close", path, Cause::Io, text)

@@ -21,6 +21,8 @@ const MOST_BYTES: u64 = 1 << MAX_PIECE_SHIFT;
 /// An access of the program, while it is under way and until it is completed.
 #[derive(Debug)]
 struct Access {
+    /// Number of its file.
+    file: u32,
     moved: Done<u64>,
     /// Operations that the kernel works on.
     open: u32,
@@ -188,7 +190,7 @@ impl Uring {
 impl Mover for Uring {
     fn reserve(&mut self, slots: usize, memory: &mut Memory) {
         if self.accesses.len() < slots {
-            self.accesses.resize_with(slots, || Access { moved: Ok(0), open: 0, landing: None });
+            self.accesses.resize_with(slots, || Access { file: 0, moved: Ok(0), open: 0, landing: None });
         }
         memory.reserve(slots);
     }
@@ -208,7 +210,7 @@ impl Mover for Uring {
                 return;
             }
         };
-        access.moved = Ok(0);
+        (access.file, access.moved) = (job.file, Ok(0));
         access.landing =
             (!job.memory.is_empty() && job.direction == Direction::Read).then(|| memory.begin(job.memory.clone()));
         for piece in pieces {
@@ -225,12 +227,15 @@ impl Mover for Uring {
         std::mem::replace(&mut self.accesses[slot as usize].moved, Ok(0))
     }
 
-    fn drain(&mut self, memory: &mut Memory) {
+    fn drain(&mut self, memory: &mut Memory, file: Option<u32>) {
         if self.in_flight() == 0 {
             return;
         }
         for slot in 0..self.accesses.len() {
-            self.settle(memory, slot as u32);
+            if file.is_none_or(|file| file == self.accesses[slot].file) {
+                // Slots are counted by numbers of 32 bits.
+                self.settle(memory, slot as u32);
+            }
         }
     }
 

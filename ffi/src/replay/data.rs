@@ -23,7 +23,7 @@ type End = unsafe extern "C" fn(MPI_File, Memory, *mut MPI_Status) -> c_int;
 
 /// One with its count as C takes it.
 #[derive(Clone, Copy, Debug)]
-enum Form2<C> {
+enum Signature<C> {
     At(At<C, MPI_Status>, C),
     Here(Here<C, MPI_Status>, C),
     IAt(At<C, MPI_Request>, C),
@@ -34,8 +34,8 @@ enum Form2<C> {
 
 #[derive(Clone, Copy, Debug)]
 enum Which {
-    Plain(Form2<c_int>),
-    Large(Form2<MPI_Count>),
+    Plain(Signature<c_int>),
+    Large(Signature<MPI_Count>),
     End(End),
 }
 
@@ -72,16 +72,18 @@ type Any = unsafe extern "C" fn();
 
 /// # Safety
 /// `function` is one of this form, with an offset if `explicit`, and takes its count as C.
-unsafe fn of_form<C>(function: Any, form: Form, explicit: bool, count: C) -> Form2<C> {
+unsafe fn of_form<C>(function: Any, form: Form, explicit: bool, count: C) -> Signature<C> {
     // SAFETY: the caller's promise; functions of one form differ in the offset alone (MPI-4.0 section 14.4).
     unsafe {
         match (form, explicit) {
-            (Form::Nonblocking, true) => Form2::IAt(transmute::<Any, At<C, MPI_Request>>(function), count),
-            (Form::Nonblocking, false) => Form2::IHere(transmute::<Any, Here<C, MPI_Request>>(function), count),
-            (Form::Begin, true) => Form2::BeginAt(transmute::<Any, BeginAt<C>>(function), count),
-            (Form::Begin, false) => Form2::BeginHere(transmute::<Any, BeginHere<C>>(function), count),
-            (Form::Blocking | Form::End, true) => Form2::At(transmute::<Any, At<C, MPI_Status>>(function), count),
-            (Form::Blocking | Form::End, false) => Form2::Here(transmute::<Any, Here<C, MPI_Status>>(function), count),
+            (Form::Nonblocking, true) => Signature::IAt(transmute::<Any, At<C, MPI_Request>>(function), count),
+            (Form::Nonblocking, false) => Signature::IHere(transmute::<Any, Here<C, MPI_Request>>(function), count),
+            (Form::Begin, true) => Signature::BeginAt(transmute::<Any, BeginAt<C>>(function), count),
+            (Form::Begin, false) => Signature::BeginHere(transmute::<Any, BeginHere<C>>(function), count),
+            (Form::Blocking | Form::End, true) => Signature::At(transmute::<Any, At<C, MPI_Status>>(function), count),
+            (Form::Blocking | Form::End, false) => {
+                Signature::Here(transmute::<Any, Here<C, MPI_Status>>(function), count)
+            }
         }
     }
 }
@@ -114,23 +116,23 @@ impl DataCall {
             // SAFETY: as above.
             Which::Large(form) => unsafe { self.plain(form, file, status, request) },
             // SAFETY: as above; the memory is that of the begin.
-            Which::End(call) => unsafe { timed!(call(file.handle(), self.memory.cast(), status.memory())) },
+            Which::End(call) => unsafe { timed(|| call(file.handle(), self.memory.cast(), status.memory())) },
         }
     }
 
     #[inline]
-    unsafe fn plain<C>(&self, form: Form2<C>, file: &File, status: &mut Status, request: &mut Request) -> Timed {
+    unsafe fn plain<C>(&self, form: Signature<C>, file: &File, status: &mut Status, request: &mut Request) -> Timed {
         let (file, at, memory, kind) = (file.handle(), self.offset, self.memory.cast::<c_void>(), self.datatype.0);
         let (status, request) = (status.memory(), request.memory());
         // SAFETY: functions of these forms; file, type and memory are as the caller of `make` promised.
         unsafe {
             match form {
-                Form2::At(call, count) => timed!(call(file, at, memory, count, kind, status)),
-                Form2::Here(call, count) => timed!(call(file, memory, count, kind, status)),
-                Form2::IAt(call, count) => timed!(call(file, at, memory, count, kind, request)),
-                Form2::IHere(call, count) => timed!(call(file, memory, count, kind, request)),
-                Form2::BeginAt(call, count) => timed!(call(file, at, memory, count, kind)),
-                Form2::BeginHere(call, count) => timed!(call(file, memory, count, kind)),
+                Signature::At(call, count) => timed(|| call(file, at, memory, count, kind, status)),
+                Signature::Here(call, count) => timed(|| call(file, memory, count, kind, status)),
+                Signature::IAt(call, count) => timed(|| call(file, at, memory, count, kind, request)),
+                Signature::IHere(call, count) => timed(|| call(file, memory, count, kind, request)),
+                Signature::BeginAt(call, count) => timed(|| call(file, at, memory, count, kind)),
+                Signature::BeginHere(call, count) => timed(|| call(file, memory, count, kind)),
             }
         }
     }

@@ -48,7 +48,7 @@ fn library_mode(amode: Amode) -> c_int {
 #[must_use]
 pub fn delete(path: &CStr, info: &Info) -> Timed {
     // SAFETY: a C string and an info object, both alive.
-    timed!(unsafe { mpi_sys::MPI_File_delete(path.as_ptr(), info.handle()) })
+    timed(|| unsafe { mpi_sys::MPI_File_delete(path.as_ptr(), info.handle()) })
 }
 
 /// MPI_File_create_errhandler, with a function that does nothing; the handler is freed behind the clock.
@@ -56,7 +56,7 @@ pub fn delete(path: &CStr, info: &Info) -> Timed {
 pub fn create_errhandler() -> Timed {
     let mut made = constant!(mpi_sys::RSMPI_ERRORS_RETURN);
     // SAFETY: one handle is written.
-    let timed = timed!(unsafe { shim::beff_create_errhandler(&raw mut made) });
+    let timed = timed(|| unsafe { shim::beff_create_errhandler(&raw mut made) });
     if timed.code.is_success() {
         // SAFETY: the handle that was just made, freed once.
         unsafe { mpi_sys::MPI_Errhandler_free(&raw mut made) };
@@ -90,7 +90,7 @@ impl File {
         let comm = with.comm.map_or_else(|| constant!(shim::beff_comm_null), Comm::handle);
         let (mode, info) = (library_mode(with.amode), with.info.handle());
         // SAFETY: a communicator and an info object that are alive, a C string; the handle is owned by `file`.
-        let timed = timed!(unsafe { mpi_sys::MPI_File_open(comm, with.path.as_ptr(), mode, info, &raw mut file.0) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_File_open(comm, with.path.as_ptr(), mode, info, &raw mut file.0) });
         if !timed.code.is_success() {
             file = Self::none();
         }
@@ -100,7 +100,7 @@ impl File {
     /// MPI_File_close; collective. The file is closed also if that fails.
     pub fn close(&mut self) -> Timed {
         // SAFETY: an open file, closed once: the handle is forgotten.
-        let timed = timed!(unsafe { mpi_sys::MPI_File_close(&raw mut self.0) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_File_close(&raw mut self.0) });
         *self = Self::none();
         timed
     }
@@ -109,14 +109,14 @@ impl File {
     #[must_use]
     pub fn set_size(&self, bytes: i64) -> Timed {
         // SAFETY: an open file.
-        timed!(unsafe { mpi_sys::MPI_File_set_size(self.0, bytes) })
+        timed(|| unsafe { mpi_sys::MPI_File_set_size(self.0, bytes) })
     }
 
     /// MPI_File_preallocate.
     #[must_use]
     pub fn preallocate(&self, bytes: i64) -> Timed {
         // SAFETY: an open file.
-        timed!(unsafe { mpi_sys::MPI_File_preallocate(self.0, bytes) })
+        timed(|| unsafe { mpi_sys::MPI_File_preallocate(self.0, bytes) })
     }
 
     /// MPI_File_get_size, and the answer.
@@ -150,7 +150,7 @@ impl File {
     #[inline]
     fn ask(&self, call: impl FnOnce(MPI_File, *mut MPI_Offset) -> c_int) -> (Timed, i64) {
         let mut answer: MPI_Offset = 0;
-        let timed = timed!(call(self.0, &raw mut answer));
+        let timed = timed(|| call(self.0, &raw mut answer));
         (timed, answer)
     }
 
@@ -163,12 +163,12 @@ impl File {
         if let (true, Some(call)) = (large, constant!(shim::beff_get_type_extent_c)) {
             let mut extent: mpi_sys::MPI_Count = 0;
             // SAFETY: an open file, a type that is alive; one integer is written.
-            let timed = timed!(unsafe { call(self.0, datatype.0, &raw mut extent) });
+            let timed = timed(|| unsafe { call(self.0, datatype.0, &raw mut extent) });
             return (timed, extent);
         }
         let mut extent: mpi_sys::MPI_Aint = 0;
         // SAFETY: as above.
-        let timed = timed!(unsafe { mpi_sys::MPI_File_get_type_extent(self.0, datatype.0, &raw mut extent) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_File_get_type_extent(self.0, datatype.0, &raw mut extent) });
         (timed, extent as i64)
     }
 
@@ -177,7 +177,7 @@ impl File {
     pub fn get_group(&self) -> Timed {
         let mut group = constant!(mpi_sys::RSMPI_GROUP_NULL);
         // SAFETY: an open file; the handle is written.
-        let timed = timed!(unsafe { mpi_sys::MPI_File_get_group(self.0, &raw mut group) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_File_get_group(self.0, &raw mut group) });
         if timed.code.is_success() {
             // SAFETY: the group that was just made, freed once.
             unsafe { mpi_sys::MPI_Group_free(&raw mut group) };
@@ -190,14 +190,14 @@ impl File {
     pub fn get_amode(&self) -> Timed {
         let mut mode: c_int = 0;
         // SAFETY: an open file; one integer is written.
-        timed!(unsafe { mpi_sys::MPI_File_get_amode(self.0, &raw mut mode) })
+        timed(|| unsafe { mpi_sys::MPI_File_get_amode(self.0, &raw mut mode) })
     }
 
     /// MPI_File_set_info; collective.
     #[must_use]
     pub fn set_info(&self, info: &Info) -> Timed {
         // SAFETY: an open file, an info object that is alive.
-        timed!(unsafe { mpi_sys::MPI_File_set_info(self.0, info.handle()) })
+        timed(|| unsafe { mpi_sys::MPI_File_set_info(self.0, info.handle()) })
     }
 
     /// MPI_File_get_info, and the hints in force.
@@ -205,7 +205,7 @@ impl File {
     pub fn get_info(&self) -> (Timed, Info) {
         let mut handle = constant!(shim::beff_info_null);
         // SAFETY: an open file; the new object is owned by the result.
-        let timed = timed!(unsafe { mpi_sys::MPI_File_get_info(self.0, &raw mut handle) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_File_get_info(self.0, &raw mut handle) });
         (timed, Info::from_handle(handle))
     }
 
@@ -224,7 +224,7 @@ impl File {
     ) -> Timed {
         let (name, info) = (representation.as_ptr(), info.handle());
         // SAFETY: an open file, types that are alive, a C string and an info object.
-        timed!(unsafe { mpi_sys::MPI_File_set_view(self.0, displacement_bytes, etype.0, filetype.0, name, info) })
+        timed(|| unsafe { mpi_sys::MPI_File_set_view(self.0, displacement_bytes, etype.0, filetype.0, name, info) })
     }
 
     /// MPI_File_get_view, and the displacement in bytes; the types are freed behind the clock where they have to be.
@@ -237,7 +237,7 @@ impl File {
         let mut name = [0 as c_char; 1024];
         assert!((constant!(shim::beff_max_datarep_string) as usize) < name.len());
         // SAFETY: an open file; a number, two handles and a name that fits are written.
-        let timed = timed!(unsafe {
+        let timed = timed(|| unsafe {
             mpi_sys::MPI_File_get_view(
                 self.0,
                 &raw mut displacement,
@@ -257,21 +257,21 @@ impl File {
     #[must_use]
     pub fn seek(&self, offset: i64, whence: Whence) -> Timed {
         // SAFETY: an open file.
-        timed!(unsafe { mpi_sys::MPI_File_seek(self.0, offset, library_whence(whence)) })
+        timed(|| unsafe { mpi_sys::MPI_File_seek(self.0, offset, library_whence(whence)) })
     }
 
     /// MPI_File_seek_shared; collective.
     #[must_use]
     pub fn seek_shared(&self, offset: i64, whence: Whence) -> Timed {
         // SAFETY: an open file.
-        timed!(unsafe { mpi_sys::MPI_File_seek_shared(self.0, offset, library_whence(whence)) })
+        timed(|| unsafe { mpi_sys::MPI_File_seek_shared(self.0, offset, library_whence(whence)) })
     }
 
     /// MPI_File_set_atomicity; collective.
     #[must_use]
     pub fn set_atomicity(&self, atomic: bool) -> Timed {
         // SAFETY: an open file.
-        timed!(unsafe { mpi_sys::MPI_File_set_atomicity(self.0, c_int::from(atomic)) })
+        timed(|| unsafe { mpi_sys::MPI_File_set_atomicity(self.0, c_int::from(atomic)) })
     }
 
     /// MPI_File_get_atomicity, and the answer.
@@ -279,7 +279,7 @@ impl File {
     pub fn get_atomicity(&self) -> (Timed, bool) {
         let mut atomic: c_int = 0;
         // SAFETY: an open file; one integer is written.
-        let timed = timed!(unsafe { mpi_sys::MPI_File_get_atomicity(self.0, &raw mut atomic) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_File_get_atomicity(self.0, &raw mut atomic) });
         (timed, atomic != 0)
     }
 
@@ -287,14 +287,14 @@ impl File {
     #[must_use]
     pub fn sync(&self) -> Timed {
         // SAFETY: an open file.
-        timed!(unsafe { mpi_sys::MPI_File_sync(self.0) })
+        timed(|| unsafe { mpi_sys::MPI_File_sync(self.0) })
     }
 
     /// MPI_File_set_errhandler to MPI_ERRORS_RETURN, on MPI_FILE_NULL too.
     #[must_use]
     pub fn set_errhandler(&self) -> Timed {
         // SAFETY: an open file or none, a predefined handler.
-        timed!(unsafe { mpi_sys::MPI_File_set_errhandler(self.0, mpi_sys::RSMPI_ERRORS_RETURN) })
+        timed(|| unsafe { mpi_sys::MPI_File_set_errhandler(self.0, mpi_sys::RSMPI_ERRORS_RETURN) })
     }
 
     /// MPI_File_get_errhandler, on MPI_FILE_NULL too; the handler is freed behind the clock.
@@ -302,7 +302,7 @@ impl File {
     pub fn get_errhandler(&self) -> Timed {
         let mut handler = constant!(mpi_sys::RSMPI_ERRORS_RETURN);
         // SAFETY: an open file or none; the handle is written.
-        let timed = timed!(unsafe { mpi_sys::MPI_File_get_errhandler(self.0, &raw mut handler) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_File_get_errhandler(self.0, &raw mut handler) });
         if timed.code.is_success() {
             // SAFETY: a reference of our own, given back once (MPI-4.0 section 9.3.4), also to a predefined handler.
             unsafe { mpi_sys::MPI_Errhandler_free(&raw mut handler) };
@@ -314,7 +314,7 @@ impl File {
     #[must_use]
     pub fn call_errhandler(&self) -> Timed {
         // SAFETY: an open file or none; any class of the standard is a code.
-        timed!(unsafe { mpi_sys::MPI_File_call_errhandler(self.0, shim::beff_err_other) })
+        timed(|| unsafe { mpi_sys::MPI_File_call_errhandler(self.0, shim::beff_err_other) })
     }
 }
 

@@ -56,7 +56,7 @@ impl Request {
     #[inline]
     pub fn wait(&mut self, status: &mut Status) -> Timed {
         // SAFETY: a request made by MPI or none; the status is memory of our own.
-        timed!(unsafe { mpi_sys::MPI_Wait(self.memory(), status.memory()) })
+        timed(|| unsafe { mpi_sys::MPI_Wait(self.memory(), status.memory()) })
     }
 
     /// MPI_Test, and whether it is complete now.
@@ -64,27 +64,27 @@ impl Request {
     pub fn test(&mut self, status: &mut Status) -> (Timed, bool) {
         let mut done: c_int = 0;
         // SAFETY: as in `wait`; one integer is written.
-        let timed = timed!(unsafe { mpi_sys::MPI_Test(self.memory(), &raw mut done, status.memory()) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Test(self.memory(), &raw mut done, status.memory()) });
         (timed, done != 0)
     }
 
     /// MPI_Request_free. The transfer goes on; nobody can know when it has ended.
     pub fn free(&mut self) -> Timed {
         // SAFETY: a pending request; MPI sets it to null.
-        timed!(unsafe { mpi_sys::MPI_Request_free(self.memory()) })
+        timed(|| unsafe { mpi_sys::MPI_Request_free(self.memory()) })
     }
 
     /// MPI_Cancel. The request still has to be completed.
     pub fn cancel(&mut self) -> Timed {
         // SAFETY: a pending request.
-        timed!(unsafe { mpi_sys::MPI_Cancel(self.memory()) })
+        timed(|| unsafe { mpi_sys::MPI_Cancel(self.memory()) })
     }
 
     /// MPI_Request_get_status, and whether the transfer has ended. The request stays.
     pub fn get_status(&self, status: &mut Status) -> (Timed, bool) {
         let mut done: c_int = 0;
         // SAFETY: as in `wait`; one integer is written.
-        let timed = timed!(unsafe { mpi_sys::MPI_Request_get_status(self.0, &raw mut done, status.memory()) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Request_get_status(self.0, &raw mut done, status.memory()) });
         (timed, done != 0)
     }
 }
@@ -177,7 +177,7 @@ impl Several {
         let count = self.ready();
         let (list, statuses) = (pointer(&mut self.requests), self.statuses.as_mut_ptr().cast::<MPI_Status>());
         // SAFETY: as many requests as told, each made by MPI or null, and at least as many statuses.
-        let timed = timed!(unsafe { mpi_sys::MPI_Waitall(count, list, statuses) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Waitall(count, list, statuses) });
         self.found(timed, true, count)
     }
 
@@ -186,7 +186,7 @@ impl Several {
         let (count, mut all) = (self.ready(), 0);
         let (list, statuses) = (pointer(&mut self.requests), self.statuses.as_mut_ptr().cast::<MPI_Status>());
         // SAFETY: as in `wait_all`; one integer is written.
-        let timed = timed!(unsafe { mpi_sys::MPI_Testall(count, list, &raw mut all, statuses) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Testall(count, list, &raw mut all, statuses) });
         self.found(timed, all != 0, count)
     }
 
@@ -198,7 +198,7 @@ impl Several {
         }
         let (list, status) = (pointer(&mut self.requests), self.statuses.as_mut_ptr().cast::<MPI_Status>());
         // SAFETY: as in `wait_all`, with one status; one integer is written.
-        let timed = timed!(unsafe { mpi_sys::MPI_Waitany(count, list, &raw mut index, status) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Waitany(count, list, &raw mut index, status) });
         self.one(timed, true, index)
     }
 
@@ -210,7 +210,7 @@ impl Several {
         }
         let (list, status) = (pointer(&mut self.requests), self.statuses.as_mut_ptr().cast::<MPI_Status>());
         // SAFETY: as in `wait_any`.
-        let timed = timed!(unsafe { mpi_sys::MPI_Testany(count, list, &raw mut index, &raw mut done, status) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Testany(count, list, &raw mut index, &raw mut done, status) });
         self.one(timed, done != 0, index)
     }
 
@@ -220,7 +220,7 @@ impl Several {
         let (list, done) = (pointer(&mut self.requests), self.done.as_mut_ptr());
         let statuses = self.statuses.as_mut_ptr().cast::<MPI_Status>();
         // SAFETY: as in `wait_all`, with as many places as requests.
-        let timed = timed!(unsafe { mpi_sys::MPI_Waitsome(count, list, &raw mut found, done, statuses) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Waitsome(count, list, &raw mut found, done, statuses) });
         self.found(timed, found > 0, found)
     }
 
@@ -230,7 +230,7 @@ impl Several {
         let (list, done) = (pointer(&mut self.requests), self.done.as_mut_ptr());
         let statuses = self.statuses.as_mut_ptr().cast::<MPI_Status>();
         // SAFETY: as in `wait_some`.
-        let timed = timed!(unsafe { mpi_sys::MPI_Testsome(count, list, &raw mut found, done, statuses) });
+        let timed = timed(|| unsafe { mpi_sys::MPI_Testsome(count, list, &raw mut found, done, statuses) });
         self.found(timed, found != 0, found)
     }
 
@@ -243,7 +243,7 @@ impl Several {
         }
         let (list, status) = (pointer(&mut self.requests), self.statuses.as_mut_ptr().cast::<MPI_Status>());
         // SAFETY: as in `test_any`.
-        let timed = timed!(unsafe { call(count, list, &raw mut index, &raw mut done, status) });
+        let timed = timed(|| unsafe { call(count, list, &raw mut index, &raw mut done, status) });
         Some(self.one(timed, done != 0, index))
     }
 
@@ -253,7 +253,7 @@ impl Several {
         let (count, mut all) = (self.ready(), 0);
         let (list, statuses) = (pointer(&mut self.requests), self.statuses.as_mut_ptr().cast::<MPI_Status>());
         // SAFETY: as in `test_all`.
-        let timed = timed!(unsafe { call(count, list, &raw mut all, statuses) });
+        let timed = timed(|| unsafe { call(count, list, &raw mut all, statuses) });
         Some(self.found(timed, all != 0, count))
     }
 
@@ -264,7 +264,7 @@ impl Several {
         let (list, done) = (pointer(&mut self.requests), self.done.as_mut_ptr());
         let statuses = self.statuses.as_mut_ptr().cast::<MPI_Status>();
         // SAFETY: as in `test_some`.
-        let timed = timed!(unsafe { call(count, list, &raw mut found, done, statuses) });
+        let timed = timed(|| unsafe { call(count, list, &raw mut found, done, statuses) });
         Some(self.found(timed, found != 0, found))
     }
 }

@@ -82,12 +82,10 @@ pub fn now_ns() -> u64 {
 }
 
 /// Makes a call between two looks at the clock.
-macro_rules! timed {
-    ($call:expr) => {{
-        let begin_ns = $crate::replay::timed::now_ns();
-        let code = $call;
-        let end_ns = $crate::replay::timed::now_ns();
-        $crate::replay::timed::Timed { begin_ns, end_ns, code: $crate::replay::timed::Code(code) }
-    }};
+#[inline(always)]
+pub(super) fn timed(call: impl FnOnce() -> c_int) -> Timed {
+    let begin_ns = now_ns();
+    let code = call();
+    let end_ns = now_ns();
+    Timed { begin_ns, end_ns, code: Code(code) }
 }
-pub(super) use timed;

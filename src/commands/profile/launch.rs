@@ -66,7 +66,7 @@ fn variables(
     library: &Path,
     parts: &Path,
     output: &Path,
-) -> anyhow::Result<[(&'static str, OsString); 5]> {
+) -> anyhow::Result<[(&'static str, OsString); 6]> {
     let mut preload = library.as_os_str().to_owned();
     if let Some(there) = std::env::var_os("LD_PRELOAD").filter(|there| !there.is_empty()) {
         preload.push(":");
@@ -78,6 +78,7 @@ fn variables(
         ("BEFF_PROFILE_DIR", parts.into()),
         ("BEFF_PROFILE_OUT", output.into()),
         ("BEFF_PROFILE_MERGER", program.into()),
+        (merge::SILENT, "1".into()),
         ("BEFF_PROFILE_LIMIT_BYTES", args.limit.to_string().into()),
     ])
 }
@@ -87,7 +88,10 @@ fn library_for(found: &Program, family: Option<&str>) -> Option<PathBuf> {
     let run_as_is = "; it runs without a profile";
     let abi = match found {
         Program::Static(path) => {
-            complain(&format!("{} is linked statically, so nothing can stand before its MPI{run_as_is}", path.display()));
+            complain(&format!(
+                "{} is linked statically, so nothing can stand before its MPI{run_as_is}",
+                path.display()
+            ));
             return None;
         }
         Program::NotFound => {
@@ -131,16 +135,18 @@ fn free_name(found: &Program) -> PathBuf {
         file.push(if number == 1 { ".profile.csv".to_owned() } else { format!(".profile-{number}.csv") });
         PathBuf::from(file)
     };
-    let is_free = |path: &PathBuf| path.symlink_metadata().is_err() && merge::parts_of(path).symlink_metadata().is_err();
+    let is_free =
+        |path: &PathBuf| path.symlink_metadata().is_err() && merge::parts_of(path).symlink_metadata().is_err();
     (1..10_000).map(numbered).find(is_free).unwrap_or_else(|| numbered(10_000))
 }
 
 /// What the launcher says of itself; empty if it does not.
 fn version_of(launcher: &OsStr) -> String {
     let output = Command::new(launcher).arg("--version").stdin(Stdio::null()).output();
-    output.map_or_else(|_| String::new(), |output| {
-        format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-    })
+    output.map_or_else(
+        |_| String::new(),
+        |output| format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)),
+    )
 }
 
 fn start_and_wait(launch: &Launch) -> anyhow::Result<ExitStatus> {

@@ -119,7 +119,10 @@ mod tests {
     #[test]
     fn each_launcher_sets_variables_for_its_ranks() {
         let open = launch("mpirun -n 2 ./a : -n 1 ./b", "mpirun (Open MPI) 4.1.4\n");
-        assert_eq!(line(&open), "mpirun|-x|LD_PRELOAD=/a,b.so|-x|DIR=/d e|-n|2|./a|:|-x|LD_PRELOAD=/a,b.so|-x|DIR=/d e|-n|1|./b");
+        assert_eq!(
+            line(&open),
+            "mpirun|-x|LD_PRELOAD=/a,b.so|-x|DIR=/d e|-n|2|./a|:|-x|LD_PRELOAD=/a,b.so|-x|DIR=/d e|-n|1|./b"
+        );
         assert!(open.environment.is_empty());
         let hydra = launch("/usr/bin/mpiexec.hydra -n 2 ./a", "HYDRA build details:\n Version: 4.0.2");
         assert_eq!(line(&hydra), "/usr/bin/mpiexec.hydra|-genv|LD_PRELOAD|/a,b.so|-genv|DIR|/d e|-n|2|./a");

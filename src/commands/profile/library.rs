@@ -49,7 +49,8 @@ fn places() -> Vec<PathBuf> {
 }
 
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(directory).into_iter().flatten().flatten().map(|e| e.path()).collect();
     found.sort();
     found.into_iter()
 }

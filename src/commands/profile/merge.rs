@@ -9,6 +9,9 @@ use crate::frame::error::{Exit, UsageError};
 /// Ending of the directory where the processes of a program write.
 const PARTS: &str = ".parts";
 
+/// Set for programs that `beff-raw profile` has started: it says itself what was written.
+pub const SILENT: &str = "BEFF_PROFILE_LAUNCHED";
+
 /// The directory for a profile.
 pub fn parts_of(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
@@ -27,7 +30,9 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<Exit> {
     };
     must_be_new(&output)?;
     merge(&args.directory, &output)?;
-    complain(&format!("wrote {}; the files in {} can go", output.display(), args.directory.display()));
+    if std::env::var_os(SILENT).is_none() {
+        complain(&format!("wrote {}; the files in {} can go", output.display(), args.directory.display()));
+    }
     Ok(Exit::Ok)
 }
 

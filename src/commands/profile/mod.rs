@@ -130,5 +130,8 @@ fn must_be_new(path: &std::path::Path) -> Result<(), UsageError> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
-    Err(UsageError::new(format!("{} exists already", path.display()), "Choose another name with -o: nothing is overwritten."))
+    Err(UsageError::new(
+        format!("{} exists already", path.display()),
+        "Choose another name with -o: nothing is overwritten.",
+    ))
 }

@@ -3,17 +3,26 @@
 use super::{ShowArgs, ShowFormat};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::report::text::WIDTH;
 
 /// Prints what is in a profile.
 ///
 /// # Errors
 /// A file that cannot be read or is no sound profile.
 pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
-    let refused = |e: beff_trace::text::TextError| UsageError::new(e.to_string(), "Nothing was shown.");
+    let refused = |e: beff_trace::text::TextError| {
+        let (all, next) = (e.to_string(), e.next_step());
+        UsageError::new(all.strip_suffix(next).unwrap_or(&all).trim_end_matches("; "), next)
+    };
     let summary = beff_trace::summary::summarize(&args.profile).map_err(refused)?;
-    publish(match args.format {
-        ShowFormat::Table => summary.text(args.details),
-        ShowFormat::Json => summary.json()?,
-    }.as_bytes());
+    let mut text = match args.format {
+        ShowFormat::Table => summary.text(WIDTH),
+        ShowFormat::Json => summary.json()? + "\n",
+    };
+    if args.details && args.format == ShowFormat::Table {
+        text.push('\n');
+        text += &summary.details(WIDTH);
+    }
+    publish(text.as_bytes());
     Ok(Exit::Ok)
 }

@@ -1,7 +1,7 @@
 //! The records of one lane, one behind the other.
 
 use super::block::{BlockHead, Kind};
-use super::record::{Compact, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
+use super::record::{Compact, TAG_AGAIN, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
 use super::{event, Event, EVENT_BYTES};
 
 /// One block, and where reading stands in it.
@@ -11,6 +11,7 @@ pub struct Reading {
     at: usize,
     tick: u64,
     thread: u32,
+    last: Option<Compact>,
     live: bool,
 }
 
@@ -28,7 +29,7 @@ impl Reading {
     /// A block that was just read.
     pub fn new(head: &BlockHead, block: &[u8]) -> Self {
         let records = head.records(block).to_vec();
-        Self { records, at: 0, tick: head.base_tick, thread: head.thread, live: head.kind == Kind::Live }
+        Self { records, at: 0, tick: head.base_tick, thread: head.thread, last: None, live: head.kind == Kind::Live }
     }
 
     fn word(&self, index: usize) -> Option<u64> {
@@ -77,17 +78,24 @@ impl Reading {
                         };
                     }
                 }
-                _ => return self.compact(),
+                TAG_AGAIN => {
+                    let record = self.last.zip(self.word(1)).map(|(last, second)| last.repeated([first, second]));
+                    return self.compact(record, 16);
+                }
+                _ => {
+                    let words = (self.word(1), self.word(2), self.word(3));
+                    let (Some(second), Some(third), Some(fourth)) = words else { return Next::Damaged };
+                    self.last = Some(Compact::from_words([first, second, third, fourth]));
+                    return self.compact(self.last, 32);
+                }
             }
         }
     }
 
-    fn compact(&mut self) -> Next {
-        let words = (self.word(0), self.word(1), self.word(2), self.word(3));
-        let (Some(a), Some(b), Some(c), Some(d)) = words else { return Next::Damaged };
-        match Compact::from_words([a, b, c, d]).call(self.tick, self.thread) {
+    fn compact(&mut self, record: Option<Compact>, bytes: usize) -> Next {
+        match record.and_then(|record| record.call(self.tick, self.thread)) {
             Some(call) if call.begin_ns >= self.tick && call.end_ns >= call.begin_ns => {
-                self.at += 32;
+                self.at += bytes;
                 self.tick = call.begin_ns;
                 Next::Event(self.tick, Event::Call(Box::new(call)))
             }

@@ -11,6 +11,18 @@ pub const TAG_THREAD: u8 = 0xf1;
 pub const TAG_PART: u8 = 0xf2;
 /// A tag: the last part of an event.
 pub const TAG_LAST: u8 = 0xf3;
+/// A tag: a call like that of the last compact record of the block but for times and offset, in 16 bytes; see [`again`].
+pub const TAG_AGAIN: u8 = 0xf4;
+
+/// Longest time in ticks in a record of [`TAG_AGAIN`], exclusive.
+pub const AGAIN_TICKS: u64 = 1 << 28;
+
+/// A call like the one before: ticks since its begin, ticks that it took (both less than [`AGAIN_TICKS`]), offset.
+#[inline]
+#[must_use]
+pub fn again(since_ticks: u64, took_ticks: u64, offset: i64) -> [u64; 2] {
+    [u64::from(TAG_AGAIN) | since_ticks << 8 | took_ticks << 36, offset as u64]
+}
 
 /// What a compact record has; bits of [`Compact::has`].
 pub mod has {
@@ -85,6 +97,13 @@ impl Compact {
             count: words[3] as u32,
             bytes: (words[3] >> 32) as u32,
         }
+    }
+
+    /// This record, as [`again`] repeats it.
+    #[must_use]
+    pub fn repeated(&self, words: [u64; 2]) -> Self {
+        let ticks = |at: u32| (words[0] >> at) as u32 & (AGAIN_TICKS as u32 - 1);
+        Self { since_ticks: ticks(8), took_ticks: ticks(36), offset: words[1] as i64, ..*self }
     }
 
     /// The call, with ticks for times; None if there is no such function.

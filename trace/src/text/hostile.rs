@@ -10,6 +10,8 @@ use super::samples::profiles;
 use super::tests::written;
 use super::*;
 
+const STRIDED: &[u8] = include_bytes!("../../workloads/strided.csv");
+
 /// Words that mean something somewhere.
 const WORDS: &[&str] = &[
     "calls,0,1\n",
@@ -38,6 +40,11 @@ const WORDS: &[&str] = &[
     "File_open",
     "_c",
     "beff-raw profile,1\n",
+    "count=9223372036854775807",
+    "offset=9223372036854775807",
+    "stride=-9223372036854775808",
+    "error=MPI_ERR_IO,",
+    "whence=cur",
     "0-1048575",
     "process,0,",
     "mode=none;none",
@@ -45,6 +52,21 @@ const WORDS: &[&str] = &[
 
 fn below(rng: &mut TestRng, n: usize) -> usize {
     usize::try_from(rng.next_u64() % n.max(1) as u64).unwrap()
+}
+
+/// Puts another number in the place of one: often still a profile, but another one.
+fn renumber(text: &mut Vec<u8>, rng: &mut TestRng) {
+    let from = below(rng, text.len() + 1);
+    let Some(at) = text[from..].iter().position(u8::is_ascii_digit).map(|n| from + n) else { return };
+    let length = text[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let number = match below(rng, 6) {
+        0 => 0,
+        1 => i64::MAX.unsigned_abs() >> below(rng, 63),
+        2 => 1 << below(rng, 63),
+        3 => rng.next_u64() % 10,
+        _ => rng.next_u64() % 20_000,
+    };
+    text.splice(at..at + length, number.to_string().into_bytes());
 }
 
 fn damage(text: &mut Vec<u8>, rng: &mut TestRng) {
@@ -83,15 +105,18 @@ fn hostile() {
         TestRng::deterministic_rng(RngAlgorithm::ChaCha),
     );
     let mut rng = runner.new_rng();
+    let mut summed = 0_u64;
     let (begin, mut inputs, mut refused, mut calls_read) = (Instant::now(), 0_u64, 0_u64, 0_u64);
     let mut slowest = Duration::ZERO;
     while begin.elapsed().as_secs_f64() < seconds {
         let profile = profiles().new_tree(&mut runner).unwrap().current();
         let zstd = below(&mut rng, 3) == 0;
-        let good = written(&profile, zstd);
+        // Half of them a workload whose types and places mean something, for the sums.
+        let good = if below(&mut rng, 2) == 0 { STRIDED.to_vec() } else { written(&profile, zstd) };
         for _ in 0..20 {
             let mut text = good.clone();
-            (0..=below(&mut rng, 4)).for_each(|_| damage(&mut text, &mut rng));
+            let how = if below(&mut rng, 2) == 0 { damage } else { renumber };
+            (0..=below(&mut rng, 4)).for_each(|_| how(&mut text, &mut rng));
             std::fs::write(&path, &text).unwrap();
             let start = Instant::now();
             let all = all_ranks(&path)
@@ -101,6 +126,13 @@ fn hostile() {
                 let one = rank_reader(&path, rank).and_then(|(_, calls)| calls.collect::<Result<Vec<_>, _>>());
                 bad = bad.or(one.err().map(|e| e.to_string()));
             }
+            if let Ok(summary) = crate::summary::summarize(&path) {
+                assert!(
+                    summary.text(80).lines().count() > 5
+                        && summary.details(80).len() + summary.json().unwrap().len() > 9
+                );
+                summed += 1;
+            }
             slowest = slowest.max(start.elapsed());
             inputs += 1;
             refused += u64::from(bad.is_some());
@@ -108,6 +140,6 @@ fn hostile() {
             assert!(text.contains("; ") && !text.contains('\n'), "{text}");
         }
     }
-    println!("{inputs} damaged profiles, {refused} refused, {calls_read} calls read, the slowest in {slowest:?}");
-    assert!(inputs > 50 && refused > inputs / 3 && refused < inputs && slowest < Duration::from_secs(5));
+    println!("{inputs} damaged profiles, {refused} refused, {calls_read} calls read, {summed} summed up, the slowest in {slowest:?}");
+    assert!(inputs > 50 && refused > inputs / 3 && refused < inputs && summed > 0 && slowest < Duration::from_secs(5));
 }

@@ -62,6 +62,13 @@ impl Set {
         self.0 |= 1 << key as u8;
     }
 
+    /// Those of them that are not in the other set.
+    pub(super) fn beyond(self, other: Self) -> impl Iterator<Item = Key> {
+        let left = self.0 & !other.0;
+        let some = if left == 0 { &[] } else { Key::ALL };
+        some.iter().copied().filter(move |key| left & (1 << *key as u8) != 0)
+    }
+
     /// The first key that is not in the other set.
     pub(super) fn first_beyond(self, other: Self) -> Option<Key> {
         Key::ALL.get((self.0 & !other.0).trailing_zeros() as usize).copied()
@@ -101,7 +108,7 @@ pub(super) fn of(function: Function) -> (Set, Set) {
             Function::GetAmode => (HANDLE, Set::of(&[Mode, Number])),
             Function::SetInfo | Function::GetInfo => (HANDLE, Set::of(&[Info, Granted])),
             Function::SetView => (Set::of(&[Handle, Offset, Etype, Filetype]), Set::of(&[Name, Info, Granted])),
-            Function::GetView => (HANDLE, Set::of(&[Offset, Etype, Filetype, Name])),
+            Function::GetView => (HANDLE, Set::of(&[Offset, Etype, Filetype, Name, Number])),
             Function::Seek | Function::SeekShared => (Set::of(&[Handle, Offset, Whence]), NONE),
             Function::GetSize | Function::GetPosition | Function::GetPositionShared | Function::GetGroup => {
                 (HANDLE, Set::of(&[Number]))

@@ -55,15 +55,20 @@ impl CallParser {
         while let Some(field) = fields.next() {
             let field = field?;
             if let Some((name, value)) = field.plain_pair() {
-                self.keyed(&mut call, allowed, &mut have, (name, value), field.number)?;
+                self.keyed(&mut call, (needed, allowed), &mut have, (name, value), field.number)?;
             } else {
                 let (name, value) = field.need_pair()?;
-                self.keyed(&mut call, allowed, &mut have, (&name, &value), field.number)?;
+                self.keyed(&mut call, (needed, allowed), &mut have, (&name, &value), field.number)?;
             }
         }
         if call.error.is_none() {
             if let Some(key) = needed.first_beyond(have) {
-                let next = format!("{} needs {}, unless it failed (error=...)", function.name(), names(needed));
+                let next = format!(
+                    "{} needs {}, unless it failed (error=...); {}=? is for what is not known",
+                    function.name(),
+                    names(needed),
+                    key.name()
+                );
                 return Err(TextError::new(format!("{}= is missing", key.name()), next));
             }
         }
@@ -72,8 +77,16 @@ impl CallParser {
 
     /// One `key=value`.
     #[inline]
-    fn keyed(&self, call: &mut Call, allowed: Set, have: &mut Set, pair: (&[u8], &[u8]), number: usize) -> Result<()> {
+    fn keyed(
+        &self,
+        call: &mut Call,
+        keys: (Set, Set),
+        have: &mut Set,
+        pair: (&[u8], &[u8]),
+        number: usize,
+    ) -> Result<()> {
         let (name, value) = pair;
+        let (needed, allowed) = keys;
         let function = call.function;
         let Some(key) = Key::named(name) else {
             return Err(unknown_key(name, function, allowed).field(number, ""));
@@ -87,6 +100,10 @@ impl CallParser {
             return Err(TextError::new("the key is there twice", "remove one of them").field(number, key.name()));
         }
         have.insert(key);
+        // The recording did not know it.
+        if value == b"?" && needed.has(key) {
+            return Ok(());
+        }
         self.set(call, key, value).map_err(|e| e.field(number, key.name()))
     }
 

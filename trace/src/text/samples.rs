@@ -150,7 +150,7 @@ fn origin(ranks: u32) -> impl Strategy<Value = Origin> {
     (NATURAL, content).prop_map(|(bytes, content)| Origin { bytes, content })
 }
 
-/// A call with every key that its function may have, some of them left out where they are not needed. Begin and end are distances.
+/// A call with some of the keys that its function may have. Begin and end are distances.
 fn call(head: &Head) -> impl Strategy<Value = Call> {
     let ranks = u32::try_from(head.processes.len()).unwrap();
     let length = |n: usize| 0..u32::try_from(n).unwrap();
@@ -177,12 +177,10 @@ fn call(head: &Head) -> impl Strategy<Value = Call> {
     let lists = (vec(NATURAL, 0..4), vec(done, 0..4), NATURAL, vec(after, 0..4), vec(origin(ranks), 0..4));
     ((1..1000_u64, 0..9000_u64, any::<u32>()), function, indices, values, lists).prop_map(
         |(times, function, i, v, l)| {
-            let (needed, allowed) = keys::of(function.0);
+            let (_, allowed) = keys::of(function.0);
             let mut call = Call::new(function.0, times.0, times.1);
             call.error = function.3;
-            let has = |key: Key| {
-                allowed.has(key) && ((function.3.is_none() && needed.has(key)) || times.2 & (1 << key as u8) != 0)
-            };
+            let has = |key: Key| allowed.has(key) && times.2 & (1 << key as u8) != 0;
             call.large = function.1 && function.0.has_large_twin();
             call.thread = if has(Key::Thread) { function.2 } else { 0 };
             call.handle = has(Key::Handle).then_some(i.4);

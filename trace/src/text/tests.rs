@@ -50,3 +50,44 @@ fn profiles_come_back_as_they_were_written() {
         })
         .unwrap();
 }
+
+const DOCS: &str = include_str!("../../../docs/profile.md");
+
+#[test]
+fn the_keys_in_the_documentation_are_those_of_the_reader() {
+    let rows = DOCS.lines().filter(|line| line.starts_with("| File_") || line.starts_with("| Register_"));
+    let mut found = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        for name in cells[0].split(", ") {
+            let (function, _) = crate::Function::named(name).unwrap_or_else(|| panic!("no function {name}"));
+            let (needed, allowed) = keys::of(function);
+            let words = |bold: bool| {
+                cells[1].split(' ').filter(move |word| !word.is_empty() && (!bold || word.starts_with("**")))
+            };
+            let key = |word: &str| {
+                keys::Key::named(word.trim_matches('*').as_bytes()).unwrap_or_else(|| panic!("no key {word}"))
+            };
+            let (mut all, mut bold) = (keys::Set::default(), keys::Set::default());
+            [keys::Key::Thread, keys::Key::Error, keys::Key::After].into_iter().for_each(|key| all.insert(key));
+            words(false).for_each(|word| all.insert(key(word)));
+            words(true).for_each(|word| bold.insert(key(word)));
+            assert_eq!((bold, all), (needed, allowed), "{name}");
+            found += 1;
+        }
+    }
+    let of_files = crate::Function::all().take(60).filter(|function| function.direction().is_none()).count();
+    assert_eq!(found, of_files - 1, "all but create_errhandler, which has no file");
+    keys::Key::ALL.iter().for_each(|key| assert!(DOCS.contains(&format!("`{}`", key.name())), "{}", key.name()));
+}
+
+#[test]
+fn the_workload_in_the_documentation_can_be_read() {
+    let begin = DOCS.find("beff-raw profile,1\n#").unwrap();
+    let text = &DOCS[begin..begin + DOCS[begin..].find("```").unwrap()];
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let (head, calls) = read_all(file.path()).unwrap();
+    assert_eq!((head.processes.len(), calls[0].len(), calls[1].len()), (2, 3, 3));
+    assert_eq!(calls[1][1].offset, Some(1 << 20));
+}

@@ -1,7 +1,7 @@
 //! A call into a line, without format!: 10^7 of them in a second or two.
 
 use super::fields::{put, put_pair};
-use super::keys::Key;
+use super::keys::{self, Key, Set};
 use crate::{Amode, Call, Completion, Content, Origin};
 
 /// Appends the line of a call, with its end.
@@ -44,7 +44,32 @@ pub fn write_call(out: &mut Vec<u8>, call: &Call) {
     optional(out, Key::Bytes, call.bytes);
     optional(out, Key::Request, call.request);
     lists(out, call);
+    if call.error.is_none() {
+        unknown(out, call);
+    }
     out.push(b'\n');
+}
+
+/// What the function needs, but the recording does not know: `?`.
+fn unknown(out: &mut Vec<u8>, call: &Call) {
+    let mut have = Set::default();
+    let mut has = |key: Key, is: bool| {
+        if is {
+            have.insert(key);
+        }
+    };
+    has(Key::Handle, call.handle.is_some());
+    has(Key::File, call.file.is_some());
+    has(Key::Offset, call.offset.is_some());
+    has(Key::Count, call.count.is_some());
+    has(Key::Type, call.datatype.is_some());
+    has(Key::Etype, call.etype.is_some());
+    has(Key::Filetype, call.filetype.is_some());
+    has(Key::Comm, call.comm.is_some());
+    has(Key::Mode, call.amode.is_some());
+    has(Key::Whence, call.whence.is_some());
+    has(Key::Flag, call.flag.is_some());
+    keys::of(call.function).0.beyond(have).for_each(|key| word(out, key, "?"));
 }
 
 fn lists(out: &mut Vec<u8>, call: &Call) {

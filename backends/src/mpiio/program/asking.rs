@@ -18,7 +18,7 @@ use crate::program::Outcome;
 pub(super) struct Patience {
     /// Of Test and its like, in ns.
     test_ns: u64,
-    /// Of Request_get_status, which some libraries never let succeed.
+    /// Of Request_get_status, and of reads cut off by the end of the file: some libraries never let these succeed.
     status_ns: u64,
 }
 
@@ -37,8 +37,8 @@ impl Patience {
     }
 
     /// True while it is worth asking again. Lost once, there is only a fiftieth of it left, at least a millisecond.
-    fn lasts(&mut self, function: Function, first_ns: u64, now_ns: u64) -> bool {
-        let left = self.of(function);
+    fn lasts(&mut self, (function, endless): (Function, bool), first_ns: u64, now_ns: u64) -> bool {
+        let left = if endless { &mut self.status_ns } else { self.of(function) };
         if now_ns - first_ns < *left {
             return true;
         }
@@ -90,7 +90,7 @@ impl Asking {
     pub(super) fn one(
         &mut self,
         flight: &mut Flight,
-        (function, slot, expects): (Function, u32, bool),
+        (function, slot, expects, endless): (Function, u32, bool, bool),
         room: &mut Vec<Completion>,
         outcome: &mut Outcome,
     ) -> Code {
@@ -105,7 +105,7 @@ impl Asking {
                 }
                 code
             }
-            Function::Test => self.test(flight, slot, expects, room, outcome),
+            Function::Test => self.test(flight, (slot, endless), expects, room, outcome),
             Function::RequestFree if flight.slots[slot as usize].request.is_pending() => {
                 let timed = flight.slots[slot as usize].request.free();
                 flight.freed(slot);
@@ -130,7 +130,7 @@ impl Asking {
     fn test(
         &mut self,
         flight: &mut Flight,
-        slot: u32,
+        (slot, endless): (u32, bool),
         expects: bool,
         room: &mut Vec<Completion>,
         outcome: &mut Outcome,
@@ -140,7 +140,7 @@ impl Asking {
             let (timed, done) = flight.slots[slot as usize].request.test(&mut status);
             let first_ns = *first_ns.get_or_insert(timed.begin_ns);
             let ends = done || !expects || !timed.code.is_success();
-            if !ends && self.patience.lasts(Function::Test, first_ns, timed.end_ns) {
+            if !ends && self.patience.lasts((Function::Test, endless), first_ns, timed.end_ns) {
                 outcome.polls += 1;
                 continue;
             }
@@ -151,6 +151,9 @@ impl Asking {
             outcome.number = Some(i64::from(done));
             if !ends {
                 out_of_patience(outcome);
+                if endless {
+                    flight.give_up(slot);
+                }
             } else if expects {
                 tell_completions(flight, &[slot], room, outcome);
             }
@@ -172,7 +175,7 @@ impl Asking {
             let (timed, done) = it.request.get_status(&mut status);
             let first_ns = *first_ns.get_or_insert(timed.begin_ns);
             let ends = done || !expects || !timed.code.is_success();
-            if !ends && self.patience.lasts(Function::RequestGetStatus, first_ns, timed.end_ns) {
+            if !ends && self.patience.lasts((Function::RequestGetStatus, false), first_ns, timed.end_ns) {
                 outcome.polls += 1;
                 continue;
             }
@@ -204,11 +207,10 @@ impl Asking {
         outcome: &mut Outcome,
     ) -> Code {
         let (all, recorded) = (&slots[list.slots.clone()], &slots[list.recorded.clone()]);
-        let (mut first_ns, code);
+        let mut first_ns = None;
         let waits = matches!(list.function, Function::Waitany | Function::Waitsome | Function::Waitall);
         let stays = stays(list.function);
-        first_ns = None;
-        loop {
+        let code = loop {
             let left =
                 |flight: &Flight| recorded.iter().any(|slot| flight.slots[*slot as usize].state == State::Pending);
             // A wait that found nothing among these, or whose finds came early, must not wait for others.
@@ -227,22 +229,25 @@ impl Asking {
             // Waitall and a wait that finds nothing pending say all they can at once.
             let last = list.function == Function::Waitall || (waits && found.count == 0);
             let ends = found_it || last || !list.expects || !found.timed.code.is_success();
-            if !ends && (waits || self.patience.lasts(list.function, begin_ns, found.timed.end_ns)) {
+            if !ends && (waits || self.patience.lasts((list.function, list.endless), begin_ns, found.timed.end_ns)) {
                 outcome.polls += u64::from(!found.any);
                 continue;
             }
             // The time of a wait is all of it; that of a test is that of the last one, as it is recorded.
             let begin_ns = if waits { begin_ns } else { found.timed.begin_ns };
-            code = tell(Timed { begin_ns, ..found.timed }, outcome);
+            let code = tell(Timed { begin_ns, ..found.timed }, outcome);
             if !ends {
                 out_of_patience(outcome);
             }
-            break;
-        }
+            break code;
+        };
         if list.expects && !stays {
             tell_completions(flight, recorded, room, outcome);
         } else if stays && list.expects {
             std::mem::swap(room, &mut outcome.completions);
+        }
+        if list.endless && outcome.error.is_some() {
+            recorded.iter().for_each(|slot| flight.give_up(*slot));
         }
         code
     }

@@ -125,6 +125,15 @@ impl Flight {
         }
     }
 
+    /// A request that the library will never complete: its memory stays in use for ever.
+    pub(super) fn give_up(&mut self, slot: u32) {
+        let it = &mut self.slots[slot as usize];
+        if it.state == State::Pending {
+            *it = Slot::empty();
+            self.for_ever = true;
+        }
+    }
+
     /// Completes what is pending. How many could not be.
     pub(super) fn complete_all(&mut self) -> (usize, Option<Code>) {
         let (begin, mut first) = (now_ns(), None);

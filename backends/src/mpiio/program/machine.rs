@@ -120,6 +120,16 @@ impl Machine {
         code
     }
 
+    /// The end of a split collective read that the library would never end.
+    pub(super) fn endless(&mut self, place: u32, outcome: &mut Outcome) -> Code {
+        let split = self.files.get_mut(place as usize).and_then(|it| it.split.take());
+        if split.is_none() {
+            return no_file(outcome);
+        }
+        self.flight.keep_for_ever();
+        not_made(ErrorClass::named("MPI_ERR_PENDING"), outcome)
+    }
+
     fn open(&mut self, place: u32, call: Manage, outcome: &mut Outcome) -> Code {
         let Manage::Open { comm, name, amode, info } = call else { return Code::SUCCESS };
         let Self { handles, files, opened, .. } = self;

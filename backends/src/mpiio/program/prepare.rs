@@ -28,7 +28,25 @@ pub(super) struct Plan {
     pub(super) longest: usize,
     requests: Places<u64>,
     files: Places<u32>,
+    /// Bytes that the read in each slot asked for.
+    asked: Vec<u64>,
+    /// Bytes that the split collective read on each file asked for.
+    asked_of_split: Vec<u64>,
     rooms_used: usize,
+}
+
+/// Open MPI 4.1 never completes a non-blocking or split collective read that the end of the file cuts off.
+fn short_reads_are_endless() -> bool {
+    beff_ffi::built_with().starts_with("Open MPI")
+}
+
+/// Puts a number at a place, with zeros before it.
+fn put(list: &mut Vec<u64>, place: u32, number: u64) {
+    let place = place as usize;
+    if list.len() <= place {
+        list.resize(place + 1, 0);
+    }
+    list[place] = number;
 }
 
 /// Places for numbers: given back, a place is used again.
@@ -127,7 +145,20 @@ impl Plan {
         let ready = DataCall { function, memory: at, datatype, offset };
         // Requests count also where there is no file: then they are failed ones.
         let slot = call.request.map_or(NOBODY, |number| self.requests.take(number));
-        let Some(file) = self.file(call) else { return Ok(no_file()) };
+        let file = self.file(call);
+        let asked = match (direction, span, u64::try_from(count)) {
+            (Direction::Read, Some(span), Ok(count)) => span.size_bytes.saturating_mul(count),
+            _ => 0,
+        };
+        put(&mut self.asked, slot, asked);
+        let Some(file) = file else { return Ok(no_file()) };
+        if form == Form::Begin {
+            put(&mut self.asked_of_split, file, asked);
+        }
+        let begun = self.asked_of_split.get(file as usize).copied().unwrap_or(0);
+        if form == Form::End && call.bytes.is_some_and(|bytes| bytes < begun) && short_reads_are_endless() {
+            return Ok(Ready::Endless { file });
+        }
         Ok(match form {
             Form::Blocking => Ready::Blocking { call: ready, file },
             Form::Nonblocking => Ready::Nonblocking { call: ready, file, slot, lands: touched },
@@ -223,13 +254,19 @@ impl Plan {
                 | Function::RequestGetStatusAll
                 | Function::RequestGetStatusSome
         );
-        let expects = !call.completions.is_empty() || (stays && (call.flag == Some(true) || call.number == Some(1)));
+        // Calls that only ask name no completions: they are recorded where they found something, or failed.
+        let found = stays && call.flag != Some(false) && call.error.is_none();
+        let expects = !call.completions.is_empty() || found;
         let begin = self.slots.len();
         self.slots.extend(call.requests.iter().map(|number| self.requests.find(*number)));
         let middle = self.slots.len();
         self.slots.extend(call.completions.iter().map(|done| self.requests.find(done.request)));
         let end = self.slots.len();
         let one = self.slots[begin..middle].first().copied().unwrap_or(NOBODY);
+        let asked = self.slots[middle..end].iter().map(|slot| self.asked.get(*slot as usize).copied().unwrap_or(0));
+        let short = call.completions.iter().zip(asked).any(|(done, asked)| done.bytes.is_some_and(|got| got < asked));
+        let endless = short && short_reads_are_endless();
+        let function = if endless { asking_instead(function) } else { function };
         if !stays {
             call.completions.iter().for_each(|done| self.requests.give_back(done.request));
         }
@@ -240,11 +277,12 @@ impl Plan {
         match function {
             Function::Wait | Function::Test | Function::RequestFree | Function::Cancel | Function::RequestGetStatus => {
                 self.slots.truncate(begin);
-                Ready::One { function, slot: one, expects, room }
+                Ready::One { function, slot: one, expects, endless, room }
             }
             _ => {
                 self.longest = self.longest.max(middle - begin);
-                self.lists.push(List { function, slots: begin..middle, recorded: middle..end, expects, room });
+                let (slots, recorded) = (begin..middle, middle..end);
+                self.lists.push(List { function, slots, recorded, expects, endless, room });
                 // Fewer than steps.
                 Ready::List((self.lists.len() - 1) as u32)
             }
@@ -261,6 +299,15 @@ impl Plan {
         room.extend(recorded.iter().map(|done| Completion { bytes: None, error: None, ..*done }));
         self.rooms_used += 1;
         (self.rooms_used - 1) as u32
+    }
+}
+
+/// What asks for the same and does not wait.
+fn asking_instead(function: Function) -> Function {
+    match function {
+        Function::Wait => Function::Test,
+        Function::Waitall | Function::Waitany | Function::Waitsome | Function::Testall => Function::Testsome,
+        other => other,
     }
 }
 

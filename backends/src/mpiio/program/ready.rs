@@ -20,8 +20,10 @@ pub(super) enum Ready {
     Begin { call: DataCall, file: u32, lands: Lands },
     /// Second half.
     End { call: DataCall, file: u32 },
+    /// Second half of a read that the library would never end: not made.
+    Endless { file: u32 },
     /// A call on one request.
-    One { function: Function, slot: u32, expects: bool, room: u32 },
+    One { function: Function, slot: u32, expects: bool, endless: bool, room: u32 },
     /// A call on several requests.
     List(u32),
     /// Any other call with files.
@@ -113,5 +115,7 @@ pub(super) struct List {
     pub(super) recorded: Range<usize>,
     /// It found something when it was recorded.
     pub(super) expects: bool,
+    /// One of its requests may never be completed here.
+    pub(super) endless: bool,
     pub(super) room: u32,
 }

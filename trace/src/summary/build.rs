@@ -1,0 +1,167 @@
+//! Sums into a summary.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::collect::{FileState, Row, Sums};
+use super::costs::{costs, Around};
+use super::model::{Cut, FileSummary, FunctionSummary, Hint, Pattern, Summary};
+use super::names::function_name;
+use super::units::ratio;
+use crate::{Direction, End, Form, Head, Role};
+
+fn seconds(ns: u64) -> f64 {
+    ratio(ns, 1_000_000_000)
+}
+
+pub(super) fn build(path: &Path, head: &Head, (sums, rows): (Sums, Vec<Row>)) -> Summary {
+    let path_of = |row: &Row| row.key.file.map(|file| name_of(head, file));
+    let pattern_of = |row: &Row| {
+        let state = row.key.file.and_then(|file| sums.files.get(&file));
+        match (state, row.key.function.direction()) {
+            (Some(state), Some(Direction::Read)) => state.reads,
+            (Some(state), Some(Direction::Write)) => state.writes,
+            _ => Pattern::default(),
+        }
+    };
+    let costs = costs(&rows, &Around { io_ns: sums.io_ns, path: &path_of, pattern: &pattern_of });
+    let (files, others) = files(head, &sums, &rows);
+    let moved = |which| {
+        rows.iter()
+            .filter(|row| row.key.function.direction() == Some(which))
+            .map(|row| row.bytes)
+            .fold(0, u64::saturating_add)
+    };
+    let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
+    for process in &head.processes {
+        *hosts.entry(if process.host.is_empty() { "unknown" } else { &process.host }).or_default() += 1;
+    }
+    Summary {
+        version: 1,
+        profile: path.display().to_string(),
+        command: head.command.clone(),
+        library: head.library.clone(),
+        started_unix_ns: head.started_unix_ns,
+        cost_ns: head.cost_ns,
+        ranks: head.processes.len(),
+        hosts: hosts.into_iter().map(|(host, ranks)| (host.to_owned(), ranks)).collect(),
+        calls: sums.calls,
+        data_calls: sums.data_calls,
+        span_seconds: seconds(sums.last_end_ns),
+        io_seconds: seconds(sums.io_ns),
+        slowest_rank: sums.slowest.map(|(rank, ns)| (rank, seconds(ns))),
+        read_bytes: moved(Direction::Read),
+        written_bytes: moved(Direction::Write),
+        unknown_bytes_calls: sums.unknown_bytes_calls,
+        never_completed: sums.never_completed,
+        polls: sums.polls,
+        storage_bytes: storage(head),
+        cut: cut(head, &sums),
+        no_places: None,
+        costs,
+        files,
+        others,
+    }
+}
+
+fn name_of(head: &Head, file: u32) -> String {
+    head.files.get(file as usize).map_or_else(String::new, |file| file.path.clone())
+}
+
+fn storage(head: &Head) -> Option<[u64; 2]> {
+    head.processes.iter().try_fold([0_u64; 2], |sum, process| {
+        process.storage_bytes.map(|[read, written]| [sum[0].saturating_add(read), sum[1].saturating_add(written)])
+    })
+}
+
+fn cut(head: &Head, sums: &Sums) -> Vec<Cut> {
+    let ends = (0_u32..).zip(&head.processes).zip(&sums.of_ranks);
+    ends.filter(|((_, process), _)| process.end != End::Complete)
+        .map(|((rank, process), of_rank)| Cut {
+            rank,
+            end: process.end.name(),
+            calls: of_rank.0,
+            last_seconds: seconds(of_rank.1),
+        })
+        .collect()
+}
+
+/// Files, and functions that belong to none.
+fn files(head: &Head, sums: &Sums, rows: &[Row]) -> (Vec<FileSummary>, Vec<FunctionSummary>) {
+    let mut by_time: Vec<&Row> = rows.iter().collect();
+    by_time.sort_by_key(|row| std::cmp::Reverse(row.ns));
+    let mut of_files: BTreeMap<u32, Vec<&Row>> = BTreeMap::new();
+    let mut others = Vec::new();
+    for row in by_time {
+        match row.key.file {
+            Some(file) => of_files.entry(file).or_default().push(row),
+            None => others.push(function(row)),
+        }
+    }
+    let nothing = FileState::default();
+    let mut files: Vec<FileSummary> = of_files
+        .iter()
+        .map(|(file, rows)| one_file(head, *file, sums.files.get(file).unwrap_or(&nothing), rows))
+        .collect();
+    files.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    (files, others)
+}
+
+fn one_file(head: &Head, file: u32, state: &FileState, rows: &[&Row]) -> FileSummary {
+    let data = |row: &&&Row| row.key.function.direction().is_some();
+    let begun = |row: &&&Row| data(row) && !matches!(row.key.function.role(), Role::Data { form: Form::End, .. });
+    let collective = |row: &&&Row| row.key.function.is_collective();
+    let sum = |rows: &mut dyn Iterator<Item = u64>| rows.fold(0, u64::saturating_add);
+    let share = |part: u64, whole: u64| (whole > 0).then(|| ratio(part, whole));
+    let of =
+        |which| sum(&mut rows.iter().filter(|row| row.key.function.direction() == Some(which)).map(|row| row.bytes));
+    let in_dictionary = head.files.get(file as usize);
+    FileSummary {
+        path: name_of(head, file),
+        size_before_bytes: in_dictionary.and_then(|file| file.size_bytes),
+        fs_type: in_dictionary.map_or_else(String::new, |file| file.fs_type.clone()),
+        ranks: state.ranks,
+        seconds: seconds(sum(&mut rows.iter().map(|row| row.ns))),
+        read_bytes: of(Direction::Read),
+        written_bytes: of(Direction::Write),
+        collective_calls_share: share(
+            sum(&mut rows.iter().filter(begun).filter(collective).map(|row| row.calls)),
+            sum(&mut rows.iter().filter(begun).map(|row| row.calls)),
+        ),
+        collective_bytes_share: share(
+            sum(&mut rows.iter().filter(data).filter(collective).map(|row| row.bytes)),
+            sum(&mut rows.iter().filter(data).map(|row| row.bytes)),
+        ),
+        reads: state.reads,
+        writes: state.writes,
+        hints: hints(head, state),
+        functions: rows.iter().map(|row| function(row)).collect(),
+    }
+}
+
+fn hints(head: &Head, state: &FileState) -> Vec<Hint> {
+    let mut hints = BTreeSet::new();
+    for (asked, granted) in &state.infos {
+        let granted = granted.and_then(|granted| head.infos.get(granted as usize));
+        for (key, value) in head.infos.get(*asked as usize).into_iter().flatten() {
+            let in_force = granted.and_then(|info| info.iter().find(|pair| pair.0 == *key)).map(|pair| pair.1.clone());
+            hints.insert(Hint { key: key.clone(), asked: value.clone(), granted: in_force, told: granted.is_some() });
+        }
+    }
+    hints.into_iter().collect()
+}
+
+fn function(row: &Row) -> FunctionSummary {
+    FunctionSummary {
+        function: function_name(row.key.function, row.key.large),
+        calls: row.calls,
+        bytes: row.bytes,
+        seconds: seconds(row.ns),
+        longest_seconds: seconds(row.longest_ns),
+        sizes: row.sizes.sizes(),
+        errors: row.errors.iter().map(|(class, n)| (*class, *n)).collect(),
+        short: row.short,
+        ranks: row.ranks,
+        slowest_rank: (row.slowest.rank, seconds(row.slowest.ns)),
+    }
+}

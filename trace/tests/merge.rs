@@ -1,0 +1,438 @@
+//! Order and origin of random programs against a slow model that compares every call with every other, byte by byte.
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+#[path = "common/recorder.rs"]
+mod recorder;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use beff_trace::merge::{Options, merge};
+use beff_trace::raw::Event;
+use beff_trace::{After, Amode, Call, Completion, Content, End, Function, Head, Layouts, Origin, Type, text};
+use proptest::prelude::*;
+use recorder::{Recorder, head};
+
+const RANKS: u32 = 3;
+
+fn types() -> Vec<Type> {
+    vec![
+        Type::Named { name: "BYTE".to_owned(), size_bytes: 1, extent_bytes: 1 },
+        Type::Vector { count: 3, block: 2, stride: 4, of: 0 },
+        Type::Hindexed { blocks: vec![2, 1], displacements_bytes: vec![5, -3], of: 0 },
+        Type::Resized { lower_bound_bytes: -4, extent_bytes: 12, of: 2 },
+    ]
+}
+
+/// Records, merges, reads.
+fn merged(programs: &[Vec<Call>], comms: &[Vec<u32>], change: impl Fn(&Path), options: &Options) -> (Head, Vec<Vec<Call>>, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let last_ns = programs.iter().flatten().map(|call| call.end_ns).max().unwrap_or(1);
+    for (rank, calls) in (0..).zip(programs) {
+        let mut recorder = Recorder::new(directory.path(), &head(rank, programs.len() as u32, "Open MPI v5", last_ns)).unwrap();
+        for (id, datatype) in (0..).zip(types()) {
+            recorder.event(&Event::Type { id, datatype }).unwrap();
+        }
+        for (id, ranks) in (0..).zip(comms) {
+            recorder.event(&Event::Comm { id, ranks: ranks.clone() }).unwrap();
+        }
+        for call in calls {
+            recorder.event(&Event::Call(Box::new(call.clone()))).unwrap();
+        }
+        recorder.finish().unwrap();
+    }
+    change(directory.path());
+    let out = directory.path().join("all.csv");
+    let report = merge(directory.path(), &out, options).unwrap();
+    let mut ranks = vec![Vec::new(); programs.len()];
+    let (head, calls) = text::all_ranks(&out).unwrap();
+    for call in calls {
+        let (rank, call) = call.unwrap();
+        ranks[rank as usize].push(call);
+    }
+    (head, ranks, report.remarks())
+}
+
+/// What a rank does next.
+#[derive(Clone, Debug)]
+enum Op {
+    Access { writes: bool, blocking: bool, offset: i64, count: i64, memory: u32, short: u64 },
+    Wait,
+}
+
+fn op() -> impl Strategy<Value = (usize, Op, u64, u64)> {
+    let access = (any::<bool>(), prop::bool::weighted(0.7), 0_i64..30, 0_i64..4, 0..4_u32, prop_oneof![3 => Just(0_u64), 1 => 0..5_u64]);
+    let access = access.prop_map(|(writes, blocking, offset, count, memory, short)| Op::Access { writes, blocking, offset, count, memory, short });
+    (0..RANKS as usize, prop_oneof![4 => access, 1 => Just(Op::Wait)], 0_u64..30, 0_u64..30)
+}
+
+fn at(time: &mut u64, gap: u64, duration: u64, function: Function) -> Call {
+    let begin_ns = *time + gap;
+    *time = begin_ns + duration + 1;
+    let mut call = Call::new(function, begin_ns, begin_ns + duration);
+    call.handle = Some(1);
+    call
+}
+
+/// The calls of one rank and the access behind each of them.
+#[derive(Default)]
+struct Program {
+    calls: Vec<Call>,
+    accesses: Vec<Access>,
+    time: u64,
+    pending: Vec<usize>,
+    view: (i64, u32),
+}
+
+/// An access in the model. Places of single bytes, in the order of the data.
+#[derive(Clone, Debug)]
+struct Access {
+    rank: u32,
+    writes: bool,
+    begin_ns: u64,
+    /// Begin and end of the call that ended it.
+    ended: Option<(u64, u64)>,
+    concerned: Vec<i64>,
+    moved: Vec<i64>,
+    memory: Vec<i64>,
+}
+
+fn bytes(layouts: &Layouts, of: u32, first: u64, bytes: u64, base: i64) -> Vec<i64> {
+    layouts.walk(of, first, bytes, base).flat_map(|e| e.at..e.at + e.bytes as i64).collect()
+}
+
+impl Program {
+    fn open(&mut self, rank: u32, gap: u64, size: i64, view: (i64, u32)) {
+        self.time = 100;
+        let mut open = at(&mut self.time, gap, 7, Function::Open);
+        open.name = Some("ufs:dir/a,\"b\"".to_owned());
+        (open.comm, open.amode, open.number) = (Some(rank), Some(Amode(2)), Some(size));
+        self.calls.push(open);
+        let mut set = at(&mut self.time, 1, 1, Function::SetView);
+        (set.offset, set.etype, set.filetype) = (Some(view.0), Some(0), Some(view.1));
+        self.calls.push(set);
+        self.view = view;
+    }
+
+    fn step(&mut self, rank: u32, layouts: &Layouts, op: &Op, gap: u64, duration: u64) {
+        match op {
+            Op::Access { writes, blocking, offset, count, memory, short } => {
+                let function = match (writes, blocking) {
+                    (true, true) => Function::WriteAt,
+                    (true, false) => Function::IwriteAt,
+                    (false, true) => Function::ReadAt,
+                    (false, false) => Function::IreadAt,
+                };
+                let mut call = at(&mut self.time, gap, duration, function);
+                (call.offset, call.count, call.datatype) = (Some(*offset), Some(*count), Some(*memory));
+                let asked = *count as u64 * layouts.size(*memory);
+                let moved = if *writes { asked } else { asked.saturating_sub(*short) };
+                let all = bytes(layouts, self.view.1, *offset as u64, asked, self.view.0);
+                let access = Access {
+                    rank,
+                    writes: *writes,
+                    begin_ns: call.begin_ns,
+                    ended: blocking.then_some((call.begin_ns, call.end_ns)),
+                    moved: all[..moved as usize].to_vec(),
+                    concerned: all,
+                    memory: bytes(layouts, *memory, 0, asked, 0),
+                };
+                if *blocking {
+                    call.bytes = Some(moved);
+                } else {
+                    call.request = Some(self.accesses.len() as u64);
+                    self.pending.push(self.accesses.len());
+                }
+                self.accesses.push(access);
+                self.calls.push(call);
+            }
+            Op::Wait if !self.pending.is_empty() => {
+                let index = self.pending.remove(0);
+                let mut call = at(&mut self.time, gap, duration, Function::Wait);
+                call.handle = None;
+                call.requests = vec![index as u64];
+                let access = &mut self.accesses[index];
+                access.ended = Some((call.begin_ns, call.end_ns));
+                call.completions = vec![Completion { request: index as u64, bytes: Some(access.moved.len() as u64), error: None }];
+                self.calls.push(call);
+            }
+            Op::Wait => {}
+        }
+    }
+}
+
+/// What one byte is to a read, by all writes in the order of their begin.
+fn content(read: &Access, place: i64, writes: &[&Access], base_bytes: i64) -> Content {
+    let end_ns = read.ended.unwrap().1;
+    // Writer, until when; None: one of several.
+    let mut state: Option<(Option<(&Access, i64)>, u64)> = None;
+    let until = |access: &Access, now: u64| access.ended.map_or(u64::MAX, |(call, end)| if call != access.begin_ns && end >= now { u64::MAX } else { end });
+    for write in writes.iter().filter(|write| write.begin_ns <= end_ns) {
+        let Some(index) = write.concerned.iter().position(|at| *at == place) else { continue };
+        let own = if write.ended.is_some_and(|(call, _)| call == write.begin_ns) { write.ended.unwrap().1 } else { u64::MAX };
+        state = Some(match state {
+            Some((known, old)) => {
+                let old = known.map_or(old, |(writer, _)| until(writer, write.begin_ns));
+                if old >= write.begin_ns { (None, old.max(own)) } else { (Some((*write, write.memory[index])), own) }
+            }
+            None => (Some((*write, write.memory[index])), own),
+        });
+    }
+    match state {
+        None if place < base_bytes => Content::File,
+        None => Content::Hole,
+        Some((Some((write, memory)), _)) if write.ended.is_some_and(|(_, end)| end < read.begin_ns) => {
+            Content::Call { rank: write.rank, begin_ns: write.begin_ns, memory }
+        }
+        Some(_) => Content::Unknown,
+    }
+}
+
+fn shared(one: &[i64], other: &[i64]) -> bool {
+    one.iter().any(|at| other.contains(at))
+}
+
+/// What a call waits for, before what is implied is left out.
+fn before(rank: u32, begin_ns: u64, touches: impl Fn(&Access) -> bool, accesses: &[Access], whole: &[(u32, u64, u64)]) -> Vec<After> {
+    let mut latest: HashMap<u32, u64> = HashMap::new();
+    let ended = accesses.iter().filter(|a| touches(a)).filter_map(|a| a.ended.map(|(call, end)| (a.rank, call, end)));
+    for (peer, call, end) in ended.chain(whole.iter().copied()) {
+        if peer != rank && end < begin_ns {
+            let known = latest.entry(peer).or_default();
+            *known = call.max(*known);
+        }
+    }
+    let mut all: Vec<After> = latest.into_iter().map(|(rank, begin_ns)| After { rank, begin_ns }).collect();
+    all.sort_unstable();
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn order_and_origin_are_those_of_the_slow_model(
+        ops in prop::collection::vec(op(), 0..60),
+        views in prop::collection::vec((0_i64..8, 0_u32..2), RANKS as usize),
+        gaps in prop::collection::vec(0_u64..40, RANKS as usize),
+        size in -1_i64..40,
+        few in any::<bool>(),
+    ) {
+        // With room for few pieces less is known, but nothing false.
+        let options = if few { Options { most_pieces: 8, most_parts: 2 } } else { Options::default() };
+        let layouts = Layouts::new(&types()).unwrap();
+        let mut programs: Vec<Program> = (0..RANKS).map(|_| Program::default()).collect();
+        for (rank, program) in (0..).zip(&mut programs) {
+            program.open(rank, gaps[rank as usize], size.max(0), views[rank as usize]);
+        }
+        // The first to open finds the size, the others find a file.
+        let first = (0..RANKS as usize).min_by_key(|rank| (programs[*rank].calls[0].begin_ns, *rank)).unwrap();
+        programs[first].calls[0].number = Some(size);
+        for (rank, op, gap, duration) in &ops {
+            programs[*rank].step(*rank as u32, &layouts, op, *gap, *duration);
+        }
+        for program in &mut programs {
+            let close = at(&mut program.time, 3, 5, Function::Close);
+            program.calls.push(close);
+        }
+        let comms: Vec<Vec<u32>> = (0..RANKS).map(|rank| vec![rank]).collect();
+        let raw: Vec<Vec<Call>> = programs.iter().map(|program| program.calls.clone()).collect();
+        let (head, found, remarks) = merged(&raw, &comms, |_| {}, &options);
+        prop_assert!(few || remarks.is_empty(), "{:?}", remarks);
+        prop_assert_eq!(&head.files[0].path, "dir/a,\"b\"");
+        prop_assert_eq!(head.files[0].size_bytes, u64::try_from(size).ok());
+
+        let zero = raw.iter().map(|calls| calls[0].begin_ns).min().unwrap();
+        let accesses: Vec<Access> = programs.iter().flat_map(|program| program.accesses.clone()).collect();
+        let mut writes: Vec<&Access> = accesses.iter().filter(|access| access.writes).collect();
+        writes.sort_by_key(|access| (access.begin_ns, access.rank));
+        let whole: Vec<(u32, u64, u64)> = raw.iter().zip(0..).flat_map(|(calls, rank)| {
+            let is_whole = |call: &&Call| matches!(call.function, Function::Open | Function::Close);
+            calls.iter().filter(is_whole).map(move |call| (rank, call.begin_ns, call.end_ns)).collect::<Vec<_>>()
+        }).collect();
+        for (rank, (calls, found)) in (0..).zip(raw.iter().zip(&found)) {
+            prop_assert_eq!(calls.len(), found.len());
+            let mut waited: HashMap<u32, u64> = HashMap::new();
+            for (call, found) in calls.iter().zip(found) {
+                prop_assert_eq!((call.begin_ns - zero, call.end_ns - zero, call.function), (found.begin_ns, found.end_ns, found.function));
+                let own = accesses.iter().find(|access| (access.rank, access.begin_ns) == (rank, call.begin_ns));
+                let mut after = match (own, call.function) {
+                    (Some(own), _) => {
+                        let touches = |a: &Access| (a.writes || own.writes) && shared(&a.concerned, &own.concerned);
+                        before(rank, call.begin_ns, touches, &accesses, &whole)
+                    }
+                    (None, Function::Open | Function::Close) => before(rank, call.begin_ns, |_| true, &accesses, &whole),
+                    _ => Vec::new(),
+                };
+                if few {
+                    for after in &found.after {
+                        let named = raw[after.rank as usize].iter().find(|call| call.begin_ns - zero == after.begin_ns).unwrap();
+                        prop_assert!(named.end_ns < call.begin_ns, "{:?} had not ended", after);
+                        waited.insert(after.rank, after.begin_ns + zero);
+                    }
+                    for needed in after {
+                        prop_assert!(waited.get(&needed.rank).is_some_and(|begin| *begin >= needed.begin_ns), "{:?} is not waited for", needed);
+                    }
+                } else {
+                after.retain(|after| waited.insert(after.rank, after.begin_ns.max(waited.get(&after.rank).copied().unwrap_or(0))).is_none_or(|old| old < after.begin_ns));
+                let shifted: Vec<After> = after.iter().map(|a| After { begin_ns: a.begin_ns - zero, ..*a }).collect();
+                prop_assert_eq!(&found.after, &shifted, "rank {} {:?}", rank, call);
+                }
+
+                let expected: Vec<Content> = own.filter(|own| !own.writes && own.ended.is_some()).map_or(Vec::new(), |own| {
+                    own.moved.iter().map(|place| content(own, *place, &writes, size)).collect()
+                });
+                let mut seen = Vec::new();
+                for origin in &found.from {
+                    seen.extend((0..origin.bytes as i64).map(|n| match origin.content {
+                        Content::Call { rank, begin_ns, memory } => Content::Call { rank, begin_ns: begin_ns + zero, memory: memory + n },
+                        other => other,
+                    }));
+                }
+                if few {
+                    let unsure = seen.iter().zip(&expected).all(|(seen, expected)| *seen == Content::Unknown || seen == expected);
+                    prop_assert!(unsure && seen.len() == expected.len(), "{:?} {:?} {:?}", call, seen, expected);
+                } else {
+                    prop_assert_eq!(seen, expected, "rank {} {:?}", rank, call);
+                }
+            }
+        }
+    }
+}
+
+fn simple(function: Function, begin_ns: u64, end_ns: u64) -> Call {
+    let mut call = Call::new(function, begin_ns, end_ns);
+    call.handle = Some(1);
+    call
+}
+
+fn opened(begin_ns: u64, end_ns: u64, comm: u32, number: i64) -> Call {
+    let mut open = simple(Function::Open, begin_ns, end_ns);
+    (open.name, open.comm, open.amode, open.number) = (Some("f".to_owned()), Some(comm), Some(Amode(2)), Some(number));
+    open
+}
+
+fn data(function: Function, begin_ns: u64, end_ns: u64, offset: i64, bytes: u64) -> Call {
+    let mut call = simple(function, begin_ns, end_ns);
+    (call.offset, call.count, call.datatype, call.bytes) = (Some(offset), Some(bytes as i64), Some(0), Some(bytes));
+    call
+}
+
+fn from(bytes: u64, rank: u32, begin_ns: u64, memory: i64) -> Origin {
+    Origin { bytes, content: Content::Call { rank, begin_ns, memory } }
+}
+
+#[test]
+fn nobody_waits_for_what_lies_behind_a_collective_call_that_is_still_to_come() {
+    let write = |begin| data(Function::WriteAt, begin, begin + 5, 0, 4);
+    let all = |begin| data(Function::WriteAtAll, begin, begin + 5, 100 + begin as i64, 4);
+    // Rank 0 leaves the collective call before rank 1 enters it, and writes what rank 1 reads before.
+    let programs = [
+        vec![opened(0, 9, 0, 0), all(20), write(30), all(70), write(80)],
+        vec![opened(0, 9, 0, 0), data(Function::ReadAt, 40, 45, 0, 4), all(50), data(Function::ReadAt, 60, 65, 0, 4), all(70), data(Function::ReadAt, 90, 95, 0, 4)],
+    ];
+    let (_, found, remarks) = merged(&programs, &[vec![0, 1]], |_| {}, &Options::default());
+    assert_eq!(remarks, [""; 0]);
+    let after: Vec<_> = found[1].iter().map(|call| call.after.clone()).collect();
+    let wait = |begin_ns| vec![After { rank: 0, begin_ns }];
+    assert_eq!(after, [vec![], vec![], vec![], wait(30), vec![], wait(80)]);
+    assert_eq!(found[1][1].from, [from(4, 0, 30, 0)], "the origin is known all the same");
+}
+
+#[test]
+fn a_file_is_lost_with_deletion_size_and_unknown_places() {
+    let mut size = simple(Function::SetSize, 30, 32);
+    size.offset = Some(6);
+    let mut shared = data(Function::WriteShared, 50, 52, 0, 2);
+    shared.offset = None;
+    let mut delete = simple(Function::Delete, 100, 102);
+    (delete.handle, delete.name) = (None, Some("f".to_owned()));
+    let read = |begin| data(Function::ReadAt, begin, begin + 1, 0, 8);
+    let mut again = opened(110, 112, 0, -1);
+    again.handle = Some(2);
+    let mut last = read(120);
+    last.handle = Some(2);
+    let programs = [vec![
+        opened(0, 9, 0, 20),
+        data(Function::WriteAt, 10, 11, 4, 4),
+        read(20),
+        size,
+        read(40),
+        shared,
+        read(60),
+        data(Function::WriteAt, 70, 71, 0, 4),
+        read(80),
+        simple(Function::Close, 90, 92),
+        delete,
+        again,
+        last,
+    ]];
+    let (_, found, _) = merged(&programs, &[vec![0]], |_| {}, &Options::default());
+    let content = |bytes, content| Origin { bytes, content };
+    assert_eq!(found[0][2].from, [content(4, Content::File), from(4, 0, 10, 0)]);
+    assert_eq!(found[0][4].from, [content(4, Content::File), from(2, 0, 10, 0), content(2, Content::Unknown)]);
+    assert_eq!(found[0][6].from, [content(8, Content::Unknown)]);
+    assert_eq!(found[0][8].from, [from(4, 0, 70, 0), content(4, Content::Unknown)]);
+    assert_eq!(found[0][12].from, [content(8, Content::Hole)]);
+}
+
+#[test]
+fn ranks_that_are_missing_or_cut_are_named_and_make_origins_unknown() {
+    let programs = || {
+        [
+            vec![opened(0, 9, 0, 0), data(Function::WriteAt, 20, 25, 0, 4), data(Function::ReadAt, 50, 55, 0, 4)],
+            vec![opened(0, 9, 0, 0), data(Function::WriteAt, 20, 25, 4, 4)],
+        ]
+    };
+    let (head, found, remarks) = merged(&programs(), &[vec![0, 1]], |at| std::fs::remove_file(at.join("rank-1.beff")).unwrap(), &Options::default());
+    assert_eq!(remarks, ["rank 1 is missing: it left no file"]);
+    assert_eq!((head.processes.len(), head.processes[1].calls, head.processes[1].end), (2, 0, End::Cut));
+    assert_eq!(found[0][2].from, [Origin { bytes: 4, content: Content::Unknown }]);
+
+    let cut = |at: &Path| {
+        let path = at.join("rank-1.beff");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend_from_slice(&[7; 100]);
+        std::fs::write(path, bytes).unwrap();
+    };
+    let (head, found, remarks) = merged(&programs(), &[vec![0, 1]], cut, &Options::default());
+    assert_eq!(remarks, ["the record of rank 1 ends without MPI_Finalize, its last calls may be missing"]);
+    assert_eq!((head.processes[1].calls, head.processes[1].end), (2, End::Cut));
+    assert_eq!(found[0][2].from, [Origin { bytes: 4, content: Content::Unknown }]);
+}
+
+#[test]
+fn clocks_of_hosts_are_brought_together() {
+    // The clock of rank 1 is 1000 ns late at the begin and 1100 at the end.
+    let other = |at: &Path| {
+        let mut second = head(1, 2, "MPICH", 1000);
+        second.clock_offset_ns = [1000, 1100];
+        let mut recorder = Recorder::new(at, &second).unwrap();
+        recorder.event(&Event::Type { id: 0, datatype: types().remove(0) }).unwrap();
+        recorder.event(&Event::Comm { id: 0, ranks: vec![0, 1] }).unwrap();
+        for call in [opened(0, 10, 0, 0), data(Function::WriteAt, 500, 600, 0, 4)] {
+            recorder.event(&Event::Call(Box::new(call))).unwrap();
+        }
+        recorder.finish().unwrap();
+    };
+    let programs = [vec![opened(1000, 1010, 0, 0)], vec![]];
+    let (_, found, _) = merged(&programs, &[vec![0, 1]], other, &Options::default());
+    let times: Vec<_> = found[1].iter().map(|call| (call.begin_ns, call.end_ns)).collect();
+    assert_eq!(times, [(0, 11), (550, 660)]);
+    assert_eq!(found[0][0].begin_ns, 0);
+}
+
+#[test]
+fn directories_without_a_recording_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out.csv");
+    let refusal = || merge(directory.path(), &out, &Options::default()).unwrap_err().to_string();
+    assert!(refusal().contains("no file of a process"), "{}", refusal());
+    std::fs::write(directory.path().join("rank-0.beff"), "nothing").unwrap();
+    assert!(refusal().contains("rank-0.beff"), "{}", refusal());
+    for (name, ranks) in [(0, 2), (1, 3)] {
+        Recorder::new(directory.path(), &head(name, ranks, "", 1)).unwrap().finish().unwrap();
+    }
+    assert!(refusal().contains("more than one recording"), "{}", refusal());
+    assert!(!out.exists());
+}
