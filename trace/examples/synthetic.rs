@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use beff_trace::raw::Event;
 use beff_trace::{Amode, Call, Function, Type};
-use recorder::{Recorder, head};
+use recorder::{head, Recorder};
 
 const BLOCK_BYTES: i64 = 4096;
 
@@ -33,7 +33,10 @@ fn record(directory: &Path, ranks: u32, calls: u64) -> Result<(), Box<dyn Error>
     let each = (calls / u64::from(ranks)).max(2);
     for rank in 0..ranks {
         let mut recorder = Recorder::new(directory, &head(rank, ranks, "MPICH Version: 4.0", each * 1200 + 10_000))?;
-        recorder.event(&Event::Type { id: 0, datatype: Type::Named { name: "BYTE".to_owned(), size_bytes: 1, extent_bytes: 1 } })?;
+        recorder.event(&Event::Type {
+            id: 0,
+            datatype: Type::Named { name: "BYTE".to_owned(), size_bytes: 1, extent_bytes: 1 },
+        })?;
         recorder.event(&Event::Comm { id: 0, ranks: (0..ranks).collect() })?;
         let mut open = Call::new(Function::Open, 10 + u64::from(rank), 900);
         open.handle = Some(1);
@@ -43,7 +46,8 @@ fn record(directory: &Path, ranks: u32, calls: u64) -> Result<(), Box<dyn Error>
         let half = each / 2;
         for n in 1..each {
             let begin_ns = n * 1200 + u64::from(rank) * 7;
-            let (function, of) = if n < half { (Function::WriteAt, rank) } else { (Function::ReadAt, (rank + 1) % ranks) };
+            let (function, of) =
+                if n < half { (Function::WriteAt, rank) } else { (Function::ReadAt, (rank + 1) % ranks) };
             let mut call = Call::new(function, begin_ns, begin_ns + 900);
             (call.handle, call.datatype) = (Some(1), Some(0));
             call.offset = Some(((n % half) as i64 * i64::from(ranks) + i64::from(of)) * BLOCK_BYTES);
@@ -65,7 +69,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     record(Path::new(directory), ranks.parse()?, calls.parse()?)?;
     println!("recorded in {:.1} s, {} MiB", start.elapsed().as_secs_f64(), peak_mib());
     let (start, before) = (Instant::now(), on_processor_seconds());
-    let report = beff_trace::merge::merge(Path::new(directory), Path::new(out), &beff_trace::merge::Options::default())?;
+    let report =
+        beff_trace::merge::merge(Path::new(directory), Path::new(out), &beff_trace::merge::Options::default())?;
     let (passed, used) = (start.elapsed().as_secs_f64(), on_processor_seconds() - before);
     println!("merged {} calls in {passed:.1} s ({used:.1} s on a processor), {} MiB", report.calls, peak_mib());
     report.remarks().iter().for_each(|remark| println!("{remark}"));

@@ -7,11 +7,11 @@ mod recorder;
 use std::collections::HashMap;
 use std::path::Path;
 
-use beff_trace::merge::{Options, merge};
+use beff_trace::merge::{merge, Options};
 use beff_trace::raw::Event;
-use beff_trace::{After, Amode, Call, Completion, Content, End, Function, Head, Layouts, Origin, Type, text};
+use beff_trace::{text, After, Amode, Call, Completion, Content, End, Function, Head, Layouts, Origin, Type};
 use proptest::prelude::*;
-use recorder::{Recorder, head};
+use recorder::{head, Recorder};
 
 const RANKS: u32 = 3;
 
@@ -25,11 +25,17 @@ fn types() -> Vec<Type> {
 }
 
 /// Records, merges, reads.
-fn merged(programs: &[Vec<Call>], comms: &[Vec<u32>], change: impl Fn(&Path), options: &Options) -> (Head, Vec<Vec<Call>>, Vec<String>) {
+fn merged(
+    programs: &[Vec<Call>],
+    comms: &[Vec<u32>],
+    change: impl Fn(&Path),
+    options: &Options,
+) -> (Head, Vec<Vec<Call>>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let last_ns = programs.iter().flatten().map(|call| call.end_ns).max().unwrap_or(1);
     for (rank, calls) in (0..).zip(programs) {
-        let mut recorder = Recorder::new(directory.path(), &head(rank, programs.len() as u32, "Open MPI v5", last_ns)).unwrap();
+        let mut recorder =
+            Recorder::new(directory.path(), &head(rank, programs.len() as u32, "Open MPI v5", last_ns)).unwrap();
         for (id, datatype) in (0..).zip(types()) {
             recorder.event(&Event::Type { id, datatype }).unwrap();
         }
@@ -61,8 +67,22 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = (usize, Op, u64, u64)> {
-    let access = (any::<bool>(), prop::bool::weighted(0.7), 0_i64..30, 0_i64..4, 0..4_u32, prop_oneof![3 => Just(0_u64), 1 => 0..5_u64]);
-    let access = access.prop_map(|(writes, blocking, offset, count, memory, short)| Op::Access { writes, blocking, offset, count, memory, short });
+    let access = (
+        any::<bool>(),
+        prop::bool::weighted(0.7),
+        0_i64..30,
+        0_i64..4,
+        0..4_u32,
+        prop_oneof![3 => Just(0_u64), 1 => 0..5_u64],
+    );
+    let access = access.prop_map(|(writes, blocking, offset, count, memory, short)| Op::Access {
+        writes,
+        blocking,
+        offset,
+        count,
+        memory,
+        short,
+    });
     (0..RANKS as usize, prop_oneof![4 => access, 1 => Just(Op::Wait)], 0_u64..30, 0_u64..30)
 }
 
@@ -153,7 +173,8 @@ impl Program {
                 call.requests = vec![index as u64];
                 let access = &mut self.accesses[index];
                 access.ended = Some((call.begin_ns, call.end_ns));
-                call.completions = vec![Completion { request: index as u64, bytes: Some(access.moved.len() as u64), error: None }];
+                call.completions =
+                    vec![Completion { request: index as u64, bytes: Some(access.moved.len() as u64), error: None }];
                 self.calls.push(call);
             }
             Op::Wait => {}
@@ -166,14 +187,21 @@ fn content(read: &Access, place: i64, writes: &[&Access], base_bytes: i64) -> Co
     let end_ns = read.ended.unwrap().1;
     // Writer, until when; None: one of several.
     let mut state: Option<(Option<(&Access, i64)>, u64)> = None;
-    let until = |access: &Access, now: u64| access.ended.map_or(u64::MAX, |(call, end)| if call != access.begin_ns && end >= now { u64::MAX } else { end });
+    let until = |access: &Access, now: u64| {
+        access.ended.map_or(u64::MAX, |(call, end)| if call != access.begin_ns && end >= now { u64::MAX } else { end })
+    };
     for write in writes.iter().filter(|write| write.begin_ns <= end_ns) {
         let Some(index) = write.concerned.iter().position(|at| *at == place) else { continue };
-        let own = if write.ended.is_some_and(|(call, _)| call == write.begin_ns) { write.ended.unwrap().1 } else { u64::MAX };
+        let own =
+            if write.ended.is_some_and(|(call, _)| call == write.begin_ns) { write.ended.unwrap().1 } else { u64::MAX };
         state = Some(match state {
             Some((known, old)) => {
                 let old = known.map_or(old, |(writer, _)| until(writer, write.begin_ns));
-                if old >= write.begin_ns { (None, old.max(own)) } else { (Some((*write, write.memory[index])), own) }
+                if old >= write.begin_ns {
+                    (None, old.max(own))
+                } else {
+                    (Some((*write, write.memory[index])), own)
+                }
             }
             None => (Some((*write, write.memory[index])), own),
         });
@@ -193,7 +221,13 @@ fn shared(one: &[i64], other: &[i64]) -> bool {
 }
 
 /// What a call waits for, before what is implied is left out.
-fn before(rank: u32, begin_ns: u64, touches: impl Fn(&Access) -> bool, accesses: &[Access], whole: &[(u32, u64, u64)]) -> Vec<After> {
+fn before(
+    rank: u32,
+    begin_ns: u64,
+    touches: impl Fn(&Access) -> bool,
+    accesses: &[Access],
+    whole: &[(u32, u64, u64)],
+) -> Vec<After> {
     let mut latest: HashMap<u32, u64> = HashMap::new();
     let ended = accesses.iter().filter(|a| touches(a)).filter_map(|a| a.ended.map(|(call, end)| (a.rank, call, end)));
     for (peer, call, end) in ended.chain(whole.iter().copied()) {
@@ -329,7 +363,14 @@ fn nobody_waits_for_what_lies_behind_a_collective_call_that_is_still_to_come() {
     // Rank 0 leaves the collective call before rank 1 enters it, and writes what rank 1 reads before.
     let programs = [
         vec![opened(0, 9, 0, 0), all(20), write(30), all(70), write(80)],
-        vec![opened(0, 9, 0, 0), data(Function::ReadAt, 40, 45, 0, 4), all(50), data(Function::ReadAt, 60, 65, 0, 4), all(70), data(Function::ReadAt, 90, 95, 0, 4)],
+        vec![
+            opened(0, 9, 0, 0),
+            data(Function::ReadAt, 40, 45, 0, 4),
+            all(50),
+            data(Function::ReadAt, 60, 65, 0, 4),
+            all(70),
+            data(Function::ReadAt, 90, 95, 0, 4),
+        ],
     ];
     let (_, found, remarks) = merged(&programs, &[vec![0, 1]], |_| {}, &Options::default());
     assert_eq!(remarks, [""; 0]);
@@ -384,7 +425,12 @@ fn ranks_that_are_missing_or_cut_are_named_and_make_origins_unknown() {
             vec![opened(0, 9, 0, 0), data(Function::WriteAt, 20, 25, 4, 4)],
         ]
     };
-    let (head, found, remarks) = merged(&programs(), &[vec![0, 1]], |at| std::fs::remove_file(at.join("rank-1.beff")).unwrap(), &Options::default());
+    let (head, found, remarks) = merged(
+        &programs(),
+        &[vec![0, 1]],
+        |at| std::fs::remove_file(at.join("rank-1.beff")).unwrap(),
+        &Options::default(),
+    );
     assert_eq!(remarks, ["rank 1 is missing: it left no file"]);
     assert_eq!((head.processes.len(), head.processes[1].calls, head.processes[1].end), (2, 0, End::Cut));
     assert_eq!(found[0][2].from, [Origin { bytes: 4, content: Content::Unknown }]);

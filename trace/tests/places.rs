@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 use beff_trace::{
-    Access, Amode, Call, Completion, Direction, ErrorClass, Extent, Function, Layouts, Placed, Tracker, Type, View, Whence,
+    Access, Amode, Call, Completion, Direction, ErrorClass, Extent, Function, Layouts, Placed, Tracker, Type, View,
+    Whence,
 };
 
 fn types() -> Vec<Type> {
@@ -64,12 +65,16 @@ fn offsets_count_in_etypes_of_the_view() {
     open(&mut tracker, 2, 0);
     view(&mut tracker, 100, 1, 3);
     let found = access(tracker.place(&data(Function::WriteAt, Some(3), 3, 1, Some(12))));
-    assert_eq!((found.file, found.direction, found.first_byte, found.bytes, found.settled), (Some(5), Direction::Write, 12, 12, true));
+    assert_eq!(
+        (found.file, found.direction, found.first_byte, found.bytes, found.settled),
+        (Some(5), Direction::Write, 12, 12, true)
+    );
     assert_eq!(found.view, View { displacement_bytes: 100, filetype: Some(3) });
     let extents: Vec<Extent> = found.extents(&layouts).collect();
     assert_eq!(extents, [Extent { at: 120, bytes: 4 }, Extent { at: 132, bytes: 8 }]);
     assert!(found.hull(&layouts).start <= 120 && found.hull(&layouts).end >= 140);
-    let memory: Vec<Extent> = access(tracker.place(&data(Function::ReadAt, Some(0), 1, 2, Some(16)))).memory(&layouts, 4, 8).collect();
+    let memory: Vec<Extent> =
+        access(tracker.place(&data(Function::ReadAt, Some(0), 1, 2, Some(16)))).memory(&layouts, 4, 8).collect();
     assert_eq!(memory, [Extent { at: 4, bytes: 4 }, Extent { at: 16, bytes: 4 }]);
 }
 
@@ -122,7 +127,11 @@ fn what_is_not_known_is_said_until_it_is_known_again() {
     let shared = tracker.place(&data(Function::WriteShared, None, 4, 0, Some(4)));
     assert!(matches!(shared, Placed::Unknown { file: Some(5), direction: Direction::Write, .. }));
     assert_eq!(at(&mut tracker, &write), 68);
-    for wrong in [data(Function::WriteAt, Some(-1), 4, 0, None), data(Function::WriteAt, Some(0), -4, 0, None), data(Function::WriteAt, Some(0), 4, 99, None)] {
+    for wrong in [
+        data(Function::WriteAt, Some(-1), 4, 0, None),
+        data(Function::WriteAt, Some(0), -4, 0, None),
+        data(Function::WriteAt, Some(0), 4, 99, None),
+    ] {
         assert!(is_unknown(tracker.place(&wrong)), "{wrong:?}");
     }
     assert!(is_unknown(tracker.place(&data(Function::WriteAt, Some(i64::MAX), 2, 0, None))));

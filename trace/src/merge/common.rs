@@ -96,8 +96,26 @@ pub(super) struct Dictionary {
 
 /// Names of file systems that ROMIO and its relatives take before a path.
 const PREFIXES: &[&str] = &[
-    "ufs", "nfs", "xfs", "sfs", "pfs", "hfs", "piofs", "lustre", "gpfs", "panfs", "pvfs", "pvfs2", "daos", "ime", "quobyte", "testfs",
-    "gridftp", "zoidfs", "bgl", "bglockless",
+    "ufs",
+    "nfs",
+    "xfs",
+    "sfs",
+    "pfs",
+    "hfs",
+    "piofs",
+    "lustre",
+    "gpfs",
+    "panfs",
+    "pvfs",
+    "pvfs2",
+    "daos",
+    "ime",
+    "quobyte",
+    "testfs",
+    "gridftp",
+    "zoidfs",
+    "bgl",
+    "bglockless",
 ];
 
 /// The path without the prefix of a file system.

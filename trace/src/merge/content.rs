@@ -47,7 +47,12 @@ impl Took {
     fn new(ns: u64) -> Self {
         match u32::try_from(ns) {
             Ok(ns) if ns < COARSE => Self(ns),
-            _ => Self(u32::try_from(ns.div_ceil(1024)).ok().filter(|units| *units < COARSE - 1).map_or(u32::MAX, |units| units | COARSE)),
+            _ => Self(
+                u32::try_from(ns.div_ceil(1024))
+                    .ok()
+                    .filter(|units| *units < COARSE - 1)
+                    .map_or(u32::MAX, |units| units | COARSE),
+            ),
         }
     }
 
@@ -107,6 +112,11 @@ impl Contents {
     /// A write begins: its bytes in the file, and where the first of them is in memory (None: unknown).
     pub(super) fn write(&mut self, extent: Extent, memory: Option<i64>, writer: Writer) {
         let (start, end) = (extent.at, extent.at.saturating_add_unsigned(extent.bytes));
+        let new = Piece::new(end, memory.unwrap_or(NOBODY), writer);
+        if self.pieces.range(..end).next_back().is_none_or(|(_, before)| before.end <= start) {
+            self.put(start, new);
+            return self.limit();
+        }
         self.cut(start);
         self.cut(end);
         let mut clash: Vec<(i64, Piece)> = Vec::new();
@@ -117,7 +127,6 @@ impl Contents {
                 clash.push((*begin, *piece));
             }
         }
-        let new = Piece::new(end, memory.unwrap_or(NOBODY), writer);
         if under == 1 && clash.is_empty() {
             if let Some(piece) = self.pieces.get_mut(&start) {
                 // The usual case of overwriting in place.
@@ -144,6 +153,10 @@ impl Contents {
         if at < end {
             self.put(at, new.part(start, at, end));
         }
+        self.limit();
+    }
+
+    fn limit(&mut self) {
         if self.pieces.len() > self.most_pieces {
             self.forget();
         }
@@ -201,20 +214,20 @@ impl Contents {
         let at = begins.len() / 4 * 3;
         let (_, limit, _) = begins.select_nth_unstable(at);
         let limit = *limit;
-        let mut kept: BTreeMap<i64, Piece> = BTreeMap::new();
+        let mut kept: Vec<(i64, Piece)> = Vec::new();
         for (start, mut piece) in std::mem::take(&mut self.pieces) {
             if piece.begin_ns < limit {
                 piece.memory = NOBODY;
-                if let Some((_, before)) = kept.iter_mut().next_back().filter(|(_, before)| before.memory == NOBODY) {
+                if let Some((_, before)) = kept.last_mut().filter(|(_, before)| before.memory == NOBODY) {
                     let until_ns = before.until_ns().max(piece.until_ns());
                     let begin_ns = before.begin_ns.max(piece.begin_ns);
                     *before = Piece::new(piece.end, NOBODY, Writer { until_ns, begin_ns, ..before.writer() });
                     continue;
                 }
             }
-            kept.insert(start, piece);
+            kept.push((start, piece));
         }
-        self.pieces = kept;
+        self.pieces = kept.into_iter().collect();
     }
 
     /// Where the bytes of a read come from that began then and has ended by now.

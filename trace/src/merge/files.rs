@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::content::{Contents, OPEN_NS, Writer};
+use super::content::{Contents, Writer, OPEN_NS};
 use super::touched::{Touch, Touched};
 use crate::call::{Call, Origin};
 use crate::function::{Direction, Function};
@@ -58,7 +58,11 @@ pub(super) fn places(access: &Access, layouts: &Layouts, bytes: u64, into: &mut 
 /// Bytes that count for the order: a read that came short has seen that the rest was not there.
 pub(super) fn concerned(access: &Access, layouts: &Layouts) -> u64 {
     let asked = Access { bytes: access.asked_bytes, ..*access };
-    if access.asked_bytes == access.bytes || asked.hull(layouts).is_empty() { access.bytes } else { access.asked_bytes }
+    if access.asked_bytes == access.bytes || asked.hull(layouts).is_empty() {
+        access.bytes
+    } else {
+        access.asked_bytes
+    }
 }
 
 impl FileState {
@@ -74,7 +78,13 @@ impl FileState {
     }
 
     /// Tells of what an access to these places has to wait for.
-    pub(super) fn look(&self, extents: &[Extent], writes: bool, is_member: impl Fn(Option<u32>) -> bool, mut tell: impl FnMut(Touch)) {
+    pub(super) fn look(
+        &self,
+        extents: &[Extent],
+        writes: bool,
+        is_member: impl Fn(Option<u32>) -> bool,
+        mut tell: impl FnMut(Touch),
+    ) {
         self.touched.look(extents.iter().copied(), writes, &mut tell);
         self.strays.values().filter(|touch| writes || touch.writes).for_each(|touch| tell(*touch));
         self.look_whole(is_member, tell);
@@ -123,7 +133,14 @@ impl FileState {
     }
 
     /// An access has ended with the call that began at `call_ns`; it had begun itself at `begun_ns`. What a read has seen.
-    pub(super) fn ended(&mut self, access: &Access, layouts: &Layouts, extents: &mut Vec<Extent>, rank: u32, times: Times) -> Vec<Origin> {
+    pub(super) fn ended(
+        &mut self,
+        access: &Access,
+        layouts: &Layouts,
+        extents: &mut Vec<Extent>,
+        rank: u32,
+        times: Times,
+    ) -> Vec<Origin> {
         let writes = access.direction == Direction::Write;
         places(access, layouts, if writes { access.bytes } else { concerned(access, layouts) }, extents);
         self.touched.enter(extents.iter().copied(), Touch { rank, writes, begin_ns: times.call_ns });
@@ -199,5 +216,9 @@ pub(super) struct Times {
 
 /// Until when a write is under way, by the call that begins it.
 pub(super) fn until_ns(call: &Call, is_blocking: bool) -> u64 {
-    if is_blocking { call.end_ns } else { OPEN_NS }
+    if is_blocking {
+        call.end_ns
+    } else {
+        OPEN_NS
+    }
 }

@@ -5,6 +5,7 @@
 mod common;
 mod content;
 mod files;
+mod rank;
 mod spool;
 mod sweep;
 mod together;
@@ -18,12 +19,13 @@ use crate::call::Call;
 use crate::head::{End, Head, Process};
 use crate::layout::{Layouts, TypeError};
 use crate::raw::{Event, Events, ProcessFile, RawError};
-use crate::text::{Writer, is_zstd};
+use crate::text::{is_zstd, Writer};
 
 use common::Dictionary;
 use files::Limits;
+use rank::Source;
 use spool::Spool;
-use sweep::{Source, Sweep};
+use sweep::Sweep;
 
 /// How to merge.
 #[derive(Clone, Copy, Debug)]
@@ -97,15 +99,24 @@ impl Report {
             };
             all.push(format!("the record of rank {rank} {what}"));
         }
-        all.extend(self.types.iter().map(|error| format!("{error}: what is accessed with it is recorded, but has no order and no origin")));
+        all.extend(
+            self.types
+                .iter()
+                .map(|error| format!("{error}: what is accessed with it is recorded, but has no order and no origin")),
+        );
         for (path, times) in &self.forgotten {
-            all.push(format!("{path}: written in more pieces than are followed; old origins were given up {times} times"));
+            all.push(format!(
+                "{path}: written in more pieces than are followed; old origins were given up {times} times"
+            ));
         }
         for (path, times) in &self.joined {
             all.push(format!("{path}: accessed in more parts than are followed; neighbours were joined {times} times, and calls wait for more than they must"));
         }
         if self.given_up > 0 {
-            all.push(format!("{} reads ended so long after their begin that their origin is not recorded", self.given_up));
+            all.push(format!(
+                "{} reads ended so long after their begin that their origin is not recorded",
+                self.given_up
+            ));
         }
         if self.calls == 0 {
             all.push("no calls were recorded".to_owned());
@@ -153,9 +164,10 @@ pub fn merge(directory: &Path, out: &Path, options: &Options) -> Result<Report, 
         move |source| MergeError::Io { path, source }
     };
     let mut spool = Spool::new(beside, files.len()).map_err(io_of(beside))?;
-    let sources = files.iter().enumerate().map(|(process, file)| {
-        (file.head().rank, Calls { dictionary: &dictionary, process, events: file.events() })
-    });
+    let sources = files
+        .iter()
+        .enumerate()
+        .map(|(process, file)| (file.head().rank, Calls { dictionary: &dictionary, process, events: file.events() }));
     let limits = Limits { parts: options.most_parts.max(2), pieces: options.most_pieces.max(8) };
     let mut sweep = Sweep::new(&dictionary, &layouts, sources.collect(), &mut spool, limits);
     for (rank, _) in &report.missing {
@@ -221,7 +233,9 @@ fn open_all(directory: &Path) -> Result<(Vec<ProcessFile>, Report), MergeError> 
     for rank in 0..ranks {
         if there.next_if_eq(&rank).is_none() {
             let why = bad.iter().find(|(of, _)| *of == Some(rank));
-            report.missing.push((rank, why.map_or_else(|| "it left no file".to_owned(), |(_, error)| error.to_string())));
+            report
+                .missing
+                .push((rank, why.map_or_else(|| "it left no file".to_owned(), |(_, error)| error.to_string())));
         }
     }
     Ok((files, report))
@@ -241,7 +255,8 @@ fn head_of(files: &[ProcessFile], dictionary: &Dictionary, ranks: u32) -> Head {
         head.started_unix_ns = first.started_unix_ns;
         head.cost_ns = first.cost_ns;
     }
-    let unknown = Process { host: String::new(), pid: 0, clock_offset_ns: [0; 2], end: End::Cut, calls: 0, storage_bytes: None };
+    let unknown =
+        Process { host: String::new(), pid: 0, clock_offset_ns: [0; 2], end: End::Cut, calls: 0, storage_bytes: None };
     head.processes = vec![unknown; ranks as usize];
     for (index, file) in files.iter().enumerate() {
         let raw = file.head();

@@ -2,12 +2,13 @@
 //! call that is waited for had ended before.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::BinaryHeap;
 use std::io;
 
 use super::common::Dictionary;
 use super::content::Writer;
-use super::files::{FileState, Limits, Times, concerned, places, until_ns};
+use super::files::{concerned, places, until_ns, FileState, Limits, Times};
+use super::rank::{Begun, Ending, Found, Held, Opened, Rank, Source};
 use super::spool::Spool;
 use super::together::Together;
 use super::touched::Touch;
@@ -15,103 +16,6 @@ use crate::call::{After, Call, Content, Origin};
 use crate::function::{Direction, Form, Function, Role};
 use crate::layout::{Extent, Layouts};
 use crate::places::{Access, Placed, Tracker};
-
-/// Calls of a rank that are held back until a read among them has ended; then it is written without its origin.
-pub(super) const MOST_HELD: usize = 1 << 16;
-
-/// A source of the calls of one rank, in the order of their begin.
-pub(super) trait Source {
-    /// The next call with common numbers and times.
-    fn next(&mut self) -> Option<Box<Call>>;
-
-    /// True if later calls may be missing.
-    fn is_cut(&self) -> bool;
-}
-
-/// The latest call of each rank among those to wait for.
-#[derive(Default)]
-struct Found(Vec<(u32, u64)>);
-
-impl Found {
-    fn add(&mut self, touch: Touch) {
-        // The last one found is often of the same rank.
-        match self.0.last_mut() {
-            Some((rank, known)) if *rank == touch.rank => *known = touch.begin_ns.max(*known),
-            _ => self.0.push((touch.rank, touch.begin_ns)),
-        }
-    }
-
-    /// One for each rank.
-    fn latest(mut self) -> Vec<(u32, u64)> {
-        self.0.sort_unstable_by(|one, other| (one.0, other.1).cmp(&(other.0, one.1)));
-        self.0.dedup_by_key(|(rank, _)| *rank);
-        self.0
-    }
-}
-
-/// A call that waits to be written.
-struct Held {
-    call: Box<Call>,
-    waits: bool,
-}
-
-/// An access that was begun by a call, and ends with another one.
-#[derive(Clone, Copy, Debug)]
-struct Begun {
-    /// Number of the call that began it.
-    number: u64,
-    begun_ns: u64,
-}
-
-/// An opening.
-#[derive(Clone, Copy, Debug)]
-struct Opened {
-    file: Option<u32>,
-    comm: Option<u32>,
-    deletes: bool,
-}
-
-struct Rank<'a, S> {
-    world: u32,
-    source: S,
-    tracker: Tracker<'a>,
-    next: Option<Box<Call>>,
-    last_begin_ns: Option<u64>,
-    held: VecDeque<Held>,
-    /// Calls that were written: the number of the first that is held.
-    written: u64,
-    waited: HashMap<u32, u64>,
-    requests: HashMap<u64, Begun>,
-    splits: HashMap<u32, Begun>,
-    opened: HashMap<u32, Opened>,
-}
-
-/// What a call does when it has ended.
-struct Ending {
-    end_ns: u64,
-    order: u64,
-    index: usize,
-    begin_ns: u64,
-    accesses: Vec<(Placed, Begun)>,
-    whole: Option<(u32, Option<u32>, Function)>,
-}
-
-impl PartialEq for Ending {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Ending {}
-impl PartialOrd for Ending {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Ending {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.end_ns, self.order).cmp(&(other.end_ns, other.order))
-    }
-}
 
 /// The sweep.
 pub(super) struct Sweep<'a, S> {
@@ -125,29 +29,22 @@ pub(super) struct Sweep<'a, S> {
     extents: Vec<Extent>,
     /// Reads that were written before they had ended.
     pub(super) given_up: u64,
-    most_held: usize,
 }
 
 impl<'a, S: Source> Sweep<'a, S> {
     /// `sources` are (world rank, calls).
-    pub(super) fn new(dictionary: &Dictionary, layouts: &'a Layouts, sources: Vec<(u32, S)>, spool: &'a mut Spool, limits: Limits) -> Self {
+    pub(super) fn new(
+        dictionary: &Dictionary,
+        layouts: &'a Layouts,
+        sources: Vec<(u32, S)>,
+        spool: &'a mut Spool,
+        limits: Limits,
+    ) -> Self {
         let there: Vec<u32> = sources.iter().map(|(world, _)| *world).collect();
         let known = |(index, file): (usize, crate::head::OpenedFile)| {
             FileState::new(dictionary.is_size_known(index).then_some(file.size_bytes.unwrap_or(0)), limits)
         };
-        let ranks = sources.into_iter().map(|(world, mut source)| Rank {
-            world,
-            next: source.next(),
-            source,
-            tracker: Tracker::new(layouts),
-            last_begin_ns: None,
-            held: VecDeque::new(),
-            written: 0,
-            waited: HashMap::new(),
-            requests: HashMap::new(),
-            splits: HashMap::new(),
-            opened: HashMap::new(),
-        });
+        let ranks = sources.into_iter().map(|(world, source)| Rank::new(world, source, Tracker::new(layouts)));
         Self {
             layouts,
             ranks: ranks.collect(),
@@ -158,7 +55,6 @@ impl<'a, S: Source> Sweep<'a, S> {
             spool,
             extents: Vec::new(),
             given_up: 0,
-            most_held: MOST_HELD,
         }
     }
 
@@ -167,17 +63,12 @@ impl<'a, S: Source> Sweep<'a, S> {
     /// # Errors
     /// The temporary file cannot be written.
     pub(super) fn run(&mut self) -> io::Result<()> {
-        let first = |(index, rank): (usize, &Rank<'a, S>)| rank.next.as_ref().map(|call| Reverse((call.begin_ns, index)));
+        let first =
+            |(index, rank): (usize, &Rank<'a, S>)| rank.next.as_ref().map(|call| Reverse((call.begin_ns, index)));
         let mut begins: BinaryHeap<_> = self.ranks.iter().enumerate().filter_map(first).collect();
         while let Some(Reverse((_, index))) = begins.pop() {
-            let Some(mut call) = self.ranks[index].next.take() else { continue };
             let rank = &mut self.ranks[index];
-            if let Some(last) = rank.last_begin_ns.filter(|last| call.begin_ns <= *last) {
-                call.begin_ns = last + 1;
-            }
-            call.end_ns = call.end_ns.max(call.begin_ns);
-            rank.last_begin_ns = Some(call.begin_ns);
-            rank.next = rank.source.next();
+            let Some(call) = rank.take() else { continue };
             if let Some(next) = &rank.next {
                 begins.push(Reverse((next.begin_ns.max(call.begin_ns + 1), index)));
             }
@@ -190,7 +81,7 @@ impl<'a, S: Source> Sweep<'a, S> {
         self.end_until(u64::MAX)?;
         for index in 0..self.ranks.len() {
             self.ranks[index].held.iter_mut().for_each(|held| held.waits = false);
-            self.write_ready(index)?;
+            self.ranks[index].write_ready(self.spool, index)?;
         }
         Ok(())
     }
@@ -198,7 +89,8 @@ impl<'a, S: Source> Sweep<'a, S> {
     /// A rank was not recorded: it may have written to what it opened with others, at any time.
     pub(super) fn miss(&mut self, rank: u32, dictionary: &Dictionary) {
         for (file, comm) in dictionary.opened_with() {
-            let is_in = dictionary.comms().get(*comm as usize).is_none_or(|ranks| ranks.is_empty() || ranks.contains(&rank));
+            let is_in =
+                dictionary.comms().get(*comm as usize).is_none_or(|ranks| ranks.is_empty() || ranks.contains(&rank));
             if let Some(state) = self.files.get_mut(*file as usize).filter(|_| is_in) {
                 state.lose_track();
             }
@@ -226,14 +118,8 @@ impl<'a, S: Source> Sweep<'a, S> {
                 self.together.begin(world, file, comm, call.begin_ns);
             }
         }
-        let mut ending = Ending {
-            end_ns: call.end_ns,
-            order: 0,
-            index,
-            begin_ns: call.begin_ns,
-            accesses: Vec::new(),
-            whole: None,
-        };
+        let mut ending =
+            Ending { end_ns: call.end_ns, order: 0, index, begin_ns: call.begin_ns, accesses: Vec::new(), whole: None };
         let form = match call.function.role() {
             Role::Data { form, .. } => Some(form),
             _ => None,
@@ -243,7 +129,7 @@ impl<'a, S: Source> Sweep<'a, S> {
             (Placed::Nothing, Some(_)) => {
                 if let (Some(Form::End), Some(handle)) = (form, call.handle) {
                     if let Some(begun) = self.ranks[index].splits.remove(&handle) {
-                        self.release(index, begun, Vec::new());
+                        self.ranks[index].release(begun, Vec::new());
                     }
                 }
             }
@@ -265,53 +151,16 @@ impl<'a, S: Source> Sweep<'a, S> {
             }
         }
         let ends = form != Some(Form::Nonblocking) || call.request.is_some();
-        let waits = ends && matches!(placed, Placed::Data(access) if access.direction == Direction::Read && access.bytes > 0);
+        let waits =
+            ends && matches!(placed, Placed::Data(access) if access.direction == Direction::Read && access.bytes > 0);
         if !ending.accesses.is_empty() || ending.whole.is_some() {
             self.order += 1;
             ending.order = self.order;
             self.endings.push(Reverse(ending));
         }
-        self.hold(index, Held { call, waits })
-    }
-
-    /// Writes a call as soon as those before it are written.
-    fn hold(&mut self, index: usize, held: Held) -> io::Result<()> {
         let rank = &mut self.ranks[index];
-        if rank.held.is_empty() && !held.waits {
-            rank.written += 1;
-            return self.spool.call(index, &held.call);
-        }
-        rank.held.push_back(held);
-        if rank.held.len() > self.most_held {
-            if let Some(first) = rank.held.front_mut().filter(|first| first.waits) {
-                first.waits = false;
-                self.given_up += 1;
-            }
-        }
-        self.write_ready(index)
-    }
-
-    fn write_ready(&mut self, index: usize) -> io::Result<()> {
-        let rank = &mut self.ranks[index];
-        while let Some(held) = rank.held.pop_front() {
-            if held.waits {
-                rank.held.push_front(held);
-                break;
-            }
-            rank.written += 1;
-            self.spool.call(index, &held.call)?;
-        }
+        self.given_up += rank.hold(Held { call, waits }, self.spool, index)?;
         Ok(())
-    }
-
-    /// A read has ended: its call can be written, with what it has seen.
-    fn release(&mut self, index: usize, begun: Begun, from: Vec<Origin>) {
-        let rank = &mut self.ranks[index];
-        let place = begun.number.checked_sub(rank.written).and_then(|place| usize::try_from(place).ok());
-        if let Some(held) = place.and_then(|place| rank.held.get_mut(place)) {
-            held.waits = false;
-            held.call.from = from;
-        }
     }
 
     /// An access begins: what it waits for, and what it leaves in the file.
@@ -367,7 +216,7 @@ impl<'a, S: Source> Sweep<'a, S> {
                 let rank = &mut self.ranks[index];
                 rank.tracker.forget(*request);
                 if let Some(begun) = rank.requests.remove(request) {
-                    self.release(index, begun, Vec::new());
+                    self.ranks[index].release(begun, Vec::new());
                 }
             }
             return;
@@ -375,13 +224,23 @@ impl<'a, S: Source> Sweep<'a, S> {
         let rank = &mut self.ranks[index];
         let is_whole = matches!(
             call.function,
-            Function::Open | Function::Close | Function::Delete | Function::Sync | Function::SetSize | Function::Preallocate | Function::GetSize
+            Function::Open
+                | Function::Close
+                | Function::Delete
+                | Function::Sync
+                | Function::SetSize
+                | Function::Preallocate
+                | Function::GetSize
         );
         let asks_end = call.function == Function::Seek && call.whence == Some(crate::names::Whence::End);
         if !is_whole && !asks_end {
             return;
         }
-        let new = Opened { file: call.file, comm: call.comm, deletes: call.amode.is_some_and(|amode| amode.has("delete_on_close")) };
+        let new = Opened {
+            file: call.file,
+            comm: call.comm,
+            deletes: call.amode.is_some_and(|amode| amode.has("delete_on_close")),
+        };
         let about = if call.function == Function::Open { Some(new) } else { opened };
         let Some(id) = about.map_or(call.file, |about| about.file) else { return };
         let Some(file) = self.files.get_mut(id as usize) else { return };
@@ -432,7 +291,7 @@ impl<'a, S: Source> Sweep<'a, S> {
                     file.open = file.open.saturating_sub(1);
                 }
             }
-            self.write_ready(index)?;
+            self.ranks[index].write_ready(self.spool, index)?;
         }
         Ok(())
     }
@@ -448,7 +307,7 @@ impl<'a, S: Source> Sweep<'a, S> {
                     None => unknown(&access),
                 };
                 if access.direction == Direction::Read {
-                    self.release(ending.index, begun, from);
+                    self.ranks[ending.index].release(begun, from);
                 }
             }
             Placed::Unknown { file: Some(file), direction, .. } => {
@@ -464,5 +323,9 @@ impl<'a, S: Source> Sweep<'a, S> {
 
 fn unknown(access: &Access) -> Vec<Origin> {
     let all = Origin { bytes: access.bytes, content: Content::Unknown };
-    if access.bytes > 0 { vec![all] } else { Vec::new() }
+    if access.bytes > 0 {
+        vec![all]
+    } else {
+        Vec::new()
+    }
 }

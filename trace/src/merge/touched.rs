@@ -75,10 +75,15 @@ impl Touched {
     }
 
     fn enter_one(&mut self, start: i64, end: i64, touch: Touch) {
-        if let Some(part) = self.parts.get_mut(&start) {
-            if part.end == end {
-                enter(&mut part.touches, touch);
-                spill(&mut self.spilled, part);
+        match self.parts.range_mut(..end).next_back() {
+            Some((begin, part)) if part.end > start => {
+                if *begin == start && part.end == end {
+                    enter(&mut part.touches, touch);
+                    return spill(&mut self.spilled, part);
+                }
+            }
+            _ => {
+                self.parts.insert(start, Part { end, touches: vec![touch] });
                 return;
             }
         }
@@ -106,6 +111,7 @@ impl Touched {
     fn join(&mut self) {
         self.joined += 1;
         let mut parts = std::mem::take(&mut self.parts).into_iter();
+        let mut joined = Vec::with_capacity(parts.len() / 2 + 1);
         while let Some((start, mut part)) = parts.next() {
             if let Some((_, next)) = parts.next() {
                 part.end = next.end;
@@ -113,8 +119,9 @@ impl Touched {
                 spill(&mut self.spilled, &mut part);
             }
             part.touches.shrink_to_fit();
-            self.parts.insert(start, part);
+            joined.push((start, part));
         }
+        self.parts = joined.into_iter().collect();
     }
 
     /// Tells of every access that has to be waited for by one that reads or writes here.
@@ -122,6 +129,9 @@ impl Touched {
         let mut told_of = None;
         for extent in extents {
             let (start, end) = (extent.at, extent.at.saturating_add_unsigned(extent.bytes));
+            if self.parts.range(..end).next_back().is_none_or(|(_, last)| last.end <= start) {
+                continue;
+            }
             let from = self.parts.range(..=start).next_back().map_or(start, |(begin, _)| *begin);
             for (begin, part) in self.parts.range(from..end) {
                 if part.end > start && told_of != Some(*begin) {
@@ -135,13 +145,16 @@ impl Touched {
 
     /// Tells of the latest access of each rank.
     pub(super) fn look_anywhere(&self, mut tell: impl FnMut(Touch)) {
-        self.anywhere.iter().for_each(|(rank, begin_ns)| tell(Touch { rank: *rank, writes: true, begin_ns: *begin_ns }));
+        self.anywhere
+            .iter()
+            .for_each(|(rank, begin_ns)| tell(Touch { rank: *rank, writes: true, begin_ns: *begin_ns }));
     }
 }
 
 fn spill(spilled: &mut HashMap<u32, Touch>, part: &mut Part) {
     while part.touches.len() > MOST_TOUCHES {
-        let oldest = part.touches.iter().enumerate().min_by_key(|(_, touch)| touch.begin_ns).map_or(0, |(index, _)| index);
+        let oldest =
+            part.touches.iter().enumerate().min_by_key(|(_, touch)| touch.begin_ns).map_or(0, |(index, _)| index);
         let touch = part.touches.swap_remove(oldest);
         let known = spilled.entry(touch.rank).or_insert(touch);
         known.writes |= touch.writes;

@@ -3,10 +3,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use beff_trace::raw::block::{BlockHead, HEAD_BYTES, Kind, ROOM_BYTES};
+use beff_trace::raw::block::{closed_head, BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
 use beff_trace::raw::clock::Moment;
-use beff_trace::raw::record::{Compact, TAG_LAST, has};
-use beff_trace::raw::{BLOCK_BYTES, Event, ProcessHead, VERSION, event};
+use beff_trace::raw::record::{has, Compact, TAG_LAST};
+use beff_trace::raw::{event, Event, ProcessHead, BLOCK_BYTES, VERSION};
 use beff_trace::{Call, End};
 
 /// The file of one process.
@@ -39,7 +39,8 @@ pub fn head(rank: u32, ranks: u32, library: &str, last_ns: u64) -> ProcessHead {
 
 impl Recorder {
     pub fn new(directory: &Path, head: &ProcessHead) -> std::io::Result<Self> {
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(directory.join(format!("rank-{}.beff", head.rank)))?);
+        let mut out =
+            BufWriter::with_capacity(1 << 20, File::create(directory.join(format!("rank-{}.beff", head.rank)))?);
         let mut block = head.block();
         block.resize(BLOCK_BYTES, 0);
         out.write_all(&block)?;
@@ -57,8 +58,17 @@ impl Recorder {
     fn flush(&mut self) -> std::io::Result<()> {
         let moment = Moment { tick: self.base_tick, ns: self.base_tick };
         let length = (self.block.len() - HEAD_BYTES) as u32;
-        let head = BlockHead { kind: Kind::Closed, lane: 0, thread: 0, sequence: self.sequence, length, base_tick: self.base_tick, moment };
-        head.close(&mut self.block);
+        let head = BlockHead {
+            kind: Kind::Closed,
+            lane: 0,
+            thread: 0,
+            sequence: self.sequence,
+            length,
+            base_tick: self.base_tick,
+            moment,
+        };
+        let bytes = closed_head(&head, &self.block[HEAD_BYTES..]);
+        self.block[..HEAD_BYTES].copy_from_slice(&bytes);
         self.block.resize(BLOCK_BYTES, 0);
         self.out.write_all(&self.block)?;
         self.block.clear();
