@@ -45,6 +45,10 @@ mod planted;
 mod profile;
 #[path = "suite/profile_support.rs"]
 mod profile_support;
+#[path = "suite/replay.rs"]
+mod replay;
+#[path = "suite/replay_command.rs"]
+mod replay_command;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]

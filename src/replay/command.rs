@@ -12,12 +12,12 @@ use beff_trace::Head;
 use super::cli::ReplayArgs;
 use super::config::ReplayConfig;
 use super::plan::left_out::together;
-use super::plan::source::Sources;
 use super::records::{
     BackendLeavings, Ended, FileFacts, ProfileFacts, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
 };
 use super::report::{plan as plan_text, SUFFIXES};
 use super::run::scan::Sums;
+use super::run::source::Sources;
 use super::run::whole::{execute, refusals, Look, Means};
 use super::run::Stuck;
 use crate::frame::command::finish::{conduct, Files, Page};

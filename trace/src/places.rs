@@ -113,7 +113,8 @@ pub enum Placed {
     Nothing,
 }
 
-const LIMITS: &str = "it lies before the file or beyond 63 bits";
+/// Reason of [`Placed::Unknown`]: no file has such a place, and no call can have succeeded there.
+pub const LIMITS: &str = "it lies before the file or beyond 63 bits";
 
 #[derive(Clone, Debug)]
 struct Open {

@@ -7,7 +7,6 @@ pub mod ledger;
 pub mod left_out;
 pub mod meeting;
 pub mod names;
-pub mod source;
 
 pub use class::CallClass;
 pub use ledger::{Both, Ledger, Tally};

@@ -3,51 +3,15 @@
 
 use beff_backends::Program;
 use beff_trace::layout::Layouts;
-use beff_trace::places::{Access, Placed, Tracker};
-use beff_trace::{Call, Content, Function};
+use beff_trace::places::Access;
+use beff_trace::{Content, Function};
 
 use super::window::Read;
 use crate::frame::run::stamp::POISON_BYTE;
-use crate::replay::plan::source::{Sources, Words};
+use crate::replay::run::source::{Sources, Words};
 
 /// Compared in pieces of this many bytes.
 const PIECE: usize = 64 * 1024;
-
-/// Where the data of a call lies in its file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Places {
-    pub access: Option<Access>,
-    /// Why nobody knows, if it moves data.
-    pub unknown: Option<&'static str>,
-}
-
-/// Follows the pointers and views of one rank.
-pub(super) struct Finder<'a>(Tracker<'a>);
-
-impl<'a> Finder<'a> {
-    /// Before the first call.
-    pub fn new(layouts: &'a Layouts) -> Self {
-        Self(Tracker::new(layouts))
-    }
-
-    /// Where the next call moves its data.
-    pub fn take(&mut self, call: &Call) -> Places {
-        let placed = self.0.place(call);
-        for completion in &call.completions {
-            self.0.completed(completion);
-        }
-        if call.function == Function::RequestFree {
-            call.requests.iter().for_each(|request| {
-                self.0.forget(*request);
-            });
-        }
-        match placed {
-            Placed::Data(access) | Placed::Ends(access) => Places { access: Some(access), unknown: None },
-            Placed::Unknown { reason, .. } => Places { access: None, unknown: Some(reason) },
-            Placed::Nothing => Places::default(),
-        }
-    }
-}
 
 /// The first wrong byte of a pass.
 #[derive(Clone, Debug)]

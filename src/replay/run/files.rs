@@ -10,7 +10,7 @@ use beff_trace::Head;
 
 use crate::frame::run::agree;
 use crate::frame::system::residency;
-use crate::replay::plan::source::Sources;
+use crate::replay::run::source::Sources;
 
 /// Written in blocks of this many bytes, the ranks in turns.
 const BLOCK: u64 = 4 << 20;

@@ -10,8 +10,10 @@ mod files;
 mod order;
 mod pace;
 mod pass;
+mod places;
 mod player;
 pub mod scan;
+pub mod source;
 pub mod whole;
 mod window;
 
@@ -22,7 +24,7 @@ use beff_trace::Head;
 
 use crate::frame::run::interrupt::Interrupt;
 use crate::replay::config::ReplayConfig;
-use crate::replay::plan::source::Sources;
+use crate::replay::run::source::Sources;
 
 /// Why a replay cannot go on. Others may wait for this rank: nothing but an end of all ranks helps.
 #[derive(Debug, thiserror::Error)]

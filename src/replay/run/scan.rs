@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use beff_trace::layout::Layouts;
+use beff_trace::places::LIMITS;
 use beff_trace::text::rank_reader;
 use beff_trace::{After, Call, Direction, Form, Function, Role};
 use serde::{Deserialize, Serialize};
 
-use super::check::{Finder, Places};
+use super::places::{Finder, Places};
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
 use crate::replay::plan::meeting::{Counter, Meetings, Opening};
@@ -184,7 +185,7 @@ impl<'a> Scanner<'a> {
             self.files.insert(handle, file);
         }
         self.sizes(call);
-        self.reach(call, places);
+        self.reach(call, places)?;
         self.data(call)?;
         self.completions(call);
         Ok(())
@@ -204,12 +205,19 @@ impl<'a> Scanner<'a> {
     }
 
     /// How far a write reaches in its file.
-    fn reach(&mut self, call: &Call, places: Places) {
+    ///
+    /// # Errors
+    /// A place that no file has, in words.
+    fn reach(&mut self, call: &Call, places: Places) -> Result<(), String> {
+        if let Some(reason) = places.unknown.filter(|reason| *reason == LIMITS) {
+            return Err(format!("{reason}; correct its offset, its count or the view"));
+        }
         let is_write = call.function.direction() == Some(Direction::Write);
-        let (Some(access), Some(file)) = (places.access.filter(|_| is_write), self.file(call)) else { return };
+        let (Some(access), Some(file)) = (places.access.filter(|_| is_write), self.file(call)) else { return Ok(()) };
         let end = u64::try_from(access.hull(self.layouts).end).unwrap_or(0);
         let known = self.scan.sums.file_ends.entry(file).or_default();
         *known = (*known).max(end);
+        Ok(())
     }
 
     fn file(&self, call: &Call) -> Option<u32> {

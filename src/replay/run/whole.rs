@@ -19,8 +19,8 @@ use crate::frame::run::{agree, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
 use crate::replay::plan::meeting::{limits, Opening};
-use crate::replay::plan::source::Sources;
 use crate::replay::records::{PassEnd, ReplayEnding, ReplayLine};
+use crate::replay::run::source::Sources;
 
 /// How the backends of a configuration refuse, in its order.
 #[must_use]

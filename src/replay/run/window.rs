@@ -8,12 +8,12 @@ use beff_trace::layout::Layouts;
 use beff_trace::text::{rank_reader, RankCalls};
 use beff_trace::{After, Call, Direction, Form, Origin, Role};
 
-use super::check::{Finder, Places};
 use super::order::Awaited;
+use super::places::{Finder, Places};
 use super::scan::{memory_span, Refusal, Scan};
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::left_out::{Fate, Filter};
-use crate::replay::plan::source::Sources;
+use crate::replay::run::source::Sources;
 
 /// Calls of a window.
 const CALLS: usize = 64 * 1024;

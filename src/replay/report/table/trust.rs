@@ -84,7 +84,9 @@ fn caches(page: &mut Page, result: &ReplayResult) {
         let moved = told(pass.storage_read_bytes, pass.storage_written_bytes);
         format!("{}, pass {}: {moved}{resident}", pass.backend, pass.pass)
     };
-    page.fields("", result.passes.iter().take(8).map(line));
+    // The last pass of each backend; all of them are in the files.
+    let last = |backend: &String| result.passes.iter().rfind(|p| &p.backend == backend);
+    page.fields("", result.config.backends.iter().filter_map(last).map(line));
 }
 
 /// Wrong data in words.

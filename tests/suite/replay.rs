@@ -1,0 +1,220 @@
+//! `beff-raw replay`: order, contents, errors and short reads that were recorded, backends, paces, ranks, passes.
+
+use std::fmt::Write;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{document, items, journal, list, number, Launch, Run, Scratch};
+
+/// What stands before the calls: two ranks, a file that was not there and one of 100000 bytes.
+pub const HEAD: &str = "beff-raw profile,1
+ranks,2
+library,MPICH Version: 4.0.2
+command,./app,input file
+process,0,node1,1
+process,1,node1,2
+comm,0,world
+comm,1,0
+comm,2,1
+type,0,BYTE
+type,1,vector,count=10,block=100,stride=200,of=0
+file,0,/work/out.dat
+file,1,/work/in.dat,100000
+";
+
+/// Every rank its calls.
+pub fn calls(ranks: &[&str]) -> String {
+    let mut text = String::new();
+    for (rank, calls) in ranks.iter().enumerate() {
+        writeln!(text, "calls,{rank},{}\n{}", calls.trim().lines().count(), calls.trim()).unwrap();
+    }
+    text
+}
+
+/// Rank 1 reads what rank 0 wrote, through a view; both read the old file together, one beyond its end.
+pub fn program() -> String {
+    let of_0 = "
+100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create
+300,400,File_write_at,handle=1,offset=500,count=3000,type=0,bytes=3000
+410,500,File_iwrite_at,handle=1,offset=10000,count=2000,type=0,request=1
+510,600,Wait,requests=1,done=1:2000
+900,1000,File_close,handle=1
+1010,1020,File_open,handle=2,file=1,comm=0,mode=rdonly
+1030,1040,File_read_at_all,handle=2,offset=0,count=50000,type=0,bytes=50000,from=50000@file
+1050,1060,File_close,handle=2";
+    let of_1 = "
+101,210,File_open,handle=1,file=0,comm=0,mode=rdwr;create
+700,710,File_read_at,handle=1,offset=0,count=2,type=1,bytes=2000,after=0@300,from=500@hole;1500@0:300+0
+720,730,File_read_at,handle=1,offset=11000,count=5000,type=0,bytes=1000,after=0@410,from=1000@0:410+1000
+740,745,File_get_size,handle=1,number=12000
+900,1000,File_close,handle=1
+1011,1021,File_open,handle=2,file=1,comm=0,mode=rdonly
+1031,1041,File_read_at_all,handle=2,offset=90000,count=50000,type=0,bytes=10000,from=10000@file
+1050,1060,File_close,handle=2";
+    format!("{HEAD}{}", calls(&[of_0, of_1]))
+}
+
+/// `replay` of a profile with this text.
+pub fn launch(ranks: u64, scratch: &Scratch, profile: &str, words: &str) -> Launch {
+    let path = scratch.join("app.csv");
+    fs::write(&path, profile).unwrap();
+    Launch::new(ranks).arg("replay").arg(path).args(words.split_whitespace()).into(scratch)
+}
+
+/// A replay that ends well.
+#[track_caller]
+pub fn replay(ranks: u64, profile: &str, words: &str) -> (Scratch, Run, Value) {
+    let scratch = Scratch::new();
+    let run = launch(ranks, &scratch, profile, words).run();
+    run.expect(0);
+    let result = document(&scratch);
+    assert_eq!(result["ending"]["outcome"], "complete", "{run}");
+    assert_eq!((items(&result["errors"]).len(), items(&result["corruptions"]).len()), (0, 0), "{run}");
+    (scratch, run, result)
+}
+
+#[track_caller]
+fn check_passes(result: &Value, run: &Run, calls: u64, checked: u64) {
+    for pass in items(&result["passes"]) {
+        let what = format!("{pass}; {run}");
+        assert_eq!(pass["ended"]["by"], "complete", "{what}");
+        assert_eq!((number(&pass["calls"]), number(&pass["calls_as_recorded"])), (calls, calls), "{what}");
+        let stores = pass["backend"] != "null";
+        assert_eq!(number(&pass["bytes_checked"]), if stores { checked } else { 0 }, "{what}");
+        assert_eq!((number(&pass["bytes_wrong"]), number(&pass["allocations_in_clock"])), (0, 0), "{what}");
+    }
+}
+
+#[test]
+fn every_backend_replays_in_order_with_the_right_data() {
+    let (scratch, run, result) = replay(2, &program(), "--backend mpiio,posix,uring,null --repeat 2");
+    assert_eq!(items(&result["passes"]).len(), 8);
+    check_passes(&result, &run, 16, 2000 + 1000 + 50_000 + 10_000);
+    assert_eq!(result["derived"]["verdict"]["verdict"], "as_recorded", "{run}");
+    assert_eq!(number(&result["setup"]["profile"]["orderings"]), 2);
+    assert_eq!(journal(&scratch, "pass").len(), 8);
+    assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
+    let last = run.stdout.lines().last().unwrap();
+    assert!(last.starts_with("replay = complete, as recorded: 8 of 8 passes complete"), "{run}");
+    for part in ["How fast", "Can it be trusted", "By file", "read, collective", "100 % of what was read"] {
+        assert!(run.stdout.contains(part), "no '{part}'; {run}");
+    }
+}
+
+#[test]
+fn more_ranks_idle_and_kept_files_have_our_names() {
+    let (scratch, run, result) = replay(3, &program(), "--keep-files --run-dir kept");
+    check_passes(&result, &run, 16, 63_000);
+    assert_eq!(list(&scratch.join("disk/kept/mpiio")), ["file-0001", "file-0002"]);
+    assert_eq!(fs::metadata(scratch.join("disk/kept/mpiio/file-0001")).unwrap().len(), 12_000);
+}
+
+#[test]
+fn an_order_that_is_missing_is_found_as_wrong_data_or_not_at_all() {
+    // The write comes 300 ms later than the read asks for it: only the order makes the read wait.
+    let slow = program().replace("300,400,File_write_at", "300000300,300000400,File_write_at");
+    let slow = slow.replace("410,500,File_iwrite_at", "300000410,300000500,File_iwrite_at");
+    let slow = slow.replace("510,600,Wait", "300000510,300000600,Wait").replace("0@300", "0@300000300");
+    let slow = slow.replace("0@410", "0@300000410").replace("0:300+", "0:300000300+").replace("0:410+", "0:300000410+");
+    let slow = slow.replacen("900,1000,File_close,handle=1", "300000900,300001000,File_close,handle=1", 1);
+    let slow = slow.replacen("1010,1020,", "300001010,300001020,", 1).replacen("1030,1040,", "300001030,300001040,", 1);
+    let slow = slow.replacen("1050,1060,", "300001050,300001060,", 1);
+    let (_scratch, run, result) = replay(2, &slow, "--pace think");
+    check_passes(&result, &run, 16, 63_000);
+    let pass = &items(&result["passes"])[0];
+    assert!(number(&pass["waits"]) >= 1 && pass["waited_seconds"].as_f64().unwrap() > 0.2, "{pass}");
+    assert!(pass["late_seconds"].is_number());
+}
+
+#[test]
+fn a_hundred_fast_replays_without_a_short_or_wrong_read() {
+    let mut ranks = [String::new(), String::new()];
+    for (rank, text) in ranks.iter_mut().enumerate() {
+        writeln!(text, "{},{},File_open,handle=1,file=0,comm=0,mode=rdwr;create", rank + 1, rank + 90).unwrap();
+    }
+    for n in 0..20 {
+        let (writer, begin, offset) = (n % 2, 1000 + 1000 * n, 4096 * n);
+        writeln!(
+            ranks[writer],
+            "{begin},{},File_write_at,handle=1,offset={offset},count=4096,type=0,bytes=4096",
+            begin + 100
+        )
+        .unwrap();
+        writeln!(
+            ranks[1 - writer],
+            "{},{},File_read_at,handle=1,offset={offset},count=4096,type=0,bytes=4096,after={writer}@{begin},\
+             from=4096@{writer}:{begin}+0",
+            begin + 500,
+            begin + 600
+        )
+        .unwrap();
+    }
+    ranks.iter_mut().for_each(|text| text.push_str("90000,90010,File_close,handle=1\n"));
+    let profile = format!("{HEAD}{}", calls(&[&ranks[0], &ranks[1]]));
+    let (_scratch, run, result) = replay(2, &profile, "--repeat 100");
+    assert_eq!(items(&result["passes"]).len(), 100);
+    check_passes(&result, &run, 44, 20 * 4096);
+}
+
+#[test]
+fn errors_that_were_recorded_are_expected() {
+    let failing = "
+100,200,File_open,handle=1,file=0,comm=1,error=MPI_ERR_NO_SUCH_FILE,mode=rdonly
+300,400,File_open,handle=2,file=1,comm=1,mode=rdonly
+500,600,File_write_at,handle=2,offset=0,count=10,type=0,error=MPI_ERR_READ_ONLY
+610,620,File_read_at,handle=2,offset=0,count=10,type=0,bytes=10,from=10@file
+700,800,File_close,handle=2";
+    let profile = format!("{HEAD}{}", calls(&[failing, "100,101,Pcontrol,number=1"]));
+    let scratch = Scratch::new();
+    let run = launch(2, &scratch, &profile, "").run();
+    run.expect(0);
+    let result = document(&scratch);
+    let pass = &items(&result["passes"])[0];
+    assert_eq!(number(&pass["calls"]), 5, "marks are no calls of files");
+    // Libraries have their own classes for a write that is not allowed.
+    assert!(number(&pass["calls_as_recorded"]) >= 4, "{pass}; {run}");
+    let unexpected = profile.replace(",error=MPI_ERR_READ_ONLY", ",bytes=10");
+    let scratch = Scratch::new();
+    let run = launch(2, &scratch, &unexpected, "").run();
+    run.expect(0);
+    let result = document(&scratch);
+    let differences = items(&items(&result["passes"])[0]["differences"]);
+    assert_eq!((differences.len(), &differences[0]["kind"]), (1, &Value::from("error")), "{run}");
+    assert_eq!(differences[0]["recorded"], "no error");
+    assert_eq!(result["derived"]["verdict"]["verdict"], "not_as_recorded");
+}
+
+#[test]
+fn a_flipped_bit_is_found_and_named() {
+    let scratch = Scratch::new();
+    let run = launch(2, &scratch, &program(), "--inject").run();
+    run.expect(3);
+    let result = document(&scratch);
+    let found = items(&result["corruptions"]);
+    assert_eq!(found.len(), 1, "{run}");
+    let c = &found[0];
+    assert_eq!(c["looks_like"], "one bit flipped", "{c}");
+    assert_eq!((number(&c["found"]) ^ number(&c["expected"]), number(&c["bytes_wrong"])), (0x10, 1), "{c}");
+    assert_eq!((number(&c["rank"]), number(&c["file"]), number(&c["offset_bytes"])), (0, 2, 0), "{c}");
+    assert!(run.stdout.contains("replay = WRONG DATA"), "{run}");
+}
+
+#[test]
+fn wrong_origins_are_wrong_data() {
+    let profile = program().replace("from=1000@0:410+1000", "from=1000@0:410+1001");
+    let scratch = Scratch::new();
+    launch(2, &scratch, &profile, "").run().expect(3);
+    let scratch = Scratch::new();
+    launch(2, &scratch, &profile, "--verify=off").run().expect(0);
+}
+
+#[test]
+fn every_call_has_a_line() {
+    let (scratch, _run, _) = replay(2, &program(), "--detail request");
+    for rank in 0..2 {
+        let text = fs::read_to_string(scratch.join(&format!("out.{rank}.calls.csv"))).unwrap();
+        assert_eq!(text.lines().count(), 9, "{text}");
+        assert!(text.lines().skip(1).all(|line| line.ends_with(",true")), "{text}");
+    }
+}

@@ -1,0 +1,135 @@
+//! `beff-raw replay`: what is refused before anything is made, profiles that were cut, signals, the plan.
+
+use std::fs;
+use std::process::Command;
+
+use crate::replay::{calls, launch, program, HEAD};
+use crate::support::{document, items, journal, number, signal, Launch, Scratch, PROGRAM};
+
+/// Refused with these words, and nothing is made.
+#[track_caller]
+fn refused(ranks: u64, profile: &str, words: &str, parts: &[&str]) {
+    let scratch = Scratch::new();
+    let run = launch(ranks, &scratch, profile, words).run();
+    run.expect(2).says(parts);
+    assert_eq!(scratch.list("disk"), [] as [&str; 0], "{run}");
+    assert!(!scratch.join("out.jsonl").exists(), "{run}");
+}
+
+#[test]
+fn bad_profiles_are_refused_before_anything_is_made() {
+    let good = program();
+    refused(1, &good, "", &["2 processes recorded, but only 1 rank started", "mpirun -n 2 beff-raw replay"]);
+    refused(2, &good[..good.len() - 30], "", &["app.csv:"]);
+    refused(2, &good.replace("profile,1", "profile,2"), "", &["app.csv:1:", "newer release"]);
+    refused(2, &good.replace("offset=10000,", "offset=99999999999999999999,"), "", &["app.csv:", "offset"]);
+    refused(2, &good.replace("offset=10000,", "offset=9223372036854775000,"), "", &["rank 0", "beyond 63 bits"]);
+    refused(2, &good.replace("in.dat,100000", "in.dat,9000000000000000"), "", &["are free under", "another --path"]);
+    refused(2, &good.replace("count=3000,", "count=9000000000000,"), "", &["for data in a rank"]);
+    refused(2, &good.replace("type=1,bytes", "type=7,bytes"), "", &["app.csv:", "type"]);
+    refused(2, "no profile\n", "", &["app.csv:1:", "no profile"]);
+    let idle = "100,200,File_open,handle=1,file=1,comm=0,mode=rdonly\n300,400,File_close,handle=1";
+    refused(2, &format!("{HEAD}{}", calls(&[idle, idle])), "", &["no call that moves data: 4 calls in all"]);
+    refused(2, &good, "--backend mmap", &["mmap: it cannot replay", "Choose from: mpiio"]);
+}
+
+#[test]
+fn names_of_the_profile_lead_nowhere() {
+    let scratch = Scratch::new();
+    let precious = scratch.join("precious");
+    fs::write(&precious, "mine").unwrap();
+    let names =
+        program().replace("/work/out.dat", precious.to_str().unwrap()).replace("/work/in.dat", "../../in\u{1b}[2J");
+    let run = launch(2, &scratch, &names, "").run();
+    run.expect(0);
+    assert_eq!(fs::read(&precious).unwrap(), b"mine");
+    assert!(!run.stdout.contains('\u{1b}') && run.stdout.contains("in\\u{1b}[2J"), "{run}");
+}
+
+#[test]
+fn a_rank_that_was_cut_holds_nobody_up() {
+    let good = program();
+    // Rank 1 was killed before it closed the first file.
+    let (head, of_1) = good.split_once("calls,1,8\n").unwrap();
+    let kept: Vec<&str> = of_1.lines().take(4).collect();
+    let head = head.replace("process,1,node1,2", "process,1,node1,2,end=cut");
+    let cut = format!("{head}calls,1,4\n{}\n", kept.join("\n"));
+    let scratch = Scratch::new();
+    let run = launch(2, &scratch, &cut, "").run();
+    run.expect(0);
+    let result = document(&scratch);
+    assert_eq!(number(&result["setup"]["profile"]["calls_cut"]), 4, "{run}");
+    assert_eq!(number(&items(&result["passes"])[0]["calls"]), 8, "{run}");
+    assert_eq!(result["derived"]["verdict"]["verdict"], "not_as_recorded");
+    assert!(run.stdout.contains("4 calls behind a collective call"), "{run}");
+}
+
+#[test]
+fn what_a_backend_cannot_replay_is_told_before() {
+    let shared = "
+100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create
+300,400,File_write_shared,handle=1,count=100,type=0,bytes=100
+450,460,File_write_at,handle=1,offset=1000,count=100,type=0,bytes=100
+500,600,File_close,handle=1";
+    let profile = format!("{HEAD}{}", calls(&[shared, shared]));
+    let scratch = Scratch::new();
+    let run = launch(2, &scratch, &profile, "--backend mpiio,posix").run();
+    run.expect(0).says(&["posix leaves out 2 calls of File_write_shared"]);
+    let result = document(&scratch);
+    let calls: Vec<u64> = items(&result["passes"]).iter().map(|p| number(&p["calls"])).collect();
+    assert_eq!(calls, [8, 6], "{run}");
+    assert_eq!(items(&result["setup"]["leavings"])[1]["left_out"][0]["calls"], 2);
+}
+
+#[test]
+fn the_plan_needs_no_mpi() {
+    let scratch = Scratch::new();
+    let path = scratch.join("app.csv");
+    fs::write(&path, program()).unwrap();
+    let run = Launch::alone().arg("replay").arg(&path).args(["--plan", "--backend", "mpiio,posix"]).run();
+    run.expect(0);
+    for part in ["16 calls, 6 of them move data", "mpirun -n 2", "file-0002: /work/in.dat (100000 B before)"] {
+        assert!(run.stdout.contains(part), "no '{part}'; {run}");
+    }
+}
+
+/// Long enough to be interrupted: collective calls with a pause of 10 ms between them.
+fn half_a_minute() -> String {
+    let of_rank = |rank: u64| {
+        let mut text = String::from("100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create\n");
+        for n in 0..3000_u64 {
+            let (begin, offset) = (1000 + n * 10_000_000 + rank, (2 * n + rank) * 100);
+            text.push_str(&format!(
+                "{begin},{},File_write_at_all,handle=1,offset={offset},count=100,type=0,bytes=100\n",
+                begin + 500
+            ));
+        }
+        text + "40000000000,40000000010,File_close,handle=1"
+    };
+    format!("{HEAD}{}", calls(&[&of_rank(0), &of_rank(1)]))
+}
+
+#[test]
+fn a_signal_keeps_what_was_measured() {
+    for (ranks, name) in [(2, "INT"), (2, "TERM")] {
+        let scratch = Scratch::new();
+        let mut running = launch(ranks, &scratch, &half_a_minute(), "--pace think").start();
+        let disk = scratch.join("disk");
+        let size = || {
+            let run_dir = fs::read_dir(&disk).ok()?.flatten().next()?.path();
+            Some(fs::metadata(run_dir.join("mpiio/file-0001")).ok()?.len())
+        };
+        running.until("some calls", || size().is_some_and(|bytes| bytes > 10_000));
+        signal(running.pid(), name);
+        let run = running.wait();
+        assert!(run.seconds < 25.0, "too late; {run}");
+        let report = Command::new(PROGRAM).arg("report").arg(scratch.join("out.jsonl")).output().unwrap();
+        let text = String::from_utf8_lossy(&report.stdout);
+        assert!(text.contains("INTERRUPTED") || text.contains("KILLED"), "{text}\n{run}");
+        let passes = journal(&scratch, "pass");
+        if let Some(pass) = passes.first() {
+            assert_eq!(pass["ended"]["by"], "interrupted", "{run}");
+            assert!(number(&pass["calls"]) > 50 && number(&pass["calls"]) < 6000, "{pass}");
+        }
+    }
+}
