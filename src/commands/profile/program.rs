@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -90,14 +91,14 @@ fn executable(word: &OsStr) -> Option<PathBuf> {
 
 fn look(path: &Path, depth: u32) -> Program {
     let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut begin));
+    let read = File::open(path).and_then(|file| file.take(1 << 12).read_to_end(&mut begin));
     if read.is_err() {
         return Program::Loads(path.to_owned());
     }
     if let Some(line) = begin.strip_prefix(b"#!") {
         return script(path, line, depth);
     }
-    match loader(&begin) {
+    match loader(path) {
         Some(loader) => linked(&loader, path),
         None if begin.starts_with(b"\x7fELF") => Program::Static(path.to_owned()),
         None => Program::Loads(path.to_owned()),
@@ -118,13 +119,15 @@ fn script(path: &Path, line: &[u8], depth: u32) -> Program {
 }
 
 /// The dynamic linker that a program names; None for anything else.
-fn loader(begin: &[u8]) -> Option<PathBuf> {
-    let elf = elf::ElfBytes::<elf::endian::AnyEndian>::minimal_parse(begin).ok()?;
-    let segment = elf.segments()?.iter().find(|segment| segment.p_type == elf::abi::PT_INTERP)?;
-    let from = usize::try_from(segment.p_offset).ok()?;
-    let bytes = begin.get(from..from.checked_add(usize::try_from(segment.p_filesz).ok()?)?)?;
-    let name = bytes.split(|byte| *byte == 0).next()?;
-    Some(PathBuf::from(String::from_utf8_lossy(name).into_owned()))
+fn loader(path: &Path) -> Option<PathBuf> {
+    let mut file = File::open(path).ok()?;
+    let elf = elf::ElfStream::<elf::endian::AnyEndian, _>::open_stream(&mut file).ok()?;
+    let segment = *elf.segments().iter().find(|segment| segment.p_type == elf::abi::PT_INTERP)?;
+    // Names of files are shorter than this; a damaged program may say anything.
+    let mut name = vec![0; usize::try_from(segment.p_filesz.min(4096)).ok()?];
+    file.read_exact_at(&mut name, segment.p_offset).ok()?;
+    let name = name.split(|byte| *byte == 0).next()?;
+    Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
 /// Asks the dynamic linker itself which libraries the program would get: it follows run paths, the cache and the environment, and
