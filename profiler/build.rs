@@ -5,9 +5,11 @@ use std::env;
 use std::process::Command;
 
 /// Functions that not every MPI has, and the cfg that tells of them.
-const OPTIONAL: [(&str, &str); 3] = [
+const OPTIONAL: [(&str, &str); 4] = [
     ("MPI_File_read_at_c", "mpi_large"),
     ("MPI_Session_init", "mpi_sessions"),
+    // Of Open MPI: the flavour decides what a handle and a status are.
+    ("ompi_file_errhandler_fn", "open_mpi"),
     ("MPI_Request_get_status_any", "mpi_request_get_status_any"),
 ];
 
@@ -26,7 +28,7 @@ fn main() {
     }
     for (function, cfg) in OPTIONAL {
         println!("cargo:rustc-check-cfg=cfg({cfg})");
-        if header.contains(&format!("{function}(")) {
+        if header.contains(&format!("{function}(")) || header.contains(&format!("({function})")) {
             println!("cargo:rustc-cfg={cfg}");
         }
     }

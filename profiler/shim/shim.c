@@ -29,31 +29,22 @@ const uintptr_t beff_handle_values[] = {
     HANDLE(MPI_ERRORS_ARE_FATAL, "ompi_mpi_errors_are_fatal"),
     HANDLE(MPI_ERRORS_RETURN, "ompi_mpi_errors_return"),
 };
-#ifdef OPEN_MPI
-const uintptr_t beff_handle_values[8] = {0};
-const int beff_open_mpi = 1;
-#else
-const int beff_open_mpi = 0;
-#endif
-
-const int beff_handle_bytes = sizeof(MPI_Datatype);
-const int beff_request_bytes = sizeof(MPI_Request);
-const int beff_file_bytes = sizeof(MPI_File);
-const int beff_status_size = sizeof(MPI_Status);
-const uintptr_t beff_status_ignore = (uintptr_t)MPI_STATUS_IGNORE;
-const uintptr_t beff_statuses_ignore = (uintptr_t)MPI_STATUSES_IGNORE;
-
-/* Bytes of a status. The field is what the library itself counts in. */
-uint64_t beff_status_bytes(const void *status) {
-    const MPI_Status *s = status;
+/* What mpi.rs takes for granted of each flavour. */
 #if defined(OPEN_MPI)
-    return s->_ucount;
+const uintptr_t beff_handle_values[8] = {0};
+_Static_assert(sizeof(MPI_Datatype) == 8 && sizeof(MPI_Request) == 8, "handles are pointers");
+_Static_assert(offsetof(MPI_Status, _ucount) == 16 && sizeof(size_t) == 8, "bytes in a status");
+_Static_assert(MPI_STATUS_IGNORE == 0 && MPI_STATUSES_IGNORE == 0, "ignored statuses");
 #elif defined(MPICH_NUMVERSION) || defined(MPICH_VERSION) || defined(I_MPI_VERSION) || defined(MVAPICH2_VERSION)
-    return (uint64_t)(unsigned)s->count_lo | (uint64_t)((unsigned)s->count_hi_and_cancelled >> 1) << 32;
+_Static_assert(sizeof(MPI_Datatype) == 4 && sizeof(MPI_Request) == 4, "handles are numbers");
+_Static_assert(offsetof(MPI_Status, count_lo) == 0 && offsetof(MPI_Status, count_hi_and_cancelled) == 4, "bytes in a status");
+_Static_assert((uintptr_t)MPI_STATUS_IGNORE == 1 && (uintptr_t)MPI_STATUSES_IGNORE == 1, "ignored statuses");
 #else
 #error "This MPI is neither MPICH or one of its family nor Open MPI: the bytes in its MPI_Status are not known."
 #endif
-}
+_Static_assert(sizeof(MPI_File) == 8 && sizeof(MPI_Status) <= 64, "files and statuses");
+
+const int beff_status_size = sizeof(MPI_Status);
 
 int beff_status_error(const void *status) { return ((const MPI_Status *)status)->MPI_ERROR; }
 

@@ -1,6 +1,7 @@
 //! The calls that move data.
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 use beff_trace::raw::record::{has, Compact};
 use beff_trace::{Call, ErrorClass, Function};
@@ -61,8 +62,8 @@ impl Given {
 #[inline(always)]
 pub fn blocking(name: Name, given: Given, status: Word, call: impl FnOnce(Word) -> c_int) -> c_int {
     let Some(mut inside) = name.enter() else { return call(status) };
-    let mut own = Status([0; 64]);
-    let status = if ignores(status) { &raw mut own as Word } else { status };
+    let mut own = MaybeUninit::<Status>::uninit();
+    let status = if ignores(status) { own.write(Status([0; 64])) as *mut Status as Word } else { status };
     let begin = ticks();
     let code = call(status);
     let end = ticks();
@@ -100,8 +101,8 @@ pub fn begin(name: Name, given: Given, call: impl FnOnce() -> c_int) -> c_int {
 #[inline(always)]
 pub fn end(name: Name, file: Word, status: Word, call: impl FnOnce(Word) -> c_int) -> c_int {
     let Some(mut inside) = name.enter() else { return call(status) };
-    let mut own = Status([0; 64]);
-    let status = if ignores(status) { &raw mut own as Word } else { status };
+    let mut own = MaybeUninit::<Status>::uninit();
+    let status = if ignores(status) { own.write(Status([0; 64])) as *mut Status as Word } else { status };
     let begin = ticks();
     let code = call(status);
     let end = ticks();

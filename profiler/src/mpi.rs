@@ -25,14 +25,7 @@ unsafe extern "C" {
     static beff_handle_values: [usize; HANDLES];
     static beff_classes: [Class; 39];
     /// See the shim.
-    pub static beff_open_mpi: c_int;
-    static beff_handle_bytes: c_int;
-    static beff_request_bytes: c_int;
-    /// See the shim.
     pub static beff_status_size: c_int;
-    static beff_status_ignore: usize;
-    static beff_statuses_ignore: usize;
-    fn beff_status_bytes(status: *const Status) -> u64;
     fn beff_status_error(status: *const Status) -> c_int;
     /// See the shim.
     pub static beff_combiners: [c_int; 19];
@@ -69,6 +62,9 @@ pub(crate) use constant;
 
 const HANDLES: usize = 8;
 
+/// Built for Open MPI, else for MPICH and its family. The shim asserts what follows from it.
+pub const OPEN_MPI: bool = cfg!(open_mpi);
+
 /// Handles that mpi.h names, in the order of the shim.
 pub struct Constants {
     pub comm_world: Word,
@@ -86,7 +82,7 @@ pub fn constants() -> &'static Constants {
     static FOUND: OnceLock<Constants> = OnceLock::new();
     FOUND.get_or_init(|| {
         let one = |index: usize| {
-            if constant!(beff_open_mpi) == 0 {
+            if !OPEN_MPI {
                 return handle(constant!(beff_handle_values)[index]);
             }
             // SAFETY: the shim of this flavour has a name for each.
@@ -108,10 +104,10 @@ pub fn constants() -> &'static Constants {
 /// A handle out of a register, whose upper half means nothing if handles are numbers.
 #[inline(always)]
 pub fn handle(word: Word) -> Word {
-    if constant!(beff_handle_bytes) == 4 {
-        word as u32 as usize
-    } else {
+    if OPEN_MPI {
         word
+    } else {
+        word as u32 as usize
     }
 }
 
@@ -120,24 +116,24 @@ pub fn handle(word: Word) -> Word {
 /// # Safety
 /// One is there.
 pub unsafe fn handle_at(address: Word, index: usize) -> Word {
-    if constant!(beff_request_bytes) == 4 {
-        // SAFETY: as promised.
-        unsafe { *(address as *const u32).add(index) as usize }
-    } else {
+    if OPEN_MPI {
         // SAFETY: as promised.
         unsafe { *(address as *const usize).add(index) }
+    } else {
+        // SAFETY: as promised.
+        unsafe { *(address as *const u32).add(index) as usize }
     }
 }
 
 /// True for MPI_STATUS_IGNORE.
 #[inline(always)]
 pub fn ignores(status: Word) -> bool {
-    status == constant!(beff_status_ignore)
+    status == usize::from(!OPEN_MPI)
 }
 
 /// True for MPI_STATUSES_IGNORE.
 pub fn ignores_all(statuses: Word) -> bool {
-    statuses == constant!(beff_statuses_ignore)
+    statuses == usize::from(!OPEN_MPI)
 }
 
 /// Bytes that a status tells.
@@ -146,8 +142,13 @@ pub fn ignores_all(statuses: Word) -> bool {
 /// A status that a call has filled is there.
 #[inline(always)]
 pub unsafe fn status_bytes(status: Word) -> u64 {
-    // SAFETY: as promised.
-    unsafe { beff_status_bytes(status as *const Status) }
+    if OPEN_MPI {
+        // SAFETY: as promised; the shim asserts that the field is here.
+        return unsafe { *((status + 16) as *const u64) };
+    }
+    // SAFETY: as promised; the shim asserts that the fields are here.
+    let [low, high] = unsafe { *(status as *const [u32; 2]) };
+    u64::from(low) | (u64::from(high >> 1) << 32)
 }
 
 /// The error in a status.

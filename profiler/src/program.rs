@@ -198,7 +198,7 @@ fn right_flavour() -> bool {
     let version = library_version();
     let open_mpi = version.contains("Open MPI");
     let other_abi = crate::original::library_of(c"PMPI_Init").is_some_and(|name| name.contains("libmpi_abi"));
-    let built_for_open_mpi = crate::mpi::constant!(crate::mpi::beff_open_mpi) == 1;
+    let built_for_open_mpi = crate::mpi::OPEN_MPI;
     if open_mpi == built_for_open_mpi && !other_abi {
         return true;
     }

@@ -13,8 +13,8 @@ use crate::clock::ticks;
 use crate::data::Name;
 use crate::lane::Lane;
 use crate::mpi::{
-    beff_err_in_status, beff_err_pending, beff_open_mpi, beff_status_size, class, constant, constants, handle_at,
-    ignores, ignores_all, status_bytes, status_error, Status, Word,
+    beff_err_in_status, beff_err_pending, beff_status_size, class, constant, constants, handle_at, ignores,
+    ignores_all, status_bytes, status_error, Status, Word, OPEN_MPI,
 };
 
 static PENDING: AtomicUsize = AtomicUsize::new(0);
@@ -84,7 +84,7 @@ impl Table {
             let number = if self.twins.is_empty() {
                 first.number
             } else {
-                let size = if constants().request_null >> 32 == 0 && constant!(beff_open_mpi) == 0 { 4 } else { 8 };
+                let size = if OPEN_MPI { 8 } else { 4 };
                 self.among_twins(handle, *first, array + index * size, out)
             };
             out.push(Asked { index, handle, number });
@@ -227,7 +227,7 @@ fn about_files(name: Name, given: Given, call: impl FnOnce(Word) -> c_int) -> c_
 /// Open MPI answers the error of the request itself to a program that ignores the statuses; given ours, it said that it is in there.
 fn returned(wanted: Statuses, given: Statuses, length: usize, code: c_int) -> c_int {
     let own = wanted.word() != given.word() && !matches!(given, Statuses::One(_));
-    if code == 0 || !own || constant!(beff_open_mpi) == 0 || class(code) != in_status() {
+    if code == 0 || !own || !OPEN_MPI || class(code) != in_status() {
         return code;
     }
     let size = constant!(beff_status_size) as usize;

@@ -39,7 +39,7 @@ fn a_killed_rank_keeps_every_call() {
 fn threads_are_woven_by_begin() {
     let scene = Scene::new("ends.c", &[]).unwrap();
     let run = scene.record(2, &[], &["threads", "4000"]);
-    assert_eq!(run.stdout, ["threads", "threads"], "{run:?}");
+    assert_eq!(run.stdout.concat(), "threadsthreads", "{run:?}");
     for rank in 0..2 {
         let file = scene.file(rank);
         assert_eq!(file.head().end, End::Complete);
@@ -162,7 +162,7 @@ fn a_session_is_recorded_like_a_world() {
     let scene = Scene::new("session.c", &[]).unwrap();
     // MPICH 4.0 has sessions, but its files want MPI_COMM_WORLD: such a program may crash, with the profiler and without.
     let run = scene.record(2, &[], &[]);
-    if run.stdout != ["session", "session"] {
+    if run.stdout.concat() != "sessionsession" {
         return eprintln!("skipped: this MPI has no sessions, or none with files: {:?}", run.stdout);
     }
     for rank in 0..2 {
