@@ -202,9 +202,20 @@ fn types_that_make_no_sense_are_refused() {
             of_itself(4),
             Type::Indexed { blocks: vec![1], displacements: vec![1, 2], of: BYTE },
             Type::Contiguous { count: u64::MAX, of: BYTE },
+            // 2^64 bytes, which wrap around to none.
+            Type::Contiguous { count: 1 << 31, of: BYTE },
+            Type::Contiguous { count: 1 << 31, of: 6 },
+            Type::Contiguous { count: 4, of: 7 },
         ];
         let mut player = Player::new(comm, directory, types, &[]);
-        for (number, expected) in [(2, "behind"), (3, "behind"), (4, "elements"), (5, "63 bits"), (6, "no type 6")] {
+        for (number, expected) in [
+            (2, "not stand before"),
+            (3, "not stand before"),
+            (4, "type 4"),
+            (5, "63 bits"),
+            (8, "63 bits"),
+            (9, "no type 9"),
+        ] {
             let told = player.program.make_ready(vec![of_type(Function::WriteAt, number, 0, 0)]).unwrap_err();
             assert!(told.to_string().contains(expected), "{told}");
         }

@@ -196,7 +196,7 @@ pub fn class(code: c_int) -> ErrorClass {
 /// The class of a number of this library.
 fn class_named(number: c_int) -> ErrorClass {
     // SAFETY: a table of the shim that nobody writes; its last row is empty.
-    let classes = unsafe { &(&*(&raw const beff_classes))[..38] };
+    let classes = unsafe { &beff_classes[..38] };
     for class in classes {
         if class.value == number {
             // SAFETY: the shim's names end with zero.

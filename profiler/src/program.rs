@@ -95,7 +95,8 @@ pub fn finalize(name: Name, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn outermost(pmpi: bool) -> bool {
-    !(pmpi && crate::without_pmpi()) && !crate::lane::inside()
+    let passed_on = pmpi && crate::without_pmpi();
+    !passed_on && !crate::lane::inside()
 }
 
 /// MPI_Abort.

@@ -1,5 +1,6 @@
 //! Requests of files: which are pending, and the calls that complete them.
 
+use std::collections::hash_map::Entry::Vacant;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,10 +63,10 @@ pub unsafe fn add(address: Word) -> u64 {
         return number;
     }
     let entry = Entry { number, address, polls: 0 };
-    if table.first.contains_key(&handle) {
-        table.twins.push((handle, entry));
+    if let Vacant(place) = table.first.entry(handle) {
+        place.insert(entry);
     } else {
-        table.first.insert(handle, entry);
+        table.twins.push((handle, entry));
     }
     PENDING.fetch_add(1, Ordering::Relaxed);
     number

@@ -6,11 +6,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use beff_trace::raw::block::HEAD_BYTES;
 use beff_trace::raw::{ProcessHead, BLOCK_BYTES};
 use beff_trace::End;
 
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static FILE: AtomicI32 = AtomicI32::new(-1);
+static DEVICE: AtomicU64 = AtomicU64::new(0);
+static INODE: AtomicU64 = AtomicU64::new(0);
 static NEXT_BLOCK: AtomicU32 = AtomicU32::new(1);
 static LIMIT_BYTES: AtomicU64 = AtomicU64::new(u64::MAX);
 static HEAD: Mutex<Option<ProcessHead>> = Mutex::new(None);
@@ -27,7 +30,9 @@ pub fn begin(path: &Path, head: ProcessHead, limit_bytes: u64) {
         Ok(file) => file,
         Err(e) => return crate::say(&format!("cannot make {}: {e}; this rank is not recorded", path.display())),
     };
-    FILE.store(file.into_raw_fd(), Ordering::Relaxed);
+    if let Err(e) = keep(file.into_raw_fd()) {
+        return crate::say(&format!("cannot keep {} open: {e}; this rank is not recorded", path.display()));
+    }
     LIMIT_BYTES.store(limit_bytes, Ordering::Relaxed);
     match write(0, &head.block()) {
         Ok(()) => {
@@ -36,6 +41,43 @@ pub fn begin(path: &Path, head: ProcessHead, limit_bytes: u64) {
         }
         Err(e) => crate::say(&format!("cannot write {}: {e}; this rank is not recorded", path.display())),
     }
+}
+
+/// Takes the file, by a number that the program will hardly use: some close all they might have opened.
+fn keep(file: c_int) -> std::io::Result<()> {
+    // SAFETY: the file is ours, and open.
+    let high = unsafe { libc::fcntl(file, libc::F_DUPFD_CLOEXEC, 700) };
+    let kept = if high < 0 { file } else { high };
+    if high >= 0 {
+        // SAFETY: the other one is ours too.
+        unsafe { libc::close(file) };
+    }
+    let (device, inode) = identity(kept)?;
+    DEVICE.store(device, Ordering::Relaxed);
+    INODE.store(inode, Ordering::Relaxed);
+    FILE.store(kept, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Device and inode of a file.
+fn identity(file: c_int) -> std::io::Result<(u64, u64)> {
+    // SAFETY: a status is numbers, for which zeros are values.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the status is ours.
+    match unsafe { libc::fstat(file, &raw mut status) } {
+        0 => Ok((status.st_dev, status.st_ino)),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// The file. If the program has closed it, its number may be that of a file of the program: then nothing is written any more.
+fn file() -> std::io::Result<c_int> {
+    let file = FILE.load(Ordering::Relaxed);
+    let own = (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed));
+    if identity(file).is_ok_and(|now| now == own) {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("the program has closed the file"))
 }
 
 fn lock() -> std::sync::MutexGuard<'static, Option<ProcessHead>> {
@@ -88,8 +130,11 @@ fn place(number: u32) -> libc::off_t {
 pub fn append(number: u32, head: &[u8], records: &[u8]) {
     let whole = libc::iovec { iov_base: records.as_ptr() as *mut _, iov_len: records.len() };
     let pieces = [libc::iovec { iov_base: head.as_ptr() as *mut _, iov_len: head.len() }, whole];
-    // SAFETY: both pieces live until the call is over.
-    let written = unsafe { libc::pwritev(FILE.load(Ordering::Relaxed), pieces.as_ptr(), 2, place(number)) };
+    let written = match file() {
+        // SAFETY: both pieces live until the call is over.
+        Ok(file) => unsafe { libc::pwritev(file, pieces.as_ptr(), 2, place(number)) },
+        Err(_) => -1,
+    };
     if usize::try_from(written) == Ok(head.len() + records.len()) {
         return;
     }
@@ -97,6 +142,8 @@ pub fn append(number: u32, head: &[u8], records: &[u8]) {
     let result =
         write_at(place(number), head).and_then(|()| write_at(place(number) + head.len() as libc::off_t, records));
     if let Err(e) = result {
+        // A part of it may be there: without its head it is taken for one that was never written. The live block still has it all.
+        let _ = write_at(place(number), &[0; HEAD_BYTES]);
         stop(&format!("cannot write its record: {e}"));
     }
 }
@@ -107,9 +154,10 @@ pub fn write(number: u32, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn write_at(mut place: libc::off_t, mut bytes: &[u8]) -> std::io::Result<()> {
+    let file = file()?;
     while !bytes.is_empty() {
         // SAFETY: the bytes live until the call is over.
-        let written = unsafe { libc::pwrite(FILE.load(Ordering::Relaxed), bytes.as_ptr().cast(), bytes.len(), place) };
+        let written = unsafe { libc::pwrite(file, bytes.as_ptr().cast(), bytes.len(), place) };
         match written {
             0 => return Err(std::io::ErrorKind::WriteZero.into()),
             n if n > 0 => {
@@ -130,7 +178,13 @@ fn write_at(mut place: libc::off_t, mut bytes: &[u8]) -> std::io::Result<()> {
 /// Room for a block in the file and the memory that is this room; or memory of our own where the file system cannot map. None: the
 /// recording has ended here.
 pub fn map(number: u32) -> Option<(*mut u8, bool)> {
-    let file = FILE.load(Ordering::Relaxed);
+    let file = match file() {
+        Ok(file) => file,
+        Err(e) => {
+            stop(&format!("cannot write its record: {e}"));
+            return None;
+        }
+    };
     // SAFETY: room in our own file; a hole would be SIGBUS on a full disk.
     let failed: c_int = unsafe { libc::posix_fallocate(file, place(number), BLOCK_BYTES as libc::off_t) };
     if failed == libc::ENOSPC || failed == libc::EDQUOT || failed == libc::EFBIG {

@@ -286,7 +286,7 @@ calls! {
     SessionFinalize: MPI_Session_finalize PMPI_Session_finalize;
 }
 calls! {
-    (), |name, call| program::finalize(name, || call());
+    (), |name, call| program::finalize(name, call);
     Finalize: MPI_Finalize PMPI_Finalize;
 }
 calls! {

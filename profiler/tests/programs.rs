@@ -18,3 +18,27 @@ fn every_constructor_of_types_nested() {
 fn requests_completed_in_any_order() {
     Scene::new("requests.c", &[]).unwrap().check(2, &[]);
 }
+
+/// The bindings of Fortran end in `MPI_` or `PMPI_` functions of C, as they like.
+fn fortran(options: &[&str]) {
+    let mut all = vec!["-cpp", "-ffree-line-length-none", "-w"];
+    all.extend_from_slice(options);
+    if let Some(scene) = Scene::new("bindings.f90", &all) {
+        scene.check(2, &[]);
+    }
+}
+
+#[test]
+fn fortran_by_mpif_h() {
+    fortran(&[]);
+}
+
+#[test]
+fn fortran_by_the_module_mpi() {
+    fortran(&["-DMODULE_MPI"]);
+}
+
+#[test]
+fn fortran_by_mpi_f08() {
+    fortran(&["-DF08"]);
+}

@@ -141,7 +141,7 @@ fn bytes_of(extents: impl Iterator<Item = Extent>) -> Vec<i64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn layouts_are_those_of_the_type_map(types in dictionary(), skip in 0_u64..200, length in 0_u64..400, base in -100_i64..100) {

@@ -17,7 +17,7 @@ impl Drop for Group {
 }
 
 impl Comm {
-    /// The communicator of these ranks of this one, in this order; None on ranks that are not in it. Collective over those that
+    /// The communicator of these ranks of this one, in this order (MPI_COMM_SELF for one alone); None on ranks that are not in it. Collective over those that
     /// are (MPI_Comm_create_group): lists that are worked through by all in the same order cannot wait for each other.
     ///
     /// # Errors
@@ -25,6 +25,10 @@ impl Comm {
     pub fn of_ranks(&self, ranks: &[u32]) -> Result<Option<Self>> {
         if !ranks.iter().any(|rank| u64::from(*rank) == self.rank()) {
             return Ok(None);
+        }
+        if ranks.len() == 1 {
+            // Libraries have room for a few thousand communicators, and this one is there.
+            return Ok(Some(Self::own()));
         }
         let mut list = Vec::with_capacity(ranks.len());
         for rank in ranks {

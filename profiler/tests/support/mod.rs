@@ -1,19 +1,33 @@
 //! Compiles the programs of tests/profile, runs them with and without the profiler, and writes what was recorded as they do.
 #![allow(dead_code)] // every test uses a part
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use beff_trace::raw::{Event, ProcessFile};
 use beff_trace::{Amode, Call, End, Order, Type};
 
-/// The preloaded library, beside the test programs.
+/// The library to preload. Cargo does not build it for tests, because nothing links it: so they do, in their own profile.
 pub fn library() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let deps = own.parent().unwrap();
-    let places = [deps.join("libbeff_profiler.so"), deps.parent().unwrap().join("libbeff_profiler.so")];
-    places.iter().find(|path| path.exists()).expect("cargo builds the library for its tests").clone()
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            let own = std::env::current_exe().unwrap();
+            let target = own.parent().and_then(Path::parent).unwrap();
+            let profile = match target.file_name().unwrap().to_str().unwrap() {
+                "debug" => "dev",
+                other => other,
+            };
+            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            cargo.args(["build", "--quiet", "--offline", "-p", "beff-profiler", "--profile", profile, "--target-dir"]);
+            let status = cargo.arg(target.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+            assert!(status.success(), "the library is not built");
+            target.join("libbeff_profiler.so")
+        })
+        .clone()
 }
 
 /// Where the sources of the programs are.
@@ -152,7 +166,8 @@ impl Scene {
             assert_eq!((file.head().rank, file.head().ranks), (rank, ranks));
             let recorded = text(&file);
             let expected = self.expected(rank);
-            let at = recorded.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(recorded.len().min(expected.len()));
+            let at =
+                recorded.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(recorded.len().min(expected.len()));
             assert_eq!(recorded.get(at), expected.get(at), "rank {rank}, call {at} of {}", expected.len());
             assert!(at > 0, "nothing was called");
         }
@@ -180,7 +195,9 @@ pub fn text(file: &ProcessFile) -> Vec<String> {
             Event::Call(call) => {
                 assert!(call.begin_ns >= last_ns && call.end_ns >= call.begin_ns, "{call:?} after {last_ns}");
                 last_ns = call.begin_ns;
-                if !["Init", "Init_thread", "Finalize", "Session_init", "Session_finalize"].contains(&call.function.name()) {
+                if !["Init", "Init_thread", "Finalize", "Session_init", "Session_finalize"]
+                    .contains(&call.function.name())
+                {
                     lines.push(line(&call, &tables));
                 }
             }
@@ -247,12 +264,18 @@ pub fn tree(id: u32, tables: &Tables) -> String {
         Type::Named { name, .. } => name.clone(),
         Type::Contiguous { count, of: t } => format!("contiguous({count};{})", of(t)),
         Type::Vector { count, block, stride, of: t } => format!("vector({count};{block};{stride};{})", of(t)),
-        Type::Hvector { count, block, stride_bytes, of: t } => format!("hvector({count};{block};{stride_bytes};{})", of(t)),
-        Type::Indexed { blocks, displacements, of: t } => format!("indexed({};{};{})", l(blocks), s(displacements), of(t)),
+        Type::Hvector { count, block, stride_bytes, of: t } => {
+            format!("hvector({count};{block};{stride_bytes};{})", of(t))
+        }
+        Type::Indexed { blocks, displacements, of: t } => {
+            format!("indexed({};{};{})", l(blocks), s(displacements), of(t))
+        }
         Type::Hindexed { blocks, displacements_bytes, of: t } => {
             format!("hindexed({};{};{})", l(blocks), s(displacements_bytes), of(t))
         }
-        Type::IndexedBlock { block, displacements, of: t } => format!("indexed_block({block};{};{})", s(displacements), of(t)),
+        Type::IndexedBlock { block, displacements, of: t } => {
+            format!("indexed_block({block};{};{})", s(displacements), of(t))
+        }
         Type::HindexedBlock { block, displacements_bytes, of: t } => {
             format!("hindexed_block({block};{};{})", s(displacements_bytes), of(t))
         }
@@ -273,6 +296,8 @@ pub fn tree(id: u32, tables: &Tables) -> String {
                 of(t)
             )
         }
-        Type::Resized { lower_bound_bytes, extent_bytes, of: t } => format!("resized({lower_bound_bytes};{extent_bytes};{})", of(t)),
+        Type::Resized { lower_bound_bytes, extent_bytes, of: t } => {
+            format!("resized({lower_bound_bytes};{extent_bytes};{})", of(t))
+        }
     }
 }

@@ -89,7 +89,6 @@ pub(super) struct Dictionary {
     opened_with: HashSet<(u32, u32)>,
     /// Of each file given.
     pub(super) numbers: Vec<Numbers>,
-    pub(super) calls: Vec<u64>,
     pub(super) ends: Vec<End>,
     pub(super) clocks: Vec<Common>,
 }
@@ -133,7 +132,7 @@ impl Dictionary {
         let mut zero_ns = None;
         for file in files {
             let clock = Common::new(file.head());
-            let (mut numbers, mut calls) = (Numbers::default(), 0);
+            let mut numbers = Numbers::default();
             let mut events = file.events();
             for event in events.by_ref() {
                 match event {
@@ -149,7 +148,6 @@ impl Dictionary {
                         numbers.infos.insert(id, found.infos.number(pairs));
                     }
                     Event::Call(call) => {
-                        calls += 1;
                         let begin = clock.shared(call.begin_ns);
                         zero_ns = Some(zero_ns.map_or(begin, |zero: i128| zero.min(begin)));
                         found.name(&call, begin, &numbers);
@@ -158,7 +156,6 @@ impl Dictionary {
             }
             found.ends.push(events.end());
             found.numbers.push(numbers);
-            found.calls.push(calls);
             found.clocks.push(clock);
         }
         found.clocks.iter_mut().for_each(|clock| clock.zero_ns = zero_ns.unwrap_or(0));

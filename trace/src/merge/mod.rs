@@ -185,8 +185,10 @@ pub fn merge(directory: &Path, out: &Path, options: &Options) -> Result<Report, 
         }
     }
     drop(sweep);
-    report.calls = dictionary.calls.iter().sum();
-    let head = head_of(&files, &dictionary, report.ranks);
+    // What was written counts: a process may still have added to its file between the passes.
+    let calls: Vec<u64> = (0..files.len()).map(|index| spool.calls(index)).collect();
+    report.calls = calls.iter().sum();
+    let head = head_of(&files, &dictionary, &calls, report.ranks);
     write(out, &head, &files, &mut spool).map_err(|source| {
         // A part of a profile is none.
         let _ = std::fs::remove_file(out);
@@ -241,7 +243,7 @@ fn open_all(directory: &Path) -> Result<(Vec<ProcessFile>, Report), MergeError> 
     Ok((files, report))
 }
 
-fn head_of(files: &[ProcessFile], dictionary: &Dictionary, ranks: u32) -> Head {
+fn head_of(files: &[ProcessFile], dictionary: &Dictionary, calls: &[u64], ranks: u32) -> Head {
     let mut head = Head {
         types: dictionary.types().to_vec(),
         comms: dictionary.comms().to_vec(),
@@ -266,7 +268,7 @@ fn head_of(files: &[ProcessFile], dictionary: &Dictionary, ranks: u32) -> Head {
                 pid: raw.pid,
                 clock_offset_ns: raw.clock_offset_ns,
                 end: dictionary.ends[index],
-                calls: dictionary.calls[index],
+                calls: calls[index],
                 storage_bytes: raw.storage_bytes,
             };
         }

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::block::{BlockHead, Kind};
+use super::block::{BlockHead, Kind, HEAD_BYTES};
 use super::clock::{Clock, Moment};
 use super::lane::{Next, Reading};
 use super::{Event, ProcessHead, RawError, BLOCK_BYTES, LANES, VERSION};
@@ -105,8 +105,8 @@ impl ProcessFile {
             let filled = read_block(&file, u64::from(number), &mut block).map_err(io)?;
             match BlockHead::read(&block[..filled]) {
                 Some(head) if head.kind != Kind::Head => found.add(number, &head),
-                // What a thread reserved and did not come to write.
-                None if block[..filled].iter().all(|byte| *byte == 0) && head.end != End::Complete => {}
+                // What a thread reserved and did not come to write, or not wholly.
+                None if block[..filled.min(HEAD_BYTES)].iter().all(|byte| *byte == 0) && head.end != End::Complete => {}
                 _ => found.damaged = true,
             }
         }

@@ -21,7 +21,7 @@ pub const AGAIN_TICKS: u64 = 1 << 28;
 #[inline]
 #[must_use]
 pub fn again(since_ticks: u64, took_ticks: u64, offset: i64) -> [u64; 2] {
-    [u64::from(TAG_AGAIN) | since_ticks << 8 | took_ticks << 36, offset as u64]
+    [u64::from(TAG_AGAIN) | (since_ticks << 8) | (took_ticks << 36), offset as u64]
 }
 
 /// What a compact record has; bits of [`Compact::has`].
@@ -73,13 +73,13 @@ impl Compact {
     #[must_use]
     pub fn words(&self) -> [u64; 4] {
         [
-            u64::from(self.function) + 1
-                | u64::from(self.has) << 8
-                | u64::from(self.datatype) << 16
-                | u64::from(self.handle) << 32,
-            u64::from(self.since_ticks) | u64::from(self.took_ticks) << 32,
+            (u64::from(self.function) + 1)
+                | (u64::from(self.has) << 8)
+                | (u64::from(self.datatype) << 16)
+                | (u64::from(self.handle) << 32),
+            u64::from(self.since_ticks) | (u64::from(self.took_ticks) << 32),
             self.offset as u64,
-            u64::from(self.count) | u64::from(self.bytes) << 32,
+            u64::from(self.count) | (u64::from(self.bytes) << 32),
         ]
     }
 

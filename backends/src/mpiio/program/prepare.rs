@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use beff_ffi::replay::{DataCall, DataFunction, Span, TypeHandle};
+use beff_ffi::replay::{DataCall, DataFunction, TypeHandle};
 use beff_trace::{Call, Completion, Direction, ErrorClass, Form, Function, Role};
 
 use super::flight::NOBODY;
 use super::ready::{Lands, List, Manage, Ready};
-use super::tables::Handles;
+use super::tables::{Handles, Spans};
 use crate::error::{BackendError, Cause, Result};
 use crate::program::memory::Memory;
 use crate::program::Step;
@@ -147,7 +147,7 @@ impl Plan {
         let slot = call.request.map_or(NOBODY, |number| self.requests.take(number));
         let file = self.file(call);
         let asked = match (direction, span, u64::try_from(count)) {
-            (Direction::Read, Some(span), Ok(count)) => span.size_bytes.saturating_mul(count),
+            (Direction::Read, Some([span, _]), Ok(count)) => span.size_bytes.saturating_mul(count),
             _ => 0,
         };
         put(&mut self.asked, slot, asked);
@@ -342,7 +342,7 @@ fn type_of(call: &Call, number: Option<u32>, handles: &mut Handles) -> Result<Ty
 fn place(
     memory_at: u64,
     count: i64,
-    span: Option<Span>,
+    spans: Option<Spans>,
     direction: Direction,
     memory: &Memory,
 ) -> Result<(*mut u8, Lands)> {
@@ -353,9 +353,10 @@ fn place(
     };
     // Types of absolute addresses have their place before the area, so to say: two's complement is right for them.
     let address = area.wrapping_offset(memory_at as isize);
-    let (Some(span), Ok(count)) = (span, u64::try_from(count)) else { return Ok((address, Lands::default())) };
+    let (Some(spans), Ok(count)) = (spans, u64::try_from(count)) else { return Ok((address, Lands::default())) };
     let beyond = || refused("the type reaches beyond 63 bits");
-    let (first, end) = span.of(count).ok_or_else(beyond)?;
+    let (a, b) = (spans[0].of(count).ok_or_else(beyond)?, spans[1].of(count).ok_or_else(beyond)?);
+    let (first, end) = (a.0.min(b.0), a.1.max(b.1));
     if first == end {
         return Ok((address, Lands::default()));
     }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use beff_ffi::replay::{Span, TypeHandle, Types};
 use beff_ffi::{Comm, Info};
+use beff_trace::layout::{Layouts, TypeError};
+use beff_trace::Type;
 
 use super::super::outcome::mpi_error;
 use crate::error::{BackendError, Cause, Result};
@@ -14,11 +16,51 @@ use crate::program::Tables;
 pub(super) struct Handles {
     comms: Vec<Option<Comm>>,
     types: Types,
+    worked_out: WorkedOut,
     infos: Vec<Info>,
     /// MPI_INFO_NULL.
     no_info: Info,
     names: Vec<CString>,
     pub(super) paths: Vec<PathBuf>,
+}
+
+/// What a type touches: as the library says, whose arithmetic may wrap around, and as it was worked out without the library, which may
+/// not know its errors. Memory has to hold both.
+pub(super) type Spans = [Span; 2];
+
+/// What was worked out, one entry for each type, and why others could not be.
+struct WorkedOut {
+    spans: Vec<Option<Span>>,
+    refused: Vec<TypeError>,
+}
+
+impl WorkedOut {
+    fn new(types: &[Type]) -> Self {
+        // The rules are those of the library that makes the types here, not of the one that was recorded.
+        let (layouts, refused) = Layouts::what_can_be(types, beff_ffi::built_with());
+        let span = |number| {
+            layouts.is_known(number).then(|| Span {
+                size_bytes: layouts.size(number),
+                extent_bytes: layouts.extent(number),
+                first: layouts.true_span(number).start,
+                end: layouts.true_span(number).end,
+            })
+        };
+        // Numbers of types have 32 bits.
+        Self { spans: (0..types.len() as u32).map(span).collect(), refused }
+    }
+
+    fn of(&self, number: u32) -> Result<Span> {
+        let refused = |text| BackendError::new("replay", "", Cause::Unsupported, text);
+        match self.spans.get(number as usize) {
+            Some(Some(span)) => Ok(*span),
+            Some(None) => {
+                let told = self.refused.iter().find(|error| error.number == number as usize);
+                Err(refused(told.map_or_else(|| format!("type {number} cannot be worked out"), TypeError::to_string)))
+            }
+            None => Err(refused(format!("there is no type {number}"))),
+        }
+    }
 }
 
 /// A number that is in no table.
@@ -48,7 +90,8 @@ impl Handles {
         let infos = tables.infos.iter().map(info).collect::<Result<_>>()?;
         let no_info = Info::new(&[]).map_err(|e| failed("MPI_Info_create")(&e))?;
         let names = tables.paths.iter().map(|path| name_for_mpi(path)).collect::<Result<_>>()?;
-        Ok(Self { comms, types: Types::new(tables.types), infos, no_info, names, paths: tables.paths })
+        let worked_out = WorkedOut::new(&tables.types);
+        Ok(Self { comms, types: Types::new(tables.types), worked_out, infos, no_info, names, paths: tables.paths })
     }
 
     /// All communicators, None where this rank is not in it.
@@ -90,10 +133,18 @@ impl Handles {
     }
 
     /// The type of a number, MPI_DATATYPE_NULL for none.
-    pub(super) fn datatype(&mut self, number: Option<u32>) -> Result<(TypeHandle, Option<Span>)> {
+    pub(super) fn datatype(&mut self, number: Option<u32>) -> Result<(TypeHandle, Option<Spans>)> {
         let Some(number) = number else { return Ok((TypeHandle::null(), None)) };
+        let expected = self.worked_out.of(number)?;
         let (handle, span) =
             self.types.ready(number).map_err(|e| mpi_error("MPI_Type_commit", Path::new(""), None, &e))?;
-        Ok((handle, Some(span)))
+        if span.size_bytes != expected.size_bytes {
+            let text = format!(
+                "type {number} has {} bytes, and the MPI library says {}",
+                expected.size_bytes, span.size_bytes
+            );
+            return Err(BackendError::new("MPI_Type_size", "", Cause::Unsupported, text));
+        }
+        Ok((handle, Some([span, expected])))
     }
 }

@@ -1,0 +1,62 @@
+/* Ends in the way that the third argument says, behind as many writes as the fourth. */
+#include "expect.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static MPI_File file;
+static long calls;
+static char byte = 'x';
+
+static void *writes(void *which) {
+    long base = *(int *)which * calls;
+    for (long i = 0; i < calls; i++) MPI_File_write_at(file, base + i, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    const char *how = argv[3];
+    int provided, numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    calls = atol(argv[4]);
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/file-%d", argv[2], rank);
+    MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file);
+    if (!strcmp(how, "threads")) {
+        pthread_t threads[4];
+        for (int round = 0; round < 2; round++) {
+            for (int i = 0; i < 4; i++) pthread_create(threads + i, NULL, writes, numbers + 4 * round + i);
+            for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+        }
+    } else {
+        writes(numbers);
+    }
+    if (!strcmp(how, "fork")) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (!child) {
+            /* No MPI call is allowed here, but one that fails at once does no harm. */
+            MPI_File none = file;
+            MPI_Offset size;
+            MPI_File_get_size(none, &size);
+            exit(3);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        printf("child %d\n", WEXITSTATUS(status));
+    }
+    if (!strcmp(how, "fatal")) {
+        MPI_File_set_errhandler(file, MPI_ERRORS_ARE_FATAL);
+        MPI_File_write_at(file, 0, &byte, -1, MPI_BYTE, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(how, "kill")) raise(SIGKILL);
+    if (!strcmp(how, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
+    if (!strcmp(how, "exit")) exit(0);
+    if (!strcmp(how, "_exit")) _exit(0);
+    MPI_File_close(&file);
+    MPI_Finalize();
+    printf("%s\n", how);
+    return 4;
+}
