@@ -13,14 +13,14 @@ one() {
     local name=$1 bare recorded
     shift
     rm -f "$dir/$name.data" "$dir/$name.csv"
-    bare=$(timeout 120 "${launch[@]}" -n 2 "$@" "$dir/$name.data" 2>&1 | sort)
+    bare=$(timeout 120 "${launch[@]}" -n 2 "$@" "$dir/$name.data" 2>&1 | sort) || { echo "== $name: does not run: $bare"; return 0; }
     cp "$dir/$name.data" "$dir/$name.bare"
     rm -f "$dir/$name.data"
     recorded=$(timeout 120 "$beff" profile -o "$dir/$name.csv" -- "${launch[@]}" -n 2 "$@" "$dir/$name.data" 2>"$dir/$name.said" | sort)
     echo "== $name: $recorded" | tr '\n' ' '
     [ "$bare" = "$recorded" ] && echo "(output as without the profiler)" || echo "(OUTPUT DIFFERS: $bare)"
     cmp "$dir/$name.bare" "$dir/$name.data" && echo "   file as without the profiler"
-    grep -vE '^(#|[a-z])' "$dir/$name.csv" | cut -d, -f3 | sort | uniq -c | sort -rn | head -12
+    grep -vE '^(#|[a-z])' "$dir/$name.csv" | cut -d, -f3 | sort | uniq -c | sort -rn | sed -n 1,12p
     timeout 300 "${launch[@]}" -n 2 "$beff" replay "$dir/$name.csv" --path "$dir" --quiet --out "$dir/$name.replay-$$" >"$dir/$name.page" 2>&1 &&
         echo "   replayed: $(grep -m1 -i 'as recorded' "$dir/$name.page")" || { echo "   REPLAY: exit $?"; tail -5 "$dir/$name.page"; }
 }

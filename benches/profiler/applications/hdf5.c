@@ -15,12 +15,13 @@ int main(int argc, char **argv) {
     hid_t file = H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, access);
     hsize_t all[2] = {(hsize_t)ROWS * size, COLUMNS}, part[2] = {ROWS, COLUMNS};
     hid_t space = H5Screate_simple(2, all, NULL), memory = H5Screate_simple(2, part, NULL);
-    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER), create = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(create, 0); /* or no two files are alike */
     static double out[ROWS][COLUMNS], in[ROWS][COLUMNS];
     int wrong = 0;
     for (int way = 0; way < 2; way++) {
         H5Pset_dxpl_mpio(transfer, way == 0 ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT);
-        hid_t data = H5Dcreate2(file, way == 0 ? "together" : "alone", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        hid_t data = H5Dcreate2(file, way == 0 ? "together" : "alone", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, create, H5P_DEFAULT);
         for (int r = 0; r < ROWS; r++)
             for (int c = 0; c < COLUMNS; c++) out[r][c] = rank * 1e6 + r * 1e3 + c;
         hsize_t start[2] = {(hsize_t)ROWS * rank, 0};
@@ -36,6 +37,7 @@ int main(int argc, char **argv) {
         H5Dclose(data);
     }
     H5Pclose(transfer);
+    H5Pclose(create);
     H5Sclose(space);
     H5Sclose(memory);
     H5Pclose(access);

@@ -8,7 +8,7 @@ rank, size = world.rank, world.size
 file = MPI.File.Open(world, sys.argv[1], MPI.MODE_CREATE | MPI.MODE_RDWR)
 out = bytearray([rank + 1] * 5000)
 file.Write_at_all(rank * 5000, out)
-file.Set_view(rank * 8, MPI.DOUBLE, MPI.DOUBLE.Create_vector(4, 1, size).Commit())
+file.Set_view(rank * 320, MPI.DOUBLE, MPI.DOUBLE)  # derived types of mpi4py 4 end MPICH 4.0
 file.Iwrite(bytearray(320)).Wait()
 file.Set_view(0)
 world.Barrier()
