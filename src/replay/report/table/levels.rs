@@ -17,11 +17,6 @@ pub(super) fn write(page: &mut Page, result: &ReplayResult, derived: &ReplayDeri
     }
     page.heading(title(kind));
     let backends = &result.config.backends;
-    let mut header = words(&["calls", "MB", "recorded s", "MB/s"]);
-    for backend in backends {
-        header.extend(words(&["|", &format!("{backend} s"), "MB/s", "ratio"]));
-    }
-    let mut grid = Grid::new(header, 9).named(name_of(kind));
     let first = backends.first().map_or("", String::as_str);
     let rows: Vec<&Level> = of_kind.iter().copied().filter(|l| l.backend == first).collect();
     // Rows that only other backends have, because the first one leaves their calls out.
@@ -32,26 +27,69 @@ pub(super) fn write(page: &mut Page, result: &ReplayResult, derived: &ReplayDeri
             all.push(level);
         }
     }
-    for row in all.iter().take(MOST) {
-        let mut cells = vec![
-            row.calls.to_string(),
-            if row.recorded_bytes > 0 { figure(row.recorded_bytes as f64 / 1e6) } else { "-".to_owned() },
-            seconds(row.recorded_seconds),
-            mb(row.recorded_bytes_per_second, 10),
-        ];
-        for backend in backends {
-            let level = of_kind.iter().find(|l| &l.backend == backend && same(l, row));
-            cells.push("|".to_owned());
-            cells.push(or_none(level.map(|l| seconds(l.replayed_seconds))));
-            cells.push(mb(level.and_then(|l| l.replayed_bytes_per_second), 10));
-            cells.push(or_none(level.and_then(|l| l.ratio).map(|r| format!("{r:.3}"))));
-        }
-        grid.line(cells, name(result, row));
-    }
+    let of_backend = |backend: &String, row: &Level| of_kind.iter().copied().find(|l| &l.backend == backend && same(l, row));
+    let shown = &all[..all.len().min(MOST)];
+    let grid = match backends.as_slice() {
+        [backend] => side_by_side(result, kind, backend, shown),
+        _ => below_each_other(result, kind, shown, &of_backend),
+    };
     grid.write(page);
     if all.len() > MOST {
         page.line(format!("... and {} more in PREFIX.csv and PREFIX.json of --out", all.len() - MOST));
     }
+}
+
+/// One backend: then and now in one line.
+fn side_by_side(result: &ReplayResult, kind: LevelKind, backend: &str, rows: &[&Level]) -> Grid {
+    let header = ["calls", "MB", "recorded s", "MB/s", "|", &format!("{backend} s"), "MB/s", "ratio"];
+    let mut grid = Grid::new(words(&header), 9).named(name_of(kind));
+    for row in rows {
+        let mut cells = recorded(row);
+        cells.push("|".to_owned());
+        cells.extend(replayed(Some(row)));
+        grid.line(cells, name(result, row));
+    }
+    grid
+}
+
+/// Several: a line for what was recorded, and one below it for each backend, so that any number fits the page.
+fn below_each_other<'a>(
+    result: &ReplayResult,
+    kind: LevelKind,
+    rows: &[&Level],
+    of_backend: &dyn Fn(&String, &Level) -> Option<&'a Level>,
+) -> Grid {
+    let header = ["calls", "MB", "seconds", "MB/s", "ratio"];
+    let mut grid = Grid::new(words(&header), 9).named(name_of(kind));
+    for row in rows {
+        let mut cells = recorded(row);
+        cells.push("-".to_owned());
+        grid.line(cells, format!("{}: recorded", name(result, row)));
+        for backend in &result.config.backends {
+            let level = of_backend(backend, row);
+            let mut cells = vec![or_none(level.map(|l| l.calls)), String::new()];
+            cells.extend(replayed(level));
+            grid.line(cells, format!("  {backend}"));
+        }
+    }
+    grid
+}
+
+fn recorded(row: &Level) -> Vec<String> {
+    vec![
+        row.calls.to_string(),
+        if row.recorded_bytes > 0 { figure(row.recorded_bytes as f64 / 1e6) } else { "-".to_owned() },
+        seconds(row.recorded_seconds),
+        mb(row.recorded_bytes_per_second, 10),
+    ]
+}
+
+fn replayed(level: Option<&Level>) -> [String; 3] {
+    [
+        or_none(level.map(|l| seconds(l.replayed_seconds))),
+        mb(level.and_then(|l| l.replayed_bytes_per_second), 10),
+        or_none(level.and_then(|l| l.ratio).map(|r| format!("{r:.3}"))),
+    ]
 }
 
 fn title(kind: LevelKind) -> &'static str {
