@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::frame::values::NULL_BACKEND;
 use crate::replay::plan::{Both, CallClass, Tally};
 use crate::replay::records::{PassEnd, ReplayResult};
 
@@ -118,7 +119,9 @@ fn level(backend: &str, key: Key, passes: &BTreeMap<u64, Both>) -> Level {
     let [recorded_rate, replayed_rate] = [rate(&sum.recorded), rate(&sum.replayed)];
     let ratios: Vec<f64> = passes.values().filter_map(ratio).collect();
     let ends = || ratios.iter().fold([f64::INFINITY, 0.0_f64], |[low, high], r| [low.min(*r), high.max(*r)]);
-    let ratio = ratio(&sum);
+    // What moves nothing has a time, but no bandwidth that could be compared.
+    let moves = backend != NULL_BACKEND;
+    let ratio = ratio(&sum).filter(|_| moves);
     let (level, file, class, rank, part) = key;
     Level {
         backend: backend.to_owned(),
@@ -134,10 +137,10 @@ fn level(backend: &str, key: Key, passes: &BTreeMap<u64, Both>) -> Level {
         recorded_seconds: sum.recorded.seconds / count,
         replayed_seconds: sum.replayed.seconds / count,
         recorded_bytes_per_second: recorded_rate,
-        replayed_bytes_per_second: replayed_rate,
+        replayed_bytes_per_second: replayed_rate.filter(|_| moves),
         ratio,
         deviation: ratio.map(|r| r - 1.0),
-        ratio_range: (ratios.len() > 1).then(ends),
+        ratio_range: (moves && ratios.len() > 1).then(ends),
     }
 }
 

@@ -22,6 +22,20 @@ fn the_ratio_is_replayed_over_recorded() {
 }
 
 #[test]
+fn what_moves_nothing_has_no_bandwidth() {
+    let derived = derive(&run(&["mpiio", "null"], 2));
+    let null = derived.levels.iter().filter(|l| l.backend == "null");
+    assert!(null.clone().count() > 5);
+    for level in null {
+        assert!(level.replayed_seconds > 0.0);
+        assert_eq!(
+            (level.replayed_bytes_per_second, level.ratio, level.deviation, level.ratio_range),
+            (None, None, None, None)
+        );
+    }
+}
+
+#[test]
 fn levels_add_up() {
     let derived = derive(&run(&["mpiio"], 1));
     for part in [Part::Reads, Part::Writes, Part::All] {

@@ -27,7 +27,8 @@ pub(super) fn write(page: &mut Page, result: &ReplayResult, derived: &ReplayDeri
             all.push(level);
         }
     }
-    let of_backend = |backend: &String, row: &Level| of_kind.iter().copied().find(|l| &l.backend == backend && same(l, row));
+    let of_backend =
+        |backend: &String, row: &Level| of_kind.iter().copied().find(|l| &l.backend == backend && same(l, row));
     let shown = &all[..all.len().min(MOST)];
     let grid = match backends.as_slice() {
         [backend] => side_by_side(result, kind, backend, shown),
