@@ -1,9 +1,9 @@
 //! Records every MPI-IO call of the program it is preloaded into.
 //!
-//! Every function of the MPI-IO chapter stands here under its own name ([`table`]) and passes the call on to the library behind
-//! ([`original`]); the program sees nothing of it. What was called goes into a buffer of the thread ([`lane`]), which is a part of the
-//! file of the process ([`sink`]). [`data`], [`files`], [`requests`] and [`program`] know what is to be recorded of a call, [`dictionary`]
-//! and [`decode`] what its handles stand for. The file is read with `beff_trace::raw`.
+//! Every function of the MPI-IO chapter stands here under its own name (`table`) and passes the call on to the library behind
+//! (`original`); the program sees nothing of it. What was called goes into a buffer of the thread (`lane`), which is a part of the
+//! file of the process (`sink`). `data`, `files`, `requests` and `program` know what is to be recorded of a call, `dictionary`
+//! and `decode` what its handles stand for. The file is read with `beff_trace::raw`.
 //!
 //! Set by the launcher: `BEFF_PROFILE_DIR` (where the files go; without it nothing is recorded), `BEFF_PROFILE_LIMIT_BYTES` (most bytes of
 //! a file), `BEFF_PROFILE_PMPI=0` (calls by `PMPI_` names are not recorded), `BEFF_PROFILE_OUT` and `BEFF_PROFILE_MERGER` (the profile that
