@@ -70,7 +70,8 @@ pub struct ProgramRequest<'a> {
     pub tables: Tables,
     /// Settings of the driver.
     pub options: DriverOptions,
-    /// What writes take their data from: laid out by the caller in an [`area`], never changed while the program runs.
+    /// What writes take their data from: laid out by the caller in an [`area`]. While the program runs it is changed only through
+    /// [`Program::source_mut`].
     pub source: Ring,
     /// Bytes of the area where reads land.
     pub landing_bytes: u64,
@@ -115,6 +116,12 @@ pub trait Program {
 
     /// What writes take their data from.
     fn source(&self) -> &[u8];
+
+    /// Part of the source from which nothing is under way, to be changed between two ranges of steps.
+    ///
+    /// # Errors
+    /// A pending request writes from it, or it lies outside.
+    fn source_mut(&mut self, range: Range<u64>) -> Result<&mut [u8]>;
 
     /// Completes what is pending, frees everything. Collective.
     ///

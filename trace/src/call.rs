@@ -33,6 +33,9 @@ pub struct Call {
     pub count: Option<i64>,
     /// Type in memory, or the type that get_type_extent asks about.
     pub datatype: Option<u32>,
+    /// Data accesses that are given memory. Raw file: the lower 56 bits of its address. Text: a number; two calls of a rank with the
+    /// same number had the same address.
+    pub buffer: Option<u64>,
     /// Of a view.
     pub etype: Option<u32>,
     /// Of a view.
@@ -134,6 +137,7 @@ impl Call {
             offset: None,
             count: None,
             datatype: None,
+            buffer: None,
             etype: None,
             filetype: None,
             comm: None,

@@ -128,6 +128,10 @@ impl Program for Null {
         self.memory.source()
     }
 
+    fn source_mut(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
+        self.memory.source_mut(range).map_err(|text| BackendError::new("source", "", Cause::Unsupported, text))
+    }
+
     fn finish(self: Box<Self>) -> Result<()> {
         Ok(())
     }

@@ -185,6 +185,10 @@ impl<M: Mover> Program for ByOffsets<M> {
         self.memory.source()
     }
 
+    fn source_mut(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
+        self.memory.source_mut(range).map_err(|text| BackendError::new("source", "", Cause::Unsupported, text))
+    }
+
     fn finish(self: Box<Self>) -> Result<()> {
         let Self { mut mover, mut files, mut memory, .. } = *self;
         mover.drain(&mut memory, None);

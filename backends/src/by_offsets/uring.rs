@@ -10,7 +10,7 @@ use io_uring::{opcode, squeue, EnterFlags, IoUring};
 use super::fault::{Done, Fault};
 use super::mover::{Counted, Job, Mover, Way, Ways, BLOCKING};
 use super::pieces::Piece;
-use crate::program::memory::Landing;
+use crate::program::memory::{Area, Landing};
 use crate::program::Memory;
 use crate::queue::{Queue, MAX_PIECE_SHIFT};
 use crate::{dontcache, DriverOptions, Result};
@@ -212,7 +212,7 @@ impl Mover for Uring {
         };
         (access.file, access.moved) = (job.file, Ok(0));
         access.landing =
-            (!job.memory.is_empty() && job.direction == Direction::Read).then(|| memory.begin(job.memory.clone()));
+            (!job.memory.is_empty()).then(|| memory.begin(Area::of(job.direction), job.memory.clone()));
         for piece in pieces {
             self.push_piece(route.of(piece), base, job, piece);
         }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
+use super::buffers::Buffers;
 use super::spool::Spool;
 use super::touched::Touch;
 use crate::call::{Call, Origin};
@@ -70,6 +71,7 @@ pub(super) struct Rank<'a, S> {
     pub(super) tracker: Tracker<'a>,
     pub(super) next: Option<Box<Call>>,
     pub(super) last_begin_ns: Option<u64>,
+    buffers: Buffers,
     pub(super) held: VecDeque<Held>,
     /// Calls that were written: the number of the first that is held.
     pub(super) written: u64,
@@ -87,6 +89,7 @@ impl<'a, S: Source> Rank<'a, S> {
             source,
             tracker,
             last_begin_ns: None,
+            buffers: Buffers::default(),
             held: VecDeque::new(),
             written: 0,
             waited: HashMap::new(),
@@ -104,6 +107,7 @@ impl<'a, S: Source> Rank<'a, S> {
         }
         call.end_ns = call.end_ns.max(call.begin_ns);
         self.last_begin_ns = Some(call.begin_ns);
+        call.buffer = call.buffer.map(|address| self.buffers.number(address));
         self.next = self.source.next();
         Some(call)
     }

@@ -1,8 +1,9 @@
 //! The records of one lane, one behind the other.
 
 use super::block::{BlockHead, Kind};
-use super::record::{Compact, TAG_AGAIN, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
+use super::record::{has, Compact, TAG_AGAIN, TAG_BASE, TAG_BUFFER, TAG_LAST, TAG_PART, TAG_THREAD};
 use super::{event, Event, EVENT_BYTES};
+use crate::call::Call;
 
 /// One block, and where reading stands in it.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub struct Reading {
     tick: u64,
     thread: u32,
     last: Option<Compact>,
+    /// Memory of data accesses.
+    buffer: Option<u64>,
     live: bool,
 }
 
@@ -29,7 +32,8 @@ impl Reading {
     /// A block that was just read.
     pub fn new(head: &BlockHead, block: &[u8]) -> Self {
         let records = head.records(block).to_vec();
-        Self { records, at: 0, tick: head.base_tick, thread: head.thread, last: None, live: head.kind == Kind::Live }
+        let (tick, live) = (head.base_tick, head.kind == Kind::Live);
+        Self { records, at: 0, tick, thread: head.thread, last: None, buffer: None, live }
     }
 
     fn word(&self, index: usize) -> Option<u64> {
@@ -55,6 +59,10 @@ impl Reading {
                 },
                 TAG_THREAD => {
                     self.thread = (first >> 32) as u32;
+                    self.at += 8;
+                }
+                TAG_BUFFER => {
+                    self.buffer = Some(first >> 8);
                     self.at += 8;
                 }
                 tag @ (TAG_PART | TAG_LAST) => {
@@ -93,7 +101,9 @@ impl Reading {
     }
 
     fn compact(&mut self, record: Option<Compact>, bytes: usize) -> Next {
-        match record.and_then(|record| record.call(self.tick, self.thread)) {
+        // Data accesses with memory are those with a count.
+        let buffer = self.buffer.filter(|_| record.is_some_and(|record| record.has & has::COUNT != 0));
+        match record.and_then(|record| record.call(self.tick, self.thread)).map(|call| Call { buffer, ..call }) {
             Some(call) if call.begin_ns >= self.tick && call.end_ns >= call.begin_ns => {
                 self.at += bytes;
                 self.tick = call.begin_ns;

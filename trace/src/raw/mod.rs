@@ -5,7 +5,7 @@
 //! moment is part of the file too (*live*, mapped into memory), so that nothing is lost with the process; when it is full, a copy with
 //! a checksum is appended. Times are ticks of a clock that [`Clock`] turns into ns. Integers are little endian.
 //!
-//! A record is compact ([`record`]: 32 bytes, almost every call) or an event cut into parts ([`event`]: dictionaries, rare calls).
+//! A record is compact ([`record`]: 16 or 32 bytes, almost every call; 8 more where the memory is another than before) or an event cut into parts ([`event`]: dictionaries, rare calls).
 
 pub mod block;
 pub mod clock;

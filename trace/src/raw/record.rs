@@ -14,6 +14,9 @@ pub const TAG_LAST: u8 = 0xf3;
 /// A tag: a call like that of the last compact record of the block but for times and offset, in 16 bytes; see [`again`].
 pub const TAG_AGAIN: u8 = 0xf4;
 
+/// A tag: address of the memory of the data accesses that follow in the block, up to the next such word; see [`buffer`].
+pub const TAG_BUFFER: u8 = 0xf5;
+
 /// Longest time in ticks in a record of [`TAG_AGAIN`], exclusive.
 pub const AGAIN_TICKS: u64 = 1 << 28;
 
@@ -22,6 +25,13 @@ pub const AGAIN_TICKS: u64 = 1 << 28;
 #[must_use]
 pub fn again(since_ticks: u64, took_ticks: u64, offset: i64) -> [u64; 2] {
     [u64::from(TAG_AGAIN) | (since_ticks << 8) | (took_ticks << 36), offset as u64]
+}
+
+/// The word of [`TAG_BUFFER`]. Its lower 56 bits name an address: no program has more.
+#[inline]
+#[must_use]
+pub fn buffer(address: u64) -> u64 {
+    u64::from(TAG_BUFFER) | address << 8
 }
 
 /// What a compact record has; bits of [`Compact::has`].

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::block::{closed_head, BlockHead, Kind, HEAD_BYTES, ROOM_BYTES};
 use super::clock::Moment;
-use super::record::{again, has, Compact, AGAIN_TICKS, TAG_BASE, TAG_LAST, TAG_PART};
+use super::record::{again, buffer, has, Compact, AGAIN_TICKS, TAG_BASE, TAG_LAST, TAG_PART};
 use super::{event, Event, ProcessFile, ProcessHead, RawError, BLOCK_BYTES, VERSION};
 use crate::{Amode, Call, Completion, End, ErrorClass, Function, Order, Type, Whence};
 
@@ -182,8 +182,14 @@ fn error() -> impl Strategy<Value = ErrorClass> {
 fn calls() -> impl Strategy<Value = Call> {
     let ids =
         (of(any::<u32>()), of(any::<u32>()), of(any::<u32>()), of(any::<u32>()), of(any::<u32>()), of(any::<u32>()));
-    let numbers =
-        (of(any::<i64>()), of(any::<i64>()), of(any::<i64>()), of(any::<u64>()), of(any::<u64>()), any::<u64>());
+    let numbers = (
+        (of(any::<i64>()), of(any::<u64>())),
+        of(any::<i64>()),
+        of(any::<i64>()),
+        of(any::<u64>()),
+        of(any::<u64>()),
+        any::<u64>(),
+    );
     let rest =
         (of(error()), of("[a-zé/]{0,200}"), of(any::<u16>()), of(0..3_usize), of(any::<bool>()), of(any::<u32>()));
     let completion = (any::<u64>(), of(0..u64::MAX - 1), of(error())).prop_map(|(request, bytes, error)| Completion {
@@ -198,7 +204,7 @@ fn calls() -> impl Strategy<Value = Call> {
         call.large = name.1 && call.function.has_large_twin();
         call.thread = name.2;
         (call.handle, call.datatype, call.etype, call.filetype, call.comm, call.info) = ids;
-        (call.offset, call.count, call.number, call.bytes, call.request, call.polls) = numbers;
+        ((call.offset, call.buffer), call.count, call.number, call.bytes, call.request, call.polls) = numbers;
         (call.error, call.name) = (rest.0, rest.1);
         call.amode = rest.2.map(Amode);
         call.whence = rest.3.map(|n| [Whence::Set, Whence::Current, Whence::End][n]);
@@ -340,6 +346,37 @@ proptest! {
         let repeated = Compact { took_ticks: took_ticks % AGAIN_TICKS as u32, offset: next, ..record };
         prop_assert_eq!(*same, repeated.call(since + AGAIN_TICKS - 1, 0).unwrap());
     }
+}
+
+#[test]
+fn memory_counts_for_the_data_accesses_behind_it() {
+    let data = |has| Compact {
+        function: Function::WriteAt as u8,
+        has: has | has::HANDLE,
+        datatype: 0,
+        handle: 1,
+        since_ticks: 1,
+        took_ticks: 1,
+        offset: 0,
+        count: 5,
+        bytes: 5,
+    };
+    let mut lane = Lane::new(0, ROOM_BYTES);
+    lane.words(&data(has::COUNT).words());
+    for address in [0, 0x7fff_1234_5678_9abc, u64::MAX] {
+        lane.words(&[buffer(address)]);
+        lane.words(&data(has::COUNT).words());
+        lane.words(&again(1, 1, 9));
+        lane.words(&data(has::BYTES).words());
+    }
+    lane.words(&data(has::COUNT).words());
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rank-0.beff");
+    write(&path, &head(End::Complete), &[lane.block(Kind::Live)]);
+    let file = ProcessFile::open(&path).unwrap();
+    let buffers: Vec<_> = file.events().map(|event| if let Event::Call(call) = event { call.buffer } else { None }).collect();
+    let (zero, some, most) = (Some(0), Some(0x00ff_1234_5678_9abc), Some(u64::MAX >> 8));
+    assert_eq!(buffers, [None, zero, zero, None, some, some, None, most, most, None, most]);
 }
 
 #[test]

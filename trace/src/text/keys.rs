@@ -29,7 +29,7 @@ macro_rules! keys {
 }
 
 keys! {
-    Thread "thread" Error "error" Handle "handle" File "file" Name "name" Offset "offset" Count "count" Type "type" Etype "etype"
+    Thread "thread" Error "error" Handle "handle" File "file" Name "name" Offset "offset" Count "count" Type "type" Buffer "buffer" Etype "etype"
     Filetype "filetype" Comm "comm" Mode "mode" Info "info" Granted "granted" Whence "whence" Flag "flag" Number "number"
     Bytes "bytes" Request "request" Requests "requests" Done "done" Polls "polls" After "after" From "from"
 }
@@ -78,7 +78,7 @@ impl Set {
 /// The keys that a function needs unless it failed, and all that it may have.
 pub(super) fn of(function: Function) -> (Set, Set) {
     use Key::{
-        After, Bytes, Comm, Count, Done, Error, Etype, File, Filetype, Flag, From, Granted, Handle, Info, Mode, Name,
+        After, Buffer, Bytes, Comm, Count, Done, Error, Etype, File, Filetype, Flag, From, Granted, Handle, Info, Mode, Name,
         Number,
     };
     use Key::{Offset, Polls, Request, Requests, Thread, Type, Whence};
@@ -93,9 +93,9 @@ pub(super) fn of(function: Function) -> (Set, Set) {
                 Pointer::Individual | Pointer::Shared => Set::of(&[Handle, Count, Type]),
             };
             let more = match form {
-                Form::Blocking => Set::of(&[Bytes]),
-                Form::Nonblocking => Set::of(&[Request]),
-                Form::Begin | Form::End => NONE,
+                Form::Blocking => Set::of(&[Buffer, Bytes]),
+                Form::Nonblocking => Set::of(&[Buffer, Request]),
+                Form::Begin | Form::End => Set::of(&[Buffer]),
             };
             let from = if direction == Direction::Read { Set::of(&[From]) } else { NONE };
             (needed, more.and(from))

@@ -198,6 +198,7 @@ fn call(head: &Head) -> impl Strategy<Value = Call> {
             call.whence = has(Key::Whence).then_some(v.4);
             call.flag = has(Key::Flag).then_some(v.5);
             call.number = has(Key::Number).then_some(v.2);
+            call.buffer = has(Key::Buffer).then_some(l.2);
             call.bytes = has(Key::Bytes).then_some(l.2);
             call.request = has(Key::Request).then_some(l.2);
             call.requests = if has(Key::Requests) { l.0 } else { Vec::new() };

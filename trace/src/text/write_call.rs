@@ -28,6 +28,7 @@ pub fn write_call(out: &mut Vec<u8>, call: &Call) {
     optional(out, Key::Offset, call.offset);
     optional(out, Key::Count, call.count);
     optional(out, Key::Type, call.datatype);
+    optional(out, Key::Buffer, call.buffer);
     optional(out, Key::Etype, call.etype);
     optional(out, Key::Filetype, call.filetype);
     optional(out, Key::Comm, call.comm);

@@ -47,7 +47,7 @@ impl Machine {
         let Some(file) = self.file(place) else { return no_file(outcome) };
         let (mut status, mut request) = (Status::none(), Request::none());
         // SAFETY: an open file; the type lives in `handles`; what it touches was checked to lie in an area of `flight`, which is
-        // read-only memory for a write and lent to nobody while this is borrowed alone.
+        // only read for a write and lent to nobody while this is borrowed alone.
         let timed = unsafe { call.make(file, &mut status, &mut request) };
         let code = tell(timed, outcome);
         if code.is_success() {
@@ -73,7 +73,7 @@ impl Machine {
         let timed = unsafe { call.make(file, &mut Status::none(), &mut request) };
         let code = tell(timed, outcome);
         if request.is_pending() {
-            let landing = lands.range().map(|part| self.flight.memory().begin(part));
+            let landing = lands.range().map(|part| self.flight.memory().begin(lands.area, part));
             self.flight.begun(slot, request, landing);
         } else {
             self.flight.failed(slot, code.class());
@@ -87,7 +87,7 @@ impl Machine {
         let timed = unsafe { call.make(file, &mut Status::none(), &mut Request::none()) };
         let code = tell(timed, outcome);
         if code.is_success() {
-            let landing = lands.range().map(|part| self.flight.memory().begin(part));
+            let landing = lands.range().map(|part| self.flight.memory().begin(lands.area, part));
             let split = Split { memory: call.memory, landing };
             if self.files[place as usize].split.replace(split).is_some() {
                 self.flight.keep_for_ever();

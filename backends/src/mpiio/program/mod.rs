@@ -160,6 +160,11 @@ impl Program for MpiProgram {
         self.machine.flight.memory_ref().source()
     }
 
+    fn source_mut(&mut self, range: Range<u64>) -> Result<&mut [u8]> {
+        let refused = |text| BackendError::new("replay", "", Cause::Unsupported, text);
+        self.machine.flight.memory().source_mut(range).map_err(refused)
+    }
+
     fn finish(self: Box<Self>) -> Result<()> {
         let mut machine = self.machine;
         let (pending, error) = machine.flight.complete_all();

@@ -10,7 +10,7 @@ use super::flight::NOBODY;
 use super::ready::{Lands, List, Manage, Ready};
 use super::tables::{Handles, Spans};
 use crate::error::{BackendError, Cause, Result};
-use crate::program::memory::Memory;
+use crate::program::memory::{Area, Memory};
 use crate::program::Step;
 
 /// The steps made ready, and which slot and which place belongs to what is pending and open.
@@ -338,7 +338,7 @@ fn type_of(call: &Call, number: Option<u32>, handles: &mut Handles) -> Result<Ty
     Ok(handles.datatype(number)?.0)
 }
 
-/// The address that is given to MPI, and what a read will write to. All that is touched lies in the area.
+/// The address that is given to MPI, and what the access will use. All that is touched lies in the area.
 fn place(
     memory_at: u64,
     count: i64,
@@ -365,10 +365,7 @@ fn place(
     match (u64::try_from(first), u64::try_from(end)) {
         (Ok(first), Ok(end)) if first <= end && end <= bytes => Ok((
             address,
-            match direction {
-                Direction::Read => Lands { begin: first, end },
-                Direction::Write => Lands::default(),
-            },
+            Lands { area: Area::of(direction), begin: first, end },
         )),
         _ => Err(refused(&format!("bytes {first} to {end} lie outside of the area of {bytes} bytes"))),
     }

@@ -30,9 +30,10 @@ pub(super) enum Ready {
     Manage { file: u32, call: Manage },
 }
 
-/// Part of the landing area that a read will write to; begin and end are equal where there is none.
+/// Part of an area that an access will use; begin and end are equal where there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lands {
+    pub(super) area: Area,
     pub(super) begin: u64,
     pub(super) end: u64,
 }
