@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-use beff_trace::raw::record::{has, Compact};
+use beff_trace::raw::record::{buffer, has, Compact};
 use beff_trace::{Call, ErrorClass, Function};
 
 use crate::clock::ticks;
@@ -45,6 +45,7 @@ pub struct Given {
     pub offset: Option<Word>,
     pub count: Word,
     pub datatype: Word,
+    pub memory: Word,
 }
 
 impl Given {
@@ -55,6 +56,11 @@ impl Given {
         } else {
             i64::from(self.count as i32)
         }
+    }
+
+    /// As far as a file of a process has it.
+    fn address(&self) -> u64 {
+        buffer(self.memory as u64) >> 8
     }
 }
 
@@ -156,7 +162,7 @@ fn record(
                 count: count as u32,
                 bytes: moved as u32,
             };
-            lane.compact(record, begin, end);
+            lane.access(record, given.memory as u64, begin, end);
         }
         _ => long(lane, name, given, begin, end, [file, datatype], [bytes, request]),
     }
@@ -177,6 +183,7 @@ fn long(
     call.datatype = datatype;
     call.offset = given.offset.map(|offset| offset as i64);
     call.count = Some(given.count(name));
+    call.buffer = Some(given.address());
     call.bytes = bytes;
     call.request = request;
     lane.call(&mut call);
@@ -192,6 +199,7 @@ fn failed(lane: &mut Lane, name: Name, given: Given, begin: u64, end: u64, code:
     call.datatype = if about_type { None } else { unsafe { lane.datatype(handle(given.datatype), begin) } };
     call.offset = given.offset.map(|offset| offset as i64);
     call.count = Some(given.count(name));
+    call.buffer = Some(given.address());
     lane.call(&mut call);
 }
 

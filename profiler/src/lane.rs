@@ -5,7 +5,7 @@ use std::sync::atomic::{compiler_fence, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use beff_trace::raw::block::{closed_head, BlockHead, Kind, HEAD_BYTES};
-use beff_trace::raw::record::{again, Compact, AGAIN_TICKS, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
+use beff_trace::raw::record::{again, buffer, has, Compact, AGAIN_TICKS, TAG_BASE, TAG_LAST, TAG_PART, TAG_THREAD};
 use beff_trace::raw::{event, BLOCK_BYTES, EVENT_BYTES, LANES};
 use beff_trace::{Call, Completion};
 
@@ -77,6 +77,8 @@ pub struct Lane {
     tick: u64,
     /// First and last word of the last compact record of the block; only set in a mapped one.
     like: [u64; 2],
+    /// Memory of the last data access, as the word that says it; 0: there was none.
+    buffer_word: u64,
     /// When an unmapped block is to be written next.
     save_tick: u64,
     number: u32,
@@ -156,6 +158,7 @@ impl Lane {
             used: HEAD_BYTES,
             tick: clock::ticks(),
             like: [0; 2],
+            buffer_word: 0,
             save_tick: 0,
             number,
             sequence: 0,
@@ -215,6 +218,9 @@ impl Lane {
         self.like = [0; 2];
         self.sequence += 1;
         self.write_head(Kind::Live);
+        if self.buffer_word != 0 {
+            self.put([self.buffer_word]);
+        }
         true
     }
 
@@ -231,6 +237,21 @@ impl Lane {
             place.write_volatile(words[0].to_le());
         }
         self.used += 8 * N;
+    }
+
+    /// A data access with memory that fits, if its times do.
+    #[inline(always)]
+    pub fn access(&mut self, record: Compact, address: u64, begin: u64, end: u64) {
+        let word = buffer(address);
+        if self.buffer_word != word {
+            // Room for the record too, so that no block ends between them.
+            if self.used + 64 > BLOCK_BYTES && !self.close() {
+                return;
+            }
+            self.buffer_word = word;
+            self.put([word]);
+        }
+        self.compact(record, begin, end);
     }
 
     /// A call that fits, if its times do.
@@ -261,6 +282,7 @@ impl Lane {
             record.took_ticks = 0;
             if let Some(mut call) = record.call(begin, self.thread) {
                 call.end_ns = end;
+                call.buffer = (record.has & has::COUNT != 0).then_some(self.buffer_word >> 8);
                 self.call(&mut call);
             }
             return;

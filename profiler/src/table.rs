@@ -56,7 +56,7 @@ macro_rules! accesses {
 
 accesses! {
     (file, offset, memory, count, datatype, status), |name, call| data::blocking(
-        name, Given { file, offset: Some(offset), count, datatype }, status,
+        name, Given { file, offset: Some(offset), count, datatype, memory }, status,
         |status| call(file, offset, memory, count, datatype, status));
     ReadAt: MPI_File_read_at PMPI_File_read_at MPI_File_read_at_c PMPI_File_read_at_c;
     ReadAtAll: MPI_File_read_at_all PMPI_File_read_at_all MPI_File_read_at_all_c PMPI_File_read_at_all_c;
@@ -66,7 +66,7 @@ accesses! {
 
 accesses! {
     (file, offset, memory, count, datatype, request), |name, call| data::nonblocking(
-        name, Given { file, offset: Some(offset), count, datatype }, request,
+        name, Given { file, offset: Some(offset), count, datatype, memory }, request,
         || call(file, offset, memory, count, datatype, request));
     IreadAt: MPI_File_iread_at PMPI_File_iread_at MPI_File_iread_at_c PMPI_File_iread_at_c;
     IreadAtAll: MPI_File_iread_at_all PMPI_File_iread_at_all MPI_File_iread_at_all_c PMPI_File_iread_at_all_c;
@@ -76,14 +76,14 @@ accesses! {
 
 accesses! {
     (file, offset, memory, count, datatype), |name, call| data::begin(
-        name, Given { file, offset: Some(offset), count, datatype }, || call(file, offset, memory, count, datatype));
+        name, Given { file, offset: Some(offset), count, datatype, memory }, || call(file, offset, memory, count, datatype));
     ReadAtAllBegin: MPI_File_read_at_all_begin PMPI_File_read_at_all_begin MPI_File_read_at_all_begin_c PMPI_File_read_at_all_begin_c;
     WriteAtAllBegin: MPI_File_write_at_all_begin PMPI_File_write_at_all_begin MPI_File_write_at_all_begin_c PMPI_File_write_at_all_begin_c;
 }
 
 accesses! {
     (file, memory, count, datatype, status), |name, call| data::blocking(
-        name, Given { file, offset: None, count, datatype }, status, |status| call(file, memory, count, datatype, status));
+        name, Given { file, offset: None, count, datatype, memory }, status, |status| call(file, memory, count, datatype, status));
     Read: MPI_File_read PMPI_File_read MPI_File_read_c PMPI_File_read_c;
     ReadAll: MPI_File_read_all PMPI_File_read_all MPI_File_read_all_c PMPI_File_read_all_c;
     Write: MPI_File_write PMPI_File_write MPI_File_write_c PMPI_File_write_c;
@@ -96,7 +96,7 @@ accesses! {
 
 accesses! {
     (file, memory, count, datatype, request), |name, call| data::nonblocking(
-        name, Given { file, offset: None, count, datatype }, request, || call(file, memory, count, datatype, request));
+        name, Given { file, offset: None, count, datatype, memory }, request, || call(file, memory, count, datatype, request));
     Iread: MPI_File_iread PMPI_File_iread MPI_File_iread_c PMPI_File_iread_c;
     IreadAll: MPI_File_iread_all PMPI_File_iread_all MPI_File_iread_all_c PMPI_File_iread_all_c;
     Iwrite: MPI_File_iwrite PMPI_File_iwrite MPI_File_iwrite_c PMPI_File_iwrite_c;
@@ -107,7 +107,7 @@ accesses! {
 
 accesses! {
     (file, memory, count, datatype), |name, call| data::begin(
-        name, Given { file, offset: None, count, datatype }, || call(file, memory, count, datatype));
+        name, Given { file, offset: None, count, datatype, memory }, || call(file, memory, count, datatype));
     ReadAllBegin: MPI_File_read_all_begin PMPI_File_read_all_begin MPI_File_read_all_begin_c PMPI_File_read_all_begin_c;
     WriteAllBegin: MPI_File_write_all_begin PMPI_File_write_all_begin MPI_File_write_all_begin_c PMPI_File_write_all_begin_c;
     ReadOrderedBegin: MPI_File_read_ordered_begin PMPI_File_read_ordered_begin MPI_File_read_ordered_begin_c PMPI_File_read_ordered_begin_c;

@@ -46,7 +46,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         check_content(&facts)?;
         let sums = put_together(scans.into_iter().map(|scan| scan.sums));
         let space_bytes = space(&config, &profile.head, &sums);
-        let data_bytes = data_bytes(&config, &sums, sums.landing_bytes)?;
+        let data_bytes = data_bytes(&config, &sums, sums.landing_bytes + sums.reused_bytes)?;
         publish_once(plan_text::text(&config, &facts, &leavings(&config, &sums), space_bytes, data_bytes).as_bytes());
         return Ok(Exit::Ok);
     }
@@ -135,6 +135,7 @@ fn put_together(ranks: impl IntoIterator<Item = Sums>) -> Sums {
         all.below_bytes = all.below_bytes.max(rank.below_bytes);
         all.above_bytes = all.above_bytes.max(rank.above_bytes);
         all.landing_bytes = all.landing_bytes.max(rank.landing_bytes);
+        all.reused_bytes = all.reused_bytes.max(rank.reused_bytes);
         for (file, end) in rank.file_ends {
             let known = all.file_ends.entry(file).or_default();
             *known = (*known).max(end);
@@ -190,7 +191,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
         Ok((facts, put_together(all)))
     })?;
     let (facts, sums) = shared;
-    let data_bytes = data_bytes(config, &sums, sums.landing_bytes)?;
+    let data_bytes = data_bytes(config, &sums, sums.landing_bytes + sums.reused_bytes)?;
     let space_bytes = space(config, &profile.head, &sums);
     check_memory(data_bytes, &survey)?;
     check_space(space_bytes, config, &storage)?;

@@ -211,8 +211,7 @@ impl Mover for Uring {
             }
         };
         (access.file, access.moved) = (job.file, Ok(0));
-        access.landing =
-            (!job.memory.is_empty()).then(|| memory.begin(Area::of(job.direction), job.memory.clone()));
+        access.landing = (!job.memory.is_empty()).then(|| memory.begin(Area::of(job.direction), job.memory.clone()));
         for piece in pieces {
             self.push_piece(route.of(piece), base, job, piece);
         }

@@ -219,7 +219,8 @@ mod tests {
     #[test]
     fn the_source_changes_only_where_nothing_is_under_way() {
         let mut memory = Memory::new(area(5).unwrap(), 100).unwrap();
-        let (write, _read) = (memory.begin(Area::of(Direction::Write), 10..20), memory.begin(Area::of(Direction::Read), 0..90));
+        let (write, _read) =
+            (memory.begin(Area::of(Direction::Write), 10..20), memory.begin(Area::of(Direction::Read), 0..90));
         for refused in [0..11, 19..30, 12..13] {
             assert!(memory.source_mut(refused.clone()).unwrap_err().contains("pending"), "{refused:?}");
         }

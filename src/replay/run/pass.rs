@@ -128,8 +128,9 @@ impl PassJob<'_> {
         let (bench, rank) = (self.bench, self.comm.rank() as u32);
         let head = bench.head;
         let refuse = |what: String| BackendError::new("replay", bench.profile, beff_backends::error::Cause::Io, what);
-        let no_memory = |e: std::io::Error| refuse(format!("{} bytes for data: {e}", bench.sources.bytes()));
-        let mut source = area(bench.sources.bytes()).map_err(no_memory)?;
+        let [_, source_bytes] = bench.scan.source_bytes(bench.sources.bytes());
+        let no_memory = |e: std::io::Error| refuse(format!("{source_bytes} bytes for data: {e}"));
+        let mut source = area(source_bytes).map_err(no_memory)?;
         bench.sources.of_rank(rank).fill(0, source.bytes_mut());
         let tables = Tables {
             library: head.library.clone(),
@@ -144,7 +145,7 @@ impl PassJob<'_> {
         let compares = bench.config.verify && self.way.stores;
         program.landed(0..landing_bytes)?.fill(crate::frame::run::stamp::POISON_BYTE);
         let landing = Landing::new(if bench.config.verify { ROUND_BYTES } else { 0 });
-        let making = Making { bench, rank, refusal: self.way.refusal, landing, compares };
+        let making = Making { bench, rank, refusal: self.way.refusal, landing, compares, stores: self.way.stores };
         let mut windows = Windows::new(making).map_err(refuse)?;
         let mut first = windows.next().map_err(refuse)?;
         program.make_ready(std::mem::take(&mut first.steps))?;
@@ -156,6 +157,7 @@ impl PassJob<'_> {
             program,
             windows,
             order,
+            words: bench.sources.of_rank(rank),
             deadlines: Deadlines::new(bench.config.pace, bench.config.scale, 0),
             checker: Checker::new(bench.layouts, bench.sources, bench.config.inject && rank == 0),
             interrupt: bench.interrupt,

@@ -11,11 +11,13 @@ use super::compare::Compared;
 use super::detail::Details;
 use super::order::Order;
 use super::pace::{now_ns, Deadlines};
-use super::window::{Read, Stop, Window, Windows};
+use super::window::{Read, Reused, Stop, Window, Windows};
 use super::Stuck;
 use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::stamp::POISON_BYTE;
 use crate::replay::plan::ledger::{Ledger, Took};
 use crate::replay::plan::meeting::Counter;
+use crate::replay::run::source::Words;
 
 /// Calls made in one go at most: a signal is seen between two.
 const GO: usize = 16;
@@ -31,6 +33,8 @@ pub(super) struct Player<'a> {
     pub program: Box<dyn Program>,
     pub windows: Windows<'a>,
     pub order: Order<'a>,
+    /// What this rank writes.
+    pub words: Words,
     pub deadlines: Deadlines,
     pub checker: Checker<'a>,
     pub interrupt: &'a Interrupt,
@@ -135,17 +139,37 @@ impl Player<'_> {
     /// What comes before a step. False: a signal came.
     fn before(&mut self, progress: &mut Progress, at: usize) -> Result<bool, Stuck> {
         let Some((_, stop)) = progress.stops.front_mut().filter(|(step, _)| *step == at) else { return Ok(true) };
-        let (after, wrapped) = (std::mem::take(&mut stop.after), std::mem::take(&mut stop.wrapped));
-        for after in after {
+        for after in std::mem::take(&mut stop.after) {
             let own = (u64::from(self.rank), self.program.steps()[at].call.begin_ns);
             if !self.order.wait(after, own)? {
                 return Ok(false);
             }
         }
+        self.memory(progress, at)?;
+        Ok(true)
+    }
+
+    /// Makes the memory of a step ready that was used before.
+    ///
+    /// # Errors
+    /// Something is under way in it.
+    fn memory(&mut self, progress: &mut Progress, at: usize) -> Result<(), Stuck> {
+        let Some((_, stop)) = progress.stops.front_mut().filter(|(step, _)| *step == at) else { return Ok(()) };
+        let (wrapped, reused) = (std::mem::take(&mut stop.wrapped), stop.reused.take());
         if wrapped {
             self.check(progress);
         }
-        Ok(true)
+        let Some(reused) = reused else { return Ok(()) };
+        let begin = Instant::now();
+        let refused = |e| Stuck::Calls(format!("rank {}: memory of a call is used again: {e}", self.rank));
+        match reused {
+            Reused::Source { memory, position } => {
+                self.words.fill(position, self.program.source_mut(memory).map_err(refused)?);
+            }
+            Reused::Landing { memory } => self.program.landed(memory).map_err(refused)?.fill(POISON_BYTE),
+        }
+        self.played.verify += begin.elapsed();
+        Ok(())
     }
 
     /// Makes the calls up to `end`, and does what comes behind the last of them.
@@ -232,6 +256,7 @@ impl Player<'_> {
         while progress.done < progress.outcomes.len() {
             let at = progress.done;
             let is_collective = self.program.steps()[at].call.function.is_collective();
+            self.memory(progress, at)?;
             self.go(progress, at + 1)?;
             if is_collective {
                 return Ok(());
@@ -250,7 +275,7 @@ fn end_of_go(stops: &mut VecDeque<(usize, Stop)>, at: usize, most: usize) -> usi
         stops.pop_front();
     }
     let next = stops.front().map_or(usize::MAX, |(step, stop)| {
-        let before = !stop.after.is_empty() || stop.wrapped;
+        let before = !stop.after.is_empty() || stop.wrapped || stop.reused.is_some();
         if before {
             *step
         } else {
@@ -270,9 +295,11 @@ mod tests {
     fn a_go_ends_where_something_has_to_be_done() {
         let after = || Stop { after: vec![After { rank: 0, begin_ns: 1 }], ..Stop::default() };
         let tells = || Stop { tells: vec![(1, 0)], ..Stop::default() };
+        let reused = || Stop { reused: Some(Reused::Landing { memory: 0..1 }), ..Stop::default() };
         let end = |list: Vec<(usize, Stop)>, at| end_of_go(&mut list.into(), at, 16);
         assert_eq!(end(vec![], 3), 19);
         assert_eq!(end(vec![(5, after())], 3), 5, "before a step that waits");
+        assert_eq!(end(vec![(5, reused())], 3), 5, "before one whose memory is made ready");
         assert_eq!(end(vec![(5, tells())], 3), 6, "behind one that others wait for");
         assert_eq!(end(vec![(3, tells())], 3), 4);
         assert_eq!(end(vec![(3, Stop::default()), (4, tells())], 3), 5, "what was done before it is over");

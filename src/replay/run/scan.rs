@@ -10,7 +10,8 @@ use beff_trace::{After, Call, Direction, Form, Function, Role};
 use serde::{Deserialize, Serialize};
 
 use super::places::{Finder, Places};
-use crate::replay::plan::landing::Landing;
+use crate::replay::plan::hot::{Hot, Reuse};
+use crate::replay::plan::landing::{Landing, ALIGN_BYTES};
 use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
 use crate::replay::plan::meeting::{Counter, Meetings, Opening};
 
@@ -44,6 +45,8 @@ pub struct Sums {
     pub above_bytes: u64,
     /// Bytes where reads land.
     pub landing_bytes: u64,
+    /// Bytes of the places of memory that is used again, in both areas.
+    pub reused_bytes: u64,
     /// Largest size of each file by what sizes and calls say.
     pub file_ends: BTreeMap<u32, u64>,
     /// Left out, by backend.
@@ -71,6 +74,23 @@ pub struct Scan {
     pub awaited: Vec<(u64, u32)>,
     /// Lines of the profile (calls of this rank) up to which it is replayed.
     pub cut: u64,
+    /// Places of memory that is used again.
+    pub hot: Hot,
+}
+
+impl Scan {
+    /// Where the places of memory that is used again begin in the source, behind so many bytes, and how long it is with them.
+    #[must_use]
+    pub fn source_bytes(&self, words_bytes: u64) -> [u64; 2] {
+        let begin = words_bytes.next_multiple_of(ALIGN_BYTES);
+        [begin, begin + self.hot.bytes(Direction::Write)]
+    }
+
+    /// The same in the landing area.
+    #[must_use]
+    pub fn landing_bytes(&self) -> [u64; 2] {
+        [self.sums.landing_bytes, self.sums.landing_bytes + self.hot.bytes(Direction::Read)]
+    }
 }
 
 /// Looks at the calls of `rank`, no further than each opening goes on all its ranks (`limits`).
@@ -124,6 +144,7 @@ struct Scanner<'a> {
     leavings: Vec<Leavings>,
     meetings: Counter,
     landing: Landing,
+    reuse: Reuse,
     pending: HashMap<u64, u64>,
     split: HashMap<u32, u64>,
     threads: HashSet<u32>,
@@ -143,6 +164,7 @@ impl<'a> Scanner<'a> {
             leavings: vec![Leavings::default(); refusals.len()],
             meetings: Counter::default(),
             landing: Landing::new(round_bytes),
+            reuse: Reuse::default(),
             pending: HashMap::new(),
             split: HashMap::new(),
             threads: HashSet::new(),
@@ -240,6 +262,9 @@ impl<'a> Scanner<'a> {
         sums.data_calls += 1;
         let span = memory_span(self.layouts, call)?;
         let (below, above) = (span.0, span.1);
+        if self.reuse.take(call.buffer, asked_bytes(self.layouts, call)) && form == Form::Blocking {
+            self.scan.hot.want(direction, call.buffer, span);
+        }
         if direction == Direction::Write {
             sums.below_bytes = sums.below_bytes.max(below);
             sums.above_bytes = sums.above_bytes.max(above);
@@ -278,10 +303,17 @@ impl<'a> Scanner<'a> {
         let sums = &mut self.scan.sums;
         sums.threads = self.threads.len() as u64;
         sums.landing_bytes = self.landing.high_water_bytes();
+        sums.reused_bytes = self.scan.hot.bytes(Direction::Write) + self.scan.hot.bytes(Direction::Read);
         sums.leavings = self.leavings.into_iter().map(Leavings::list).collect();
         sums.meetings = self.meetings.finish();
         self.scan
     }
+}
+
+/// Bytes that a data access asks for.
+pub(super) fn asked_bytes(layouts: &Layouts, call: &Call) -> u64 {
+    let count = call.count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+    call.datatype.map_or(0, |datatype| layouts.size(datatype)).saturating_mul(count)
 }
 
 /// How far the memory of a data access reaches below and above its address.

@@ -203,7 +203,7 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
             fs_type: means.fs_type,
             span: means.span,
             options: DriverOptions { direct: config.direct.of(name).into(), ..DriverOptions::default() },
-            landing_bytes: means.scan.sums.landing_bytes,
+            landing_bytes: means.scan.landing_bytes()[1],
         };
         let outcome = job.run(details.as_mut())?;
         let goes_on = keep(outcome, observer, &mut ending);

@@ -2,6 +2,7 @@
 //! after them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
 
 use beff_backends::Step;
 use beff_trace::layout::Layouts;
@@ -10,7 +11,8 @@ use beff_trace::{After, Call, Direction, Form, Origin, Role};
 
 use super::order::Awaited;
 use super::places::{Finder, Places};
-use super::scan::{memory_span, Refusal, Scan};
+use super::scan::{asked_bytes, memory_span, Refusal, Scan};
+use crate::replay::plan::hot::Reuse;
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::left_out::{Fate, Filter};
 use crate::replay::run::source::Sources;
@@ -41,6 +43,15 @@ pub(super) struct Read {
     pub places: Places,
 }
 
+/// Memory that was just used, in a fixed place, and that the next step uses again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reused {
+    /// In the source: to be filled with the words from a position on, which are the contents of this call.
+    Source { memory: Range<u64>, position: u64 },
+    /// In the landing area: to be poisoned.
+    Landing { memory: Range<u64> },
+}
+
 /// What happens around a step.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
@@ -48,6 +59,8 @@ pub(super) struct Stop {
     pub after: Vec<After>,
     /// Before it: what was read is compared, its memory is used again.
     pub wrapped: bool,
+    /// Before it, behind that: its memory, if it was just used.
+    pub reused: Option<Reused>,
     /// After it: who waits for the end of which call.
     pub tells: Vec<Awaited>,
     /// After it: reads that are complete.
@@ -92,11 +105,13 @@ pub(super) struct Windows<'a> {
     filter: Filter,
     by_offsets: bool,
     landing: Landing,
+    reuse: Reuse,
     places: Finder<'a>,
     files: HashMap<u32, u32>,
     requests: HashMap<u64, Pending>,
     split: HashMap<u32, Pending>,
     compares: bool,
+    stores: bool,
     waited_for: HashSet<After>,
 }
 
@@ -107,6 +122,8 @@ pub(super) struct Making<'a> {
     pub refusal: Refusal,
     pub landing: Landing,
     pub compares: bool,
+    /// The backend really stores data.
+    pub stores: bool,
 }
 
 impl<'a> Windows<'a> {
@@ -115,7 +132,7 @@ impl<'a> Windows<'a> {
     /// # Errors
     /// A profile that has changed since it was looked at.
     pub fn new(making: Making<'a>) -> Result<Self, String> {
-        let Making { bench, rank, refusal, landing, compares } = making;
+        let Making { bench, rank, refusal, landing, compares, stores } = making;
         let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
@@ -128,11 +145,13 @@ impl<'a> Windows<'a> {
             filter: Filter::new(refusal.unable),
             by_offsets: refusal.by_offsets,
             landing,
+            reuse: Reuse::default(),
             places: Finder::new(bench.layouts),
             files: HashMap::new(),
             requests: HashMap::new(),
             split: HashMap::new(),
             compares,
+            stores,
             waited_for: HashSet::new(),
         })
     }
@@ -212,15 +231,31 @@ impl<'a> Windows<'a> {
         begun: &mut Pending,
     ) -> Result<u64, String> {
         let span = memory_span(self.layouts, call)?;
+        let is_near = self.reuse.take(call.buffer, asked_bytes(self.layouts, call));
+        let hot = self.scan.hot.find(direction, call.buffer, span);
+        // Only where nothing can be under way in the place when it is made ready for its next use.
+        let hot = hot.filter(|_| is_near && self.stores && form == Form::Blocking);
         if direction == Direction::Write {
-            return Ok(self.sources.address(self.rank, call.begin_ns));
+            let address = self.sources.address(self.rank, call.begin_ns);
+            let Some(hot) = hot else { return Ok(address) };
+            let memory_at = self.scan.source_bytes(self.sources.bytes())[0] + hot;
+            let memory = memory_at - span.0..memory_at + span.1;
+            let reused = Reused::Source { memory, position: address - span.0 };
+            window.stop(window.steps.len()).reused = Some(reused);
+            return Ok(memory_at);
         }
         let holds = form != Form::Blocking;
         let place = self.landing.take(span.0 + span.1, holds).ok_or("its memory is larger than can be counted")?;
         if place.wrapped {
             window.stop(window.steps.len()).wrapped = true;
         }
-        let memory_at = place.at + span.0;
+        // The round goes on behind a read that lands elsewhere: so it is as long as the survey saw it.
+        let memory_at = hot.map_or(place.at + span.0, |hot| self.scan.landing_bytes()[0] + hot);
+        if hot.is_some() {
+            let stop = window.stop(window.steps.len());
+            stop.wrapped |= self.compares;
+            stop.reused = Some(Reused::Landing { memory: memory_at - span.0..memory_at + span.1 });
+        }
         if holds {
             begun.landing_at = Some(place.at);
         }

@@ -374,7 +374,8 @@ fn memory_counts_for_the_data_accesses_behind_it() {
     let path = dir.path().join("rank-0.beff");
     write(&path, &head(End::Complete), &[lane.block(Kind::Live)]);
     let file = ProcessFile::open(&path).unwrap();
-    let buffers: Vec<_> = file.events().map(|event| if let Event::Call(call) = event { call.buffer } else { None }).collect();
+    let buffers: Vec<_> =
+        file.events().map(|event| if let Event::Call(call) = event { call.buffer } else { None }).collect();
     let (zero, some, most) = (Some(0), Some(0x00ff_1234_5678_9abc), Some(u64::MAX >> 8));
     assert_eq!(buffers, [None, zero, zero, None, some, some, None, most, most, None, most]);
 }

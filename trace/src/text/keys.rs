@@ -78,8 +78,8 @@ impl Set {
 /// The keys that a function needs unless it failed, and all that it may have.
 pub(super) fn of(function: Function) -> (Set, Set) {
     use Key::{
-        After, Buffer, Bytes, Comm, Count, Done, Error, Etype, File, Filetype, Flag, From, Granted, Handle, Info, Mode, Name,
-        Number,
+        After, Buffer, Bytes, Comm, Count, Done, Error, Etype, File, Filetype, Flag, From, Granted, Handle, Info, Mode,
+        Name, Number,
     };
     use Key::{Offset, Polls, Request, Requests, Thread, Type, Whence};
     const ANY: Set = Set::of(&[Thread, Error, After]);

@@ -363,10 +363,9 @@ fn place(
     let at = memory_at as i64;
     let (first, end) = (at.checked_add(first).ok_or_else(beyond)?, at.checked_add(end).ok_or_else(beyond)?);
     match (u64::try_from(first), u64::try_from(end)) {
-        (Ok(first), Ok(end)) if first <= end && end <= bytes => Ok((
-            address,
-            Lands { area: Area::of(direction), begin: first, end },
-        )),
+        (Ok(first), Ok(end)) if first <= end && end <= bytes => {
+            Ok((address, Lands { area: Area::of(direction), begin: first, end }))
+        }
         _ => Err(refused(&format!("bytes {first} to {end} lie outside of the area of {bytes} bytes"))),
     }
 }

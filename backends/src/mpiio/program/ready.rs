@@ -5,6 +5,8 @@ use std::ops::Range;
 use beff_ffi::replay::{DataCall, TypeHandle};
 use beff_trace::{Amode, ErrorClass, Function, Whence};
 
+use crate::program::memory::Area;
+
 /// A step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ready {
