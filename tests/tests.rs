@@ -49,6 +49,8 @@ mod profile_support;
 mod replay;
 #[path = "suite/replay_command.rs"]
 mod replay_command;
+#[path = "suite/replay_reuse.rs"]
+mod replay_reuse;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]
