@@ -57,12 +57,12 @@ impl Flight {
         Self { slots: vec![Slot::empty()], lost: Vec::new(), memory: ManuallyDrop::new(memory), for_ever: false }
     }
 
-    /// Room for so many slots.
-    pub(super) fn reserve(&mut self, slots: usize) {
+    /// Room for so many slots, and accesses under way besides.
+    pub(super) fn reserve(&mut self, slots: usize, besides: usize) {
         if self.slots.len() < slots {
             self.slots.resize_with(slots, Slot::empty);
         }
-        self.memory.reserve(slots);
+        self.memory.reserve(slots + besides);
     }
 
     pub(super) fn memory(&mut self) -> &mut Memory {

@@ -119,7 +119,8 @@ impl Program for MpiProgram {
             self.steps.clear();
         }
         let (requests, opened) = self.plan.room();
-        flight.reserve(requests);
+        // A file has one split call at most.
+        flight.reserve(requests, opened);
         if files.len() < opened {
             files.resize_with(opened, Opened::none);
         }
