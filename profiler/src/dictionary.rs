@@ -193,9 +193,13 @@ pub fn opened(handle: Option<Word>) -> u32 {
     number
 }
 
-/// A file handle is no longer one.
-pub fn closed(handle: Word) {
-    lock().files.remove(&handle);
+/// A file handle is no longer that of this opening. It may be that of another one already, which another thread has made since.
+pub fn closed(handle: Word, number: Option<u32>) {
+    let mut shared = lock();
+    if number.is_some() && shared.files.get(&handle).copied() == number {
+        shared.files.remove(&handle);
+    }
+    drop(shared);
     GENERATION.fetch_add(1, Ordering::Release);
 }
 

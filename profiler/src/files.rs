@@ -105,7 +105,7 @@ pub fn close(name: Name, address: Word, call: impl FnOnce() -> c_int) -> c_int {
     let code = call();
     let end = ticks();
     if code == 0 {
-        dictionary::closed(file);
+        dictionary::closed(file, number);
     }
     let mut call = name.call(begin, end, code);
     call.handle = number;

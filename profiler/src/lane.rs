@@ -357,9 +357,6 @@ impl Lane {
             // SAFETY: as above.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.buffer, HEAD_BYTES) };
         }
-        if !self.mapped {
-            self.save_now();
-        }
     }
 }
 
