@@ -312,7 +312,12 @@ impl Lane {
         self.event = out;
     }
 
-    /// An event that is encoded already, of this tick.
+    /// A tick, or that of the last record where the counters of two processors differ: a record must not come before it.
+    pub fn not_before(&self, tick: u64) -> u64 {
+        tick.max(self.tick)
+    }
+
+    /// An event that is encoded already, of this tick, see [`Lane::not_before`].
     pub fn event(&mut self, bytes: &[u8], tick: u64) {
         if bytes.len() > EVENT_BYTES {
             return sink::stop("a datatype or a list of requests is too large to be recorded");
