@@ -35,7 +35,7 @@ fn a_rank_that_is_no_longer_recorded_keeps_nobody_waiting() {
         let run = scene.record(2, &variables, &["uneven", "40000"]);
         assert_eq!(
             (run.code, run.stdout.concat()),
-            (Some(4), "unevenuneven".to_owned()),
+            (Some(0), "unevenuneven".to_owned()),
             "{variables:?} {:?}",
             run.stderr
         );
@@ -49,7 +49,7 @@ fn a_rank_without_the_library_keeps_nobody_waiting() {
     let scene = Scene::new("ends.c", &[]).unwrap();
     let run = scene.record(2, &[], &["half", "100"]);
     // The launcher may put the lines of two ranks into one.
-    assert_eq!((run.code, run.stdout.concat()), (Some(4), "halfhalf".to_owned()), "{:?}", run.stderr);
+    assert_eq!((run.code, run.stdout.concat()), (Some(0), "halfhalf".to_owned()), "{:?}", run.stderr);
     assert_eq!((scene.file(0).head().end, offsets(&scene.file(0)).len()), (End::Complete, 100));
     assert!(!scene.path("profile/rank-1.beff").exists());
 }
@@ -131,4 +131,16 @@ fn what_a_refused_call_was_given_is_not_asked_about() {
     let failed: Vec<Call> = calls(&file).into_iter().filter(|call| call.error.is_some()).collect();
     let types: Vec<_> = failed.iter().map(|call| call.datatype.or(call.etype).or(call.filetype)).collect();
     assert_eq!(types.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false, false], "{failed:?}");
+}
+
+#[test]
+fn parts_that_are_the_same_are_looked_at_once() {
+    let scene = Scene::new("ends.c", &[]).unwrap();
+    let run = scene.record(1, &[], &["nested", "5"]);
+    assert_eq!(run.stdout, ["nested"], "{:?}", run.stderr);
+    let file = scene.file(0);
+    assert_eq!(file.head().end, End::Complete);
+    assert!(of(&file, "File_write_at").iter().all(|call| call.datatype.is_some() && call.bytes == Some(1)));
+    let types = file.events().filter(|event| matches!(event, Event::Type { .. })).count();
+    assert_eq!(types, 7);
 }
