@@ -49,6 +49,8 @@ mod profile_support;
 mod replay;
 #[path = "suite/replay_command.rs"]
 mod replay_command;
+#[path = "suite/round_trip.rs"]
+mod round_trip;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]

@@ -68,9 +68,15 @@ struct Profile {
 
 impl Profile {
     fn open(config: &ReplayConfig) -> Result<Self, UsageError> {
-        let head = read_head(&config.profile).map_err(|e| unsound(e.to_string()))?;
-        let layouts = Layouts::of_library(&head.types, &head.library)
-            .map_err(|e| unsound(format!("{}: {e}", config.profile.display())))?;
+        let head = read_head(&config.profile).map_err(|e| {
+            let (all, next) = (e.to_string(), e.next_step());
+            let what = all.strip_suffix(next).unwrap_or(&all).trim_end_matches("; ").to_owned();
+            UsageError::new(what, format!("{next}. Nothing was made or measured."))
+        })?;
+        let layouts = Layouts::of_library(&head.types, &head.library).map_err(|e| {
+            let next = "Correct that `type` line, or those it is made of. Nothing was made or measured.";
+            UsageError::new(format!("{}: {e}", config.profile.display()), next)
+        })?;
         Ok(Self { head, layouts })
     }
 
@@ -89,7 +95,10 @@ impl Profile {
         }
         hosts.sort_unstable();
         hosts.dedup();
-        let storage = |which: usize| head.processes.iter().map(|p| Some(p.storage_bytes?[which])).sum::<Option<u64>>();
+        let storage = |which: usize| {
+            let mut each = head.processes.iter().map(|p| Some(p.storage_bytes?[which]));
+            each.try_fold(0, |sum: u64, bytes| Some(sum.saturating_add(bytes?)))
+        };
         let sum = |value: fn(&Sums) -> u64| ranks.iter().map(|sums| value(sums)).sum::<u64>();
         let spans = || ranks.iter().filter_map(|sums| sums.span_ns);
         let first = spans().map(|[first, _]| first).min().unwrap_or(0);
