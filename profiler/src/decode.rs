@@ -17,6 +17,9 @@ use crate::original::Symbol;
 /// Types nested deeper than this are not decoded: every level takes room on the program's stack.
 const DEPTH: u32 = 512;
 
+/// Parts of a type that are looked at. Open MPI gives each a handle of its own, so equal ones cannot be told.
+const PARTS: usize = 1 << 18;
+
 /// MPI_Type_get_envelope: integers, addresses, large counts, types.
 struct Envelope {
     counts: [i64; 4],
@@ -103,6 +106,17 @@ fn contents(handle: Word, envelope: &Envelope) -> Option<Contents> {
 pub unsafe fn datatype(shared: &mut Dictionary, lane: &mut Lane, handle: Word, tick: u64, depth: u32) -> Option<u32> {
     if let Some(id) = shared.by_handle(handle, tick) {
         return Some(id);
+    }
+    if depth == 0 {
+        shared.parts = 0;
+    }
+    shared.parts += 1;
+    if shared.parts > PARTS {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            crate::say(&format!("a datatype has more than {PARTS} parts: calls with it are recorded without it"))
+        });
+        return None;
     }
     let envelope = envelope(handle)?;
     let combiner = constant!(beff_combiners).iter().position(|value| *value == envelope.combiner)?;

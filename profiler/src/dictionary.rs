@@ -29,6 +29,8 @@ pub struct Dictionary {
     /// Everything by what it is.
     known: HashMap<[u64; 2], Entry>,
     next: [u32; 4],
+    /// Parts of a type that were looked at, as long as one is decoded.
+    pub parts: usize,
     scratch: Vec<u8>,
 }
 

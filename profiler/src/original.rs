@@ -4,6 +4,9 @@
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// No address: it was looked for, which takes long in a program of many libraries.
+const MISSING: usize = 1;
+
 /// A symbol of the MPI library.
 pub struct Symbol {
     name: &'static CStr,
@@ -15,11 +18,12 @@ impl Symbol {
         Self { name, at: AtomicUsize::new(0) }
     }
 
-    /// Its address; 0 if no library that is loaded has it.
+    /// Its address; 0 if no library that is loaded has it. Asked for only when MPI is there, so what is missing stays missing.
     #[inline(always)]
     pub fn address(&self) -> usize {
         match self.at.load(Ordering::Relaxed) {
             0 => self.find(),
+            MISSING => 0,
             at => at,
         }
     }
@@ -36,7 +40,7 @@ impl Symbol {
     #[cold]
     fn find(&self) -> usize {
         let at = find(self.name);
-        self.at.store(at, Ordering::Relaxed);
+        self.at.store(if at == 0 { MISSING } else { at }, Ordering::Relaxed);
         at
     }
 
