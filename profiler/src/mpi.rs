@@ -128,7 +128,7 @@ pub unsafe fn handle_at(address: Word, index: usize) -> Word {
 /// True for a type that the library itself has made, whose handle may be asked about at any time.
 #[cold]
 pub fn is_predefined(datatype: Word) -> bool {
-    if constant!(beff_open_mpi) == 0 {
+    if !OPEN_MPI {
         // The kind of a handle is in its upper two bits: 1 is built in.
         return datatype >> 30 == 1;
     }
