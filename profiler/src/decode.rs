@@ -115,9 +115,16 @@ pub unsafe fn datatype(shared: &mut Dictionary, lane: &mut Lane, handle: Word, t
         return None;
     }
     let contents = contents(handle, &envelope)?;
-    // SAFETY: MPI has just given these types.
-    let inner = contents.types.iter().map(|one| unsafe { datatype(shared, lane, *one, tick, depth + 1) });
-    let inner: Vec<Option<u32>> = inner.collect();
+    // The same part again and again is looked at once: on every level, that is the difference between a sum and a product.
+    let mut last = (0, None);
+    let mut part = |one: &Word| {
+        if last.0 != *one {
+            // SAFETY: MPI has just given these types.
+            last = (*one, unsafe { datatype(shared, lane, *one, tick, depth + 1) });
+        }
+        last.1
+    };
+    let inner: Vec<Option<u32>> = contents.types.iter().map(&mut part).collect();
     contents.types.iter().for_each(|one| free(*one));
     let inner: Option<Vec<u32>> = inner.into_iter().collect();
     let inner = inner?;

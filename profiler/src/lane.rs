@@ -118,13 +118,17 @@ unsafe extern "C" fn thread_ends(lane: *mut c_void) {
 /// A lane for this thread. None: there are too many threads, or no room; the recording has ended.
 #[cold]
 fn lane_of_thread() -> Option<*mut Lane> {
-    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
-    let key = *KEY.get_or_init(|| {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    let made = *KEY.get_or_init(|| {
         let mut key = 0;
         // SAFETY: the destructor takes what is set below.
-        unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) };
-        key
+        let failed = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) };
+        (failed == 0).then_some(key)
     });
+    let Some(key) = made else {
+        sink::stop("the program uses all keys of threads (pthread_key_create)");
+        return None;
+    };
     let thread = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
     let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).0.pop();
     let lane = match idle {
@@ -312,7 +316,12 @@ impl Lane {
         self.event = out;
     }
 
-    /// An event that is encoded already, of this tick.
+    /// A tick, or that of the last record where the counters of two processors differ: a record must not come before it.
+    pub fn not_before(&self, tick: u64) -> u64 {
+        tick.max(self.tick)
+    }
+
+    /// An event that is encoded already, of this tick, see [`Lane::not_before`].
     pub fn event(&mut self, bytes: &[u8], tick: u64) {
         if bytes.len() > EVENT_BYTES {
             return sink::stop("a datatype or a list of requests is too large to be recorded");
@@ -356,9 +365,6 @@ impl Lane {
             let bytes = closed_head(&head, self.records());
             // SAFETY: as above.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.buffer, HEAD_BYTES) };
-        }
-        if !self.mapped {
-            self.save_now();
         }
     }
 }
