@@ -68,6 +68,13 @@ struct Profile {
 
 impl Profile {
     fn open(config: &ReplayConfig) -> Result<Self, UsageError> {
+        // Opening a pipe would wait for who writes into it, and all ranks read more than once. What is not there is told below.
+        if config.profile.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+            return Err(UsageError::new(
+                format!("{} is a pipe or a device; every rank reads a profile several times", config.profile.display()),
+                "Write it to a file first.",
+            ));
+        }
         let head = read_head(&config.profile).map_err(|e| {
             let (all, next) = (e.to_string(), e.next_step());
             let what = all.strip_suffix(next).unwrap_or(&all).trim_end_matches("; ").to_owned();

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::replay::{calls, launch, program, HEAD};
-use crate::support::{document, items, journal, number, signal, Launch, Scratch, PROGRAM};
+use crate::support::{document, items, journal, number, signal, succeed, Launch, Scratch, PROGRAM};
 
 /// Refused with these words, and nothing is made.
 #[track_caller]
@@ -46,6 +47,15 @@ fn bad_profiles_are_refused_before_anything_is_made() {
     let idle = "100,200,File_open,handle=1,file=1,comm=0,mode=rdonly\n300,400,File_close,handle=1";
     refused(2, &format!("{HEAD}{}", calls(&[idle, idle])), "", &["no call that moves data: 4 calls in all"]);
     refused(2, &good, "--backend mmap", &["mmap: it cannot replay", "Choose from: mpiio"]);
+}
+
+#[test]
+fn a_pipe_is_refused_and_waited_for_by_nobody() {
+    let scratch = Scratch::new();
+    let pipe = scratch.join("pipe.csv");
+    succeed(Command::new("mkfifo").arg(&pipe)).unwrap();
+    let run = Launch::new(2).arg("replay").arg(&pipe).into(&scratch).within(Duration::from_secs(60)).run();
+    run.expect(2).says(&["pipe.csv is a pipe or a device", "Write it to a file first"]);
 }
 
 #[test]
