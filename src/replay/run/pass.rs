@@ -134,7 +134,8 @@ impl PassJob<'_> {
             Ok(program) => program,
             Err(error) => return Ok(Err(error)),
         };
-        let ready = trouble::all(self.comm, self.first_window(begun), &self.during())?;
+        let unmade_ns = self.unmade_ns()?;
+        let ready = trouble::all(self.comm, self.first_window(begun, unmade_ns), &self.during())?;
         let (program, windows, first) = match ready {
             Ok(ready) => ready,
             Err(error) => return Ok(Err(error)),
@@ -186,10 +187,18 @@ impl PassJob<'_> {
         (self.way.replay.begin)(ProgramRequest { world: self.comm, tables, options, source, landing_bytes })
     }
 
+    /// From when on writes of each rank may not be made. Collective.
+    fn unmade_ns(&self) -> Result<Vec<u64>, MpiError> {
+        let place = self.bench.config.backends.iter().position(|name| name == self.way.name);
+        let own = place.and_then(|place| self.bench.scan.unmade_ns.get(place)).copied();
+        self.comm.allgather_u64(&[own.unwrap_or(u64::MAX)])
+    }
+
     /// The first calls, ready. Of this rank alone.
     fn first_window(
         &self,
         mut program: Box<dyn Program>,
+        unmade_ns: Vec<u64>,
     ) -> Result<(Box<dyn Program>, Windows<'_>, Window), BackendError> {
         let bench = self.bench;
         let refuse = |what| self.refused(what);
@@ -200,6 +209,7 @@ impl PassJob<'_> {
             refusal: self.way.refusal,
             landing: Landing::new(if bench.config.verify { ROUND_BYTES } else { 0 }),
             compares: bench.config.verify && self.way.stores,
+            unmade_ns,
         };
         let mut windows = Windows::new(making).map_err(refuse)?;
         let mut first = windows.next().map_err(refuse)?;

@@ -71,6 +71,8 @@ pub struct Scan {
     pub awaited: Vec<(u64, u32)>,
     /// Lines of the profile (calls of this rank) up to which it is replayed.
     pub cut: u64,
+    /// By backend: when the first write of this rank began that is not made, because it is left out or cut off; `u64::MAX`: none.
+    pub unmade_ns: Vec<u64>,
 }
 
 /// Looks at the calls of `rank`, no further than each opening goes on all its ranks (`limits`).
@@ -98,6 +100,7 @@ pub fn scan(
             let met = scanner.meetings.take(&call);
             if met.is_some_and(|(opening, count)| limits.get(&opening).is_some_and(|most| count > *most)) {
                 cut = Some(number);
+                scanner.scan.unmade_ns.iter_mut().for_each(|first| *first = call.begin_ns.min(*first));
             }
         }
         match cut {
@@ -157,7 +160,7 @@ impl<'a> Scanner<'a> {
             directions: HashMap::new(),
             most_bytes: i64::MAX.unsigned_abs(),
             is_whole: true,
-            scan: Scan::default(),
+            scan: Scan { unmade_ns: vec![u64::MAX; refusals.len()], ..Scan::default() },
         }
     }
 
@@ -168,10 +171,17 @@ impl<'a> Scanner<'a> {
             return Err(format!("there is no type {number}; correct the number or add the type"));
         }
         let places = self.places.take(call);
-        for ((filter, by_offsets), leavings) in self.filters.iter_mut().zip(&mut self.leavings) {
+        let is_write = call.function.direction() == Some(Direction::Write);
+        let backends = self.filters.iter_mut().zip(&mut self.leavings).zip(&mut self.scan.unmade_ns);
+        for (((filter, by_offsets), leavings), unmade_ns) in backends {
             let mut kept = call.clone();
             match filter.take(&mut kept, places.unknown.filter(|_| *by_offsets)) {
-                Fate::LeftOut(reason) => leavings.add(self.rank, call, reason),
+                Fate::LeftOut(reason) => {
+                    leavings.add(self.rank, call, reason);
+                    if is_write {
+                        *unmade_ns = call.begin_ns.min(*unmade_ns);
+                    }
+                }
                 Fate::OfTheProgram => of_program = true,
                 Fate::Replayed => {}
             }

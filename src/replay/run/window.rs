@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use beff_backends::Step;
 use beff_trace::layout::Layouts;
 use beff_trace::text::{rank_reader, RankCalls};
-use beff_trace::{After, Call, Direction, Form, Origin, Role};
+use beff_trace::{After, Call, Content, Direction, Form, Origin, Role};
 
 use super::order::Awaited;
 use super::places::{Finder, Places};
@@ -97,6 +97,8 @@ pub(super) struct Windows<'a> {
     requests: HashMap<u64, Pending>,
     split: HashMap<u32, Pending>,
     compares: bool,
+    /// For each rank, from when on its writes may not be made.
+    unmade_ns: Vec<u64>,
     waited_for: HashSet<After>,
 }
 
@@ -107,6 +109,7 @@ pub(super) struct Making<'a> {
     pub refusal: Refusal,
     pub landing: Landing,
     pub compares: bool,
+    pub unmade_ns: Vec<u64>,
 }
 
 impl<'a> Windows<'a> {
@@ -115,7 +118,7 @@ impl<'a> Windows<'a> {
     /// # Errors
     /// A profile that has changed since it was looked at.
     pub fn new(making: Making<'a>) -> Result<Self, String> {
-        let Making { bench, rank, refusal, landing, compares } = making;
+        let Making { bench, rank, refusal, landing, compares, unmade_ns } = making;
         let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
@@ -133,6 +136,7 @@ impl<'a> Windows<'a> {
             requests: HashMap::new(),
             split: HashMap::new(),
             compares,
+            unmade_ns,
             waited_for: HashSet::new(),
         })
     }
@@ -224,13 +228,23 @@ impl<'a> Windows<'a> {
         if holds {
             begun.landing_at = Some(place.at);
         }
-        let from = std::mem::take(&mut call.from);
+        let mut from = std::mem::take(&mut call.from);
+        from.iter_mut().for_each(|origin| self.forget_unmade(origin));
         if self.compares && !from.is_empty() {
             let (function, begin_ns, datatype, request) = (call.function, call.begin_ns, call.datatype, call.request);
             let file = call.handle.and_then(|handle| self.files.get(&handle).copied());
             begun.read = Some(Read { function, begin_ns, file, memory_at, span, datatype, from, request, places });
         }
         Ok(memory_at)
+    }
+
+    /// Nobody knows what is where a write is missing that the profile names.
+    fn forget_unmade(&self, origin: &mut Origin) {
+        if let Content::Call { rank, begin_ns, .. } = origin.content {
+            if self.unmade_ns.get(rank as usize).is_some_and(|first| begin_ns >= *first) {
+                origin.content = Content::Unknown;
+            }
+        }
     }
 
     /// What a call began ends with it, or with the call that completes it.
