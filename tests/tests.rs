@@ -51,6 +51,8 @@ mod replay;
 mod replay_command;
 #[path = "suite/replay_reuse.rs"]
 mod replay_reuse;
+#[path = "suite/round_trip.rs"]
+mod round_trip;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]

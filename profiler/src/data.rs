@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 use beff_trace::raw::record::{buffer, has, Compact};
-use beff_trace::{Call, ErrorClass, Function};
+use beff_trace::{Call, Function};
 
 use crate::clock::ticks;
 use crate::lane::{Inside, Lane};
@@ -193,10 +193,7 @@ fn long(
 fn failed(lane: &mut Lane, name: Name, given: Given, begin: u64, end: u64, code: c_int) {
     let mut call = name.call(begin, end, code);
     call.handle = lane.file(given.file);
-    // A type that MPI complains about may be none.
-    let about_type = call.error == ErrorClass::named("MPI_ERR_TYPE");
-    // SAFETY: a handle that MPI has looked at.
-    call.datatype = if about_type { None } else { unsafe { lane.datatype(handle(given.datatype), begin) } };
+    call.datatype = lane.datatype_of(&call, given.datatype);
     call.offset = given.offset.map(|offset| offset as i64);
     call.count = Some(given.count(name));
     call.buffer = Some(given.address());

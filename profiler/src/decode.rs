@@ -17,6 +17,9 @@ use crate::original::Symbol;
 /// Types nested deeper than this are not decoded: every level takes room on the program's stack.
 const DEPTH: u32 = 512;
 
+/// Parts of a type that are looked at. Open MPI gives each a handle of its own, so equal ones cannot be told.
+const PARTS: usize = 1 << 18;
+
 /// MPI_Type_get_envelope: integers, addresses, large counts, types.
 struct Envelope {
     counts: [i64; 4],
@@ -104,6 +107,17 @@ pub unsafe fn datatype(shared: &mut Dictionary, lane: &mut Lane, handle: Word, t
     if let Some(id) = shared.by_handle(handle, tick) {
         return Some(id);
     }
+    if depth == 0 {
+        shared.parts = 0;
+    }
+    shared.parts += 1;
+    if shared.parts > PARTS {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            crate::say(&format!("a datatype has more than {PARTS} parts: calls with it are recorded without it"))
+        });
+        return None;
+    }
     let envelope = envelope(handle)?;
     let combiner = constant!(beff_combiners).iter().position(|value| *value == envelope.combiner)?;
     if combiner == combiner::NAMED {
@@ -115,9 +129,16 @@ pub unsafe fn datatype(shared: &mut Dictionary, lane: &mut Lane, handle: Word, t
         return None;
     }
     let contents = contents(handle, &envelope)?;
-    // SAFETY: MPI has just given these types.
-    let inner = contents.types.iter().map(|one| unsafe { datatype(shared, lane, *one, tick, depth + 1) });
-    let inner: Vec<Option<u32>> = inner.collect();
+    // The same part again and again is looked at once: on every level, that is the difference between a sum and a product.
+    let mut last = (0, None);
+    let mut part = |one: &Word| {
+        if last.0 != *one {
+            // SAFETY: MPI has just given these types.
+            last = (*one, unsafe { datatype(shared, lane, *one, tick, depth + 1) });
+        }
+        last.1
+    };
+    let inner: Vec<Option<u32>> = contents.types.iter().map(&mut part).collect();
     contents.types.iter().for_each(|one| free(*one));
     let inner: Option<Vec<u32>> = inner.into_iter().collect();
     let inner = inner?;

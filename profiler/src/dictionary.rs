@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use beff_trace::raw::event;
-use beff_trace::Type;
+use beff_trace::{Call, Type};
 
 use crate::decode;
+use crate::files::is;
 use crate::lane::Lane;
-use crate::mpi::{constants, pmpi, Word};
+use crate::mpi::{constants, handle, is_predefined, pmpi, Word};
 use crate::original::Symbol;
 
 /// Number and tick of an entry.
@@ -28,6 +29,8 @@ pub struct Dictionary {
     /// Everything by what it is.
     known: HashMap<[u64; 2], Entry>,
     next: [u32; 4],
+    /// Parts of a type that were looked at, as long as one is decoded.
+    pub parts: usize,
     scratch: Vec<u8>,
 }
 
@@ -143,6 +146,7 @@ impl Lane {
         if handle == constants().datatype_null || handle == 0 {
             return None;
         }
+        let tick = self.not_before(tick);
         let mut shared = lock();
         // SAFETY: as promised.
         let id = unsafe { decode::datatype(&mut shared, self, handle, tick, 0) }?;
@@ -151,9 +155,31 @@ impl Lane {
         Some(id)
     }
 
+    /// The type that a call on a file was given. One that MPI complains about may be none, and so may one that it did not come to
+    /// look at: that is asked about only if it is known or predefined.
+    pub fn datatype_of(&mut self, call: &Call, datatype: Word) -> Option<u32> {
+        let (datatype, tick) = (handle(datatype), call.begin_ns);
+        if is(call, "MPI_ERR_TYPE") {
+            return None;
+        }
+        if is_early(call) && !is_predefined(datatype) {
+            return lock().by_handle(datatype, tick);
+        }
+        // SAFETY: a handle that MPI has looked at, or a predefined one.
+        unsafe { self.datatype(datatype, tick) }
+    }
+
+    /// The hints that a call on a file was given, as far as MPI has looked at them.
+    pub fn info_of(&mut self, call: &Call, info: Word) -> Option<u32> {
+        if is_early(call) || is(call, "MPI_ERR_TYPE") || is(call, "MPI_ERR_INFO") {
+            return None;
+        }
+        self.info(handle(info), call.begin_ns)
+    }
+
     /// Ranks of a communicator.
     pub fn comm(&mut self, handle: Word, tick: u64) -> Option<u32> {
-        let ranks = decode::comm(handle)?;
+        let (ranks, tick) = (decode::comm(handle)?, self.not_before(tick));
         let mut shared = lock();
         shared.scratch.clear();
         ranks.iter().for_each(|rank| shared.scratch.extend_from_slice(&rank.to_le_bytes()));
@@ -162,7 +188,7 @@ impl Lane {
 
     /// Keys and values of hints.
     pub fn info(&mut self, handle: Word, tick: u64) -> Option<u32> {
-        let pairs = decode::info(handle)?;
+        let (pairs, tick) = (decode::info(handle)?, self.not_before(tick));
         let mut shared = lock();
         shared.scratch.clear();
         event::put_info(&mut shared.scratch, 0, 0, &pairs);
@@ -181,6 +207,11 @@ impl Lane {
     }
 }
 
+/// True if a call on a file failed with an error of what MPI looks at before types and hints.
+fn is_early(call: &Call) -> bool {
+    ["MPI_ERR_FILE", "MPI_ERR_ARG", "MPI_ERR_COUNT"].iter().any(|class| is(call, class))
+}
+
 /// A number for an opening. `handle` is that of the file, if the call succeeded.
 pub fn opened(handle: Option<Word>) -> u32 {
     let mut shared = lock();
@@ -193,9 +224,13 @@ pub fn opened(handle: Option<Word>) -> u32 {
     number
 }
 
-/// A file handle is no longer one.
-pub fn closed(handle: Word) {
-    lock().files.remove(&handle);
+/// A file handle is no longer that of this opening. It may be that of another one already, which another thread has made since.
+pub fn closed(handle: Word, number: Option<u32>) {
+    let mut shared = lock();
+    if number.is_some() && shared.files.get(&handle).copied() == number {
+        shared.files.remove(&handle);
+    }
+    drop(shared);
     GENERATION.fetch_add(1, Ordering::Release);
 }
 

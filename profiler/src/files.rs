@@ -46,7 +46,8 @@ pub fn whence(value: Word) -> Option<Whence> {
     Some([Whence::Set, Whence::Current, Whence::End][place])
 }
 
-fn is(call: &Call, class: &str) -> bool {
+/// True if a call failed with an error of this class.
+pub fn is(call: &Call, class: &str) -> bool {
     call.error.is_some_and(|error| Some(error) == ErrorClass::named(class))
 }
 
@@ -105,7 +106,7 @@ pub fn close(name: Name, address: Word, call: impl FnOnce() -> c_int) -> c_int {
     let code = call();
     let end = ticks();
     if code == 0 {
-        dictionary::closed(file);
+        dictionary::closed(file, number);
     }
     let mut call = name.call(begin, end, code);
     call.handle = number;
@@ -127,16 +128,9 @@ pub fn set_view(name: Name, given: [Word; 6], call: impl FnOnce() -> c_int) -> c
     call.handle = lane.file(file);
     call.offset = Some(offset as i64);
     call.name = representation.filter(|name| name != "native");
-    if !is(&call, "MPI_ERR_TYPE") {
-        // SAFETY: handles that MPI has looked at.
-        unsafe {
-            call.etype = lane.datatype(handle(etype), begin);
-            call.filetype = lane.datatype(handle(filetype), begin);
-        }
-    }
-    if !is(&call, "MPI_ERR_INFO") {
-        call.info = lane.info(handle(info), begin);
-    }
+    call.etype = lane.datatype_of(&call, etype);
+    call.filetype = lane.datatype_of(&call, filetype);
+    call.info = lane.info_of(&call, info);
     if code == 0 {
         call.granted = lane.granted(file, begin);
     }
@@ -148,9 +142,7 @@ pub fn set_view(name: Name, given: [Word; 6], call: impl FnOnce() -> c_int) -> c
 pub fn set_info(name: Name, file: Word, info: Word, call: impl FnOnce() -> c_int) -> c_int {
     simple(name, call, |lane, call| {
         call.handle = lane.file(file);
-        if !is(call, "MPI_ERR_INFO") {
-            call.info = lane.info(handle(info), call.begin_ns);
-        }
+        call.info = lane.info_of(call, info);
         if call.error.is_none() {
             call.granted = lane.granted(file, call.begin_ns);
         }
@@ -172,10 +164,7 @@ pub fn delete(name: Name, path: Word, info: Word, call: impl FnOnce() -> c_int) 
 pub fn type_extent(name: Name, file: Word, datatype: Word, extent: Word, call: impl FnOnce() -> c_int) -> c_int {
     simple(name, call, |lane, call| {
         call.handle = lane.file(file);
-        if !is(call, "MPI_ERR_TYPE") {
-            // SAFETY: a handle that MPI has looked at.
-            call.datatype = unsafe { lane.datatype(handle(datatype), call.begin_ns) };
-        }
+        call.datatype = lane.datatype_of(call, datatype);
         // SAFETY: the call has answered an MPI_Aint or an MPI_Count, both of 8 bytes.
         call.number = unsafe { answer::<i64>(call, extent) };
     })

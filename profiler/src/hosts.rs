@@ -1,8 +1,9 @@
-//! The clocks of several hosts. Messages go between the processes only here: in MPI_Init and MPI_Finalize, and only if there is more
-//! than one host.
+//! The clocks of several hosts. Messages go between the processes only here: in MPI_Init and MPI_Finalize, and only if there may be
+//! more than one host.
 
 use std::ffi::{c_int, CStr};
 use std::hash::{DefaultHasher, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock::monotonic_ns;
 use crate::mpi::{constants, pmpi, Status, Word};
@@ -19,17 +20,45 @@ pub fn name() -> String {
     crate::decode::text(&name)
 }
 
-/// What is added to this clock to have that of rank 0, in ns; 0 if all ranks are on one host. Collective. `known`: the offset found
-/// before, kept if this attempt fails.
-pub fn offset_ns(known: Option<i64>) -> i64 {
-    offset().unwrap_or(known.unwrap_or(0))
+/// Clocks were compared when MPI began. All ranks agree on it, and they do it again at the end whether they are recorded or not:
+/// the others would wait for ever.
+static COMPARED: AtomicBool = AtomicBool::new(false);
+
+/// What is added to this clock to have that of rank 0, in ns; 0 if all ranks are on one host. Collective unless the launcher says
+/// that they are.
+pub fn offset_ns() -> i64 {
+    offset().unwrap_or(0)
 }
 
 fn offset() -> Option<i64> {
     let world = constants().comm_world;
-    if one_host(world)? && std::env::var_os("BEFF_PROFILE_CLOCKS").is_none() {
+    if std::env::var_os("BEFF_PROFILE_CLOCKS").is_none() && (launched_here(world) || one_host(world)?) {
         return Some(0);
     }
+    COMPARED.store(true, Ordering::Relaxed);
+    compare(world)
+}
+
+/// The offset at the end, collective if the clocks were compared at the begin. `known`: that of the begin, kept if this attempt fails.
+pub fn offset_again_ns(known: i64) -> i64 {
+    let again = COMPARED.swap(false, Ordering::Relaxed);
+    again.then(|| compare(constants().comm_world)).flatten().unwrap_or(known)
+}
+
+/// This process is a fork: it has no part in what is collective.
+pub fn forget() {
+    COMPARED.store(false, Ordering::Relaxed);
+}
+
+/// True if the launcher has told that all ranks are on this host. Asking them would wait for ranks that run without this library.
+fn launched_here(world: Word) -> bool {
+    let name = if cfg!(open_mpi) { "OMPI_COMM_WORLD_LOCAL_SIZE" } else { "MPI_LOCALNRANKS" };
+    let here = std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let mut ranks: c_int = 0;
+    pmpi!(Comm_size(world, &raw mut ranks)) == 0 && here == Some(ranks)
+}
+
+fn compare(world: Word) -> Option<i64> {
     let mut own: Word = 0;
     if pmpi!(Comm_dup(world, &raw mut own)) != 0 {
         return None;

@@ -120,13 +120,17 @@ unsafe extern "C" fn thread_ends(lane: *mut c_void) {
 /// A lane for this thread. None: there are too many threads, or no room; the recording has ended.
 #[cold]
 fn lane_of_thread() -> Option<*mut Lane> {
-    static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
-    let key = *KEY.get_or_init(|| {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    let made = *KEY.get_or_init(|| {
         let mut key = 0;
         // SAFETY: the destructor takes what is set below.
-        unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) };
-        key
+        let failed = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) };
+        (failed == 0).then_some(key)
     });
+    let Some(key) = made else {
+        sink::stop("the program uses all keys of threads (pthread_key_create)");
+        return None;
+    };
     let thread = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
     let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).0.pop();
     let lane = match idle {
@@ -242,16 +246,19 @@ impl Lane {
     /// A data access with memory that fits, if its times do.
     #[inline(always)]
     pub fn access(&mut self, record: Compact, address: u64, begin: u64, end: u64) {
-        let word = buffer(address);
-        if self.buffer_word != word {
-            // Room for the record too, so that no block ends between them.
-            if self.used + 64 > BLOCK_BYTES && !self.close() {
-                return;
-            }
+        if self.buffer_word != buffer(address) {
+            self.other_buffer(buffer(address));
+        }
+        self.compact(record, begin, end);
+    }
+
+    #[inline(never)]
+    fn other_buffer(&mut self, word: u64) {
+        // Room for the record too, so that no block ends between them.
+        if self.used + 64 <= BLOCK_BYTES || self.close() {
             self.buffer_word = word;
             self.put([word]);
         }
-        self.compact(record, begin, end);
     }
 
     /// A call that fits, if its times do.
@@ -334,7 +341,12 @@ impl Lane {
         self.event = out;
     }
 
-    /// An event that is encoded already, of this tick.
+    /// A tick, or that of the last record where the counters of two processors differ: a record must not come before it.
+    pub fn not_before(&self, tick: u64) -> u64 {
+        tick.max(self.tick)
+    }
+
+    /// An event that is encoded already, of this tick, see [`Lane::not_before`].
     pub fn event(&mut self, bytes: &[u8], tick: u64) {
         if bytes.len() > EVENT_BYTES {
             return sink::stop("a datatype or a list of requests is too large to be recorded");
@@ -378,9 +390,6 @@ impl Lane {
             let bytes = closed_head(&head, self.records());
             // SAFETY: as above.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.buffer, HEAD_BYTES) };
-        }
-        if !self.mapped {
-            self.save_now();
         }
     }
 }

@@ -27,7 +27,7 @@ mod table;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 /// What `beff-raw profile` looks for in the file, to choose the library that fits the program.
 #[no_mangle]
@@ -47,14 +47,27 @@ fn without_pmpi_from_here(yes: bool) {
     WITHOUT_PMPI.fetch_or(yes, Ordering::Relaxed);
 }
 
+/// What stderr was when this library was loaded.
+static STDERR: OnceLock<Option<(u64, u64)>> = OnceLock::new();
+
+/// True if stderr still is what it was: a program that closes it may have a file of its own there.
+fn is_heard() -> bool {
+    let now = sink::identity(2);
+    now.is_some() && STDERR.get() == Some(&now)
+}
+
 /// A sentence to the user, on stderr.
 #[cold]
 fn say(sentence: &str) {
+    if !is_heard() {
+        return;
+    }
     // Where stderr is closed there is nobody to tell.
     let _ = std::io::stderr().write_all(format!("beff-raw profiler: {sentence}\n").as_bytes());
 }
 
 extern "C" fn load() {
+    STDERR.get_or_init(|| sink::identity(2));
     WITHOUT_PMPI.store(std::env::var_os("BEFF_PROFILE_PMPI").is_some_and(|value| value == "0"), Ordering::Relaxed);
     program::loaded();
 }
@@ -65,13 +78,14 @@ static LOAD: extern "C" fn() = load;
 
 extern "C" fn in_child() {
     sink::forget();
+    hosts::forget();
 }
 
 /// From now on, a forked child records nothing.
 fn forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler only stores two numbers.
+        // SAFETY: the handler only stores numbers.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
 }

@@ -1,7 +1,7 @@
 //! Behind MPI_Finalize, rank 0 has the files of all ranks made into one profile.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use beff_trace::raw::ProcessFile;
@@ -20,7 +20,12 @@ pub fn merge_behind_finalize(dir: &Path, out: &Path, ranks: u32) {
     wait_for_all(dir, ranks);
     let mut command = Command::new(&merger);
     command.args(["profile", "merge"]).arg(dir).arg("-o").arg(out).env_remove("LD_PRELOAD");
-    command.stdin(std::process::Stdio::null()).stdout(std::io::stderr());
+    command.stdin(Stdio::null());
+    if crate::is_heard() {
+        command.stdout(std::io::stderr());
+    } else {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
     match command.status() {
         Ok(status) if status.success() => {}
         Ok(status) => crate::say(&format!(

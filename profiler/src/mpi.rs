@@ -1,6 +1,6 @@
 //! Functions of MPI that the profiler itself needs, and constants. Handles are words: a pointer, or a number in the lower half.
 
-use std::ffi::{c_char, c_int, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::OnceLock;
 
 use beff_trace::ErrorClass;
@@ -122,6 +122,23 @@ pub unsafe fn handle_at(address: Word, index: usize) -> Word {
     } else {
         // SAFETY: as promised.
         unsafe { *(address as *const u32).add(index) as usize }
+    }
+}
+
+/// True for a type that the library itself has made, whose handle may be asked about at any time.
+#[cold]
+pub fn is_predefined(datatype: Word) -> bool {
+    if !OPEN_MPI {
+        // The kind of a handle is in its upper two bits: 1 is built in.
+        return datatype >> 30 == 1;
+    }
+    // SAFETY: filled by the call, or left as it is.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked about; the linker's names end with zero.
+    unsafe {
+        libc::dladdr(datatype as *const c_void, &raw mut info) != 0
+            && !info.dli_sname.is_null()
+            && CStr::from_ptr(info.dli_sname).to_bytes().starts_with(b"ompi_mpi_")
     }
 }
 

@@ -1,8 +1,11 @@
 //! Finds the functions of the MPI library, when they are first called. The library may come after this one in the order of symbols, or
 //! be loaded privately (by an extension of Python or Julia), or not at all.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// No address: it was looked for, which takes long in a program of many libraries.
+const MISSING: usize = 1;
 
 /// A symbol of the MPI library.
 pub struct Symbol {
@@ -15,11 +18,12 @@ impl Symbol {
         Self { name, at: AtomicUsize::new(0) }
     }
 
-    /// Its address; 0 if no library that is loaded has it.
+    /// Its address; 0 if no library that is loaded has it. Asked for only when MPI is there, so what is missing stays missing.
     #[inline(always)]
     pub fn address(&self) -> usize {
         match self.at.load(Ordering::Relaxed) {
             0 => self.find(),
+            MISSING => 0,
             at => at,
         }
     }
@@ -36,7 +40,7 @@ impl Symbol {
     #[cold]
     fn find(&self) -> usize {
         let at = find(self.name);
-        self.at.store(at, Ordering::Relaxed);
+        self.at.store(if at == 0 { MISSING } else { at }, Ordering::Relaxed);
         at
     }
 
@@ -64,36 +68,36 @@ fn find_from(from: *mut c_void, name: &CStr) -> usize {
     if !first.is_null() {
         return first as usize;
     }
-    let mut search = Search { name, found: 0 };
-    // SAFETY: `visit` gets the search that lives until the call is over.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
+    let mut libraries: Vec<CString> = Vec::new();
+    // SAFETY: `visit` gets the list that lives until the call is over.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut libraries).cast()) };
+    libraries.iter().map(|library| find_in(library, name)).find(|address| *address != 0).unwrap_or(0)
 }
 
-struct Search<'a> {
-    name: &'a CStr,
-    found: usize,
-}
-
-/// Looks into one loaded library, if it is called like an MPI.
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: the linker gives a valid entry, and `find` its search.
-    let (path, search) = unsafe { ((*info).dlpi_name, &mut *search.cast::<Search<'_>>()) };
-    if path.is_null() || !is_mpi(path) {
-        return 0;
-    }
+/// The address of a symbol in one loaded library and what it needs, 0 if there is none.
+fn find_in(library: &CStr, name: &CStr) -> usize {
     // SAFETY: a library that is loaded is not loaded again; the handle's count goes back.
-    let address = unsafe {
-        let library = libc::dlopen(path, libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+    unsafe {
+        let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
         if library.is_null() {
             return 0;
         }
-        let address = libc::dlsym(library, search.name.as_ptr());
+        let address = libc::dlsym(library, name.as_ptr());
         libc::dlclose(library);
         address as usize
-    };
-    search.found = address;
-    c_int::from(address != 0)
+    }
+}
+
+/// Notes a loaded library if it is called like an MPI. It is not opened here: a thread that loads one has the lock of dlopen and waits
+/// for that of this list.
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, libraries: *mut c_void) -> c_int {
+    // SAFETY: the linker gives a valid entry, and `find_from` its list.
+    let (path, libraries) = unsafe { ((*info).dlpi_name, &mut *libraries.cast::<Vec<CString>>()) };
+    if !path.is_null() && is_mpi(path) {
+        // SAFETY: the linker's names end with zero.
+        libraries.push(unsafe { CStr::from_ptr(path) }.to_owned());
+    }
+    0
 }
 
 /// `libmpi.so.40`, `libmpich.so.12`, `libmpi_abi.so`, `libpmpi.so`; not the bindings of other languages, which have no C functions.

@@ -76,14 +76,17 @@ fn note(name: Name, begin: u64, end: u64, fill: impl FnOnce(&mut Call)) {
 /// MPI_Finalize, and MPI_Session_finalize. Files that are closed by attributes of MPI_COMM_SELF are closed in there, so the recording
 /// goes on until it is over.
 pub fn finalize(name: Name, call: impl FnOnce() -> c_int) -> c_int {
-    if !sink::recording() || !outermost(name.pmpi) {
-        return call();
+    let recorded = sink::recording() && outermost(name.pmpi);
+    if recorded {
+        let now = ticks();
+        note(name, now, now, |_| {});
     }
-    let now = ticks();
-    note(name, now, now, |_| {});
     let last = OPEN.load(Ordering::Relaxed) <= 1;
     let begin_ns = BEGIN_OFFSET_NS.load(Ordering::Relaxed);
-    let offset = if last && name.function == Function::Finalize { hosts::offset_ns(Some(begin_ns)) } else { begin_ns };
+    let offset = if last && name.function == Function::Finalize { hosts::offset_again_ns(begin_ns) } else { begin_ns };
+    if !recorded {
+        return call();
+    }
     // What the library itself does to its files in there goes by these names.
     crate::without_pmpi_from_here(last);
     let code = call();
@@ -95,13 +98,16 @@ pub fn finalize(name: Name, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn outermost(pmpi: bool) -> bool {
-    let passed_on = pmpi && crate::without_pmpi();
-    !passed_on && !crate::lane::inside()
+    !passed_on(pmpi) && !crate::lane::inside()
 }
 
-/// MPI_Abort.
+fn passed_on(pmpi: bool) -> bool {
+    pmpi && crate::without_pmpi()
+}
+
+/// MPI_Abort, also by an error handler inside of another call.
 pub fn abort(name: Name, code: Word, call: impl FnOnce() -> c_int) -> c_int {
-    if sink::recording() && outermost(name.pmpi) {
+    if sink::recording() && !passed_on(name.pmpi) {
         let now = ticks();
         note(name, now, now, |call| call.number = Some(i64::from(code as c_int)));
         finish(End::Aborted, BEGIN_OFFSET_NS.load(Ordering::Relaxed));
@@ -143,7 +149,7 @@ fn start(world: Word, session: Word) {
     let Some((rank, ranks)) = (if session == 0 { of_world(world) } else { of_session(session) }) else {
         return crate::say("cannot find out the rank of this process, which is not recorded");
     };
-    let offset = if session == 0 { hosts::offset_ns(None) } else { 0 };
+    let offset = if session == 0 { hosts::offset_ns() } else { 0 };
     BEGIN_OFFSET_NS.store(offset, Ordering::Relaxed);
     let loaded = LOADED.lock().ok().and_then(|loaded| *loaded).unwrap_or_default();
     let head = ProcessHead {

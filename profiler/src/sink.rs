@@ -17,6 +17,8 @@ static INODE: AtomicU64 = AtomicU64::new(0);
 static NEXT_BLOCK: AtomicU32 = AtomicU32::new(1);
 static LIMIT_BYTES: AtomicU64 = AtomicU64::new(u64::MAX);
 static HEAD: Mutex<Option<ProcessHead>> = Mutex::new(None);
+/// Blocks in memory of our own: address and number.
+static UNMAPPED: Mutex<Vec<(usize, u32)>> = Mutex::new(Vec::new());
 
 /// True from the begin of MPI to its end, unless something failed.
 #[inline(always)]
@@ -52,32 +54,38 @@ fn keep(file: c_int) -> std::io::Result<()> {
         // SAFETY: the other one is ours too.
         unsafe { libc::close(file) };
     }
-    let (device, inode) = identity(kept)?;
+    let Some((device, inode)) = identity(kept) else { return Err(std::io::Error::last_os_error()) };
     DEVICE.store(device, Ordering::Relaxed);
     INODE.store(inode, Ordering::Relaxed);
     FILE.store(kept, Ordering::Relaxed);
     Ok(())
 }
 
-/// Device and inode of a file.
-fn identity(file: c_int) -> std::io::Result<(u64, u64)> {
+/// Device and inode of an open file.
+pub fn identity(file: c_int) -> Option<(u64, u64)> {
     // SAFETY: a status is numbers, for which zeros are values.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the status is ours.
-    match unsafe { libc::fstat(file, &raw mut status) } {
-        0 => Ok((status.st_dev, status.st_ino)),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    let known = unsafe { libc::fstat(file, &raw mut status) } == 0;
+    known.then_some((status.st_dev, status.st_ino))
 }
 
-/// The file. If the program has closed it, its number may be that of a file of the program: then nothing is written any more.
-fn file() -> std::io::Result<c_int> {
+/// The file, for a write that ends at `end`. If the program has closed it, its number may be that of a file of the program: then
+/// nothing is written any more.
+fn file(end: libc::off_t) -> std::io::Result<c_int> {
     let file = FILE.load(Ordering::Relaxed);
     let own = (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed));
-    if identity(file).is_ok_and(|now| now == own) {
-        return Ok(file);
+    if identity(file) != Some(own) {
+        return Err(std::io::Error::other("the program has closed the file"));
     }
-    Err(std::io::Error::other("the program has closed the file"))
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the memory for the answer is ours.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    // The kernel would end the program with SIGXFSZ.
+    if u64::try_from(end).unwrap_or(u64::MAX) > limit.rlim_cur {
+        return Err(std::io::Error::other("it would be larger than files may be (RLIMIT_FSIZE)"));
+    }
+    Ok(file)
 }
 
 fn lock() -> std::sync::MutexGuard<'static, Option<ProcessHead>> {
@@ -87,13 +95,27 @@ fn lock() -> std::sync::MutexGuard<'static, Option<ProcessHead>> {
 /// Ends the recording and writes the head again, changed by `change`.
 pub fn end(change: impl FnOnce(&mut ProcessHead)) {
     RECORDING.store(false, Ordering::Release);
-    if let Some(mut head) = lock().take() {
+    // Taken only by somebody who ends it too, maybe by this thread below a handler of signals.
+    let Ok(mut head) = HEAD.try_lock() else { return };
+    if let Some(mut head) = head.take() {
+        let saved = save_unmapped();
         change(&mut head);
+        if let (Err(e), End::Complete) = (saved, head.end) {
+            head.end = End::Full;
+            crate::say(&format!("rank {}: cannot write the last calls of its record: {e}", head.rank));
+        }
         head.moments[1] = crate::clock::moment();
         if let Err(e) = write(0, &head.block()) {
             crate::say(&format!("rank {}: cannot write the end of its record: {e}", head.rank));
         }
     }
+}
+
+/// Writes what is in memory of our own, of threads that have ended or call nothing any more too.
+fn save_unmapped() -> std::io::Result<()> {
+    let blocks = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let write = |(memory, number): &(usize, u32)| write_at(place(*number), *memory as *const u8, BLOCK_BYTES);
+    blocks.iter().map(write).fold(Ok(()), Result::and)
 }
 
 /// Nothing more is recorded by this process, which is a fork of the one that is.
@@ -130,7 +152,7 @@ fn place(number: u32) -> libc::off_t {
 pub fn append(number: u32, head: &[u8], records: &[u8]) {
     let whole = libc::iovec { iov_base: records.as_ptr() as *mut _, iov_len: records.len() };
     let pieces = [libc::iovec { iov_base: head.as_ptr() as *mut _, iov_len: head.len() }, whole];
-    let written = match file() {
+    let written = match file(place(number) + (head.len() + records.len()) as libc::off_t) {
         // SAFETY: both pieces live until the call is over.
         Ok(file) => unsafe { libc::pwritev(file, pieces.as_ptr(), 2, place(number)) },
         Err(_) => -1,
@@ -139,31 +161,31 @@ pub fn append(number: u32, head: &[u8], records: &[u8]) {
         return;
     }
     // Interrupted or short: again in single steps, which say what is wrong.
-    let result =
-        write_at(place(number), head).and_then(|()| write_at(place(number) + head.len() as libc::off_t, records));
+    let after = place(number) + head.len() as libc::off_t;
+    let result = write(number, head).and_then(|()| write_at(after, records.as_ptr(), records.len()));
     if let Err(e) = result {
         // A part of it may be there: without its head it is taken for one that was never written. The live block still has it all.
-        let _ = write_at(place(number), &[0; HEAD_BYTES]);
+        let _ = write(number, &[0; HEAD_BYTES]);
         stop(&format!("cannot write its record: {e}"));
     }
 }
 
 /// Writes a block.
 pub fn write(number: u32, bytes: &[u8]) -> std::io::Result<()> {
-    write_at(place(number), bytes)
+    write_at(place(number), bytes.as_ptr(), bytes.len())
 }
 
-fn write_at(mut place: libc::off_t, mut bytes: &[u8]) -> std::io::Result<()> {
-    let file = file()?;
-    while !bytes.is_empty() {
-        // SAFETY: the bytes live until the call is over.
-        let written = unsafe { libc::pwrite(file, bytes.as_ptr().cast(), bytes.len(), place) };
+/// Memory that lives until the call is over. By its address: a thread may still write to a block that is saved.
+fn write_at(place: libc::off_t, memory: *const u8, length: usize) -> std::io::Result<()> {
+    let file = file(place + length as libc::off_t)?;
+    let mut done = 0;
+    while done < length {
+        let (rest, at) = (memory.wrapping_add(done), place + done as libc::off_t);
+        // SAFETY: the kernel reads inside of the memory, which lives (see above).
+        let written = unsafe { libc::pwrite(file, rest.cast(), length - done, at) };
         match written {
             0 => return Err(std::io::ErrorKind::WriteZero.into()),
-            n if n > 0 => {
-                bytes = &bytes[n as usize..];
-                place += n as libc::off_t;
-            }
+            n if n > 0 => done += n as usize,
             _ => {
                 let error = std::io::Error::last_os_error();
                 if error.kind() != std::io::ErrorKind::Interrupted {
@@ -178,7 +200,7 @@ fn write_at(mut place: libc::off_t, mut bytes: &[u8]) -> std::io::Result<()> {
 /// Room for a block in the file and the memory that is this room; or memory of our own where the file system cannot map. None: the
 /// recording has ended here.
 pub fn map(number: u32) -> Option<(*mut u8, bool)> {
-    let file = match file() {
+    let file = match file(place(number) + BLOCK_BYTES as libc::off_t) {
         Ok(file) => file,
         Err(e) => {
             stop(&format!("cannot write its record: {e}"));
@@ -202,8 +224,10 @@ pub fn map(number: u32) -> Option<(*mut u8, bool)> {
         return Some((memory, true));
     }
     let own = map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
-    if own.is_none() {
-        stop("no memory for its record");
+    match own {
+        // It is never given back: what is saved at the end is still there.
+        Some(memory) => UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner).push((memory as usize, number)),
+        None => stop("no memory for its record"),
     }
     own.map(|memory| (memory, false))
 }

@@ -68,9 +68,22 @@ struct Profile {
 
 impl Profile {
     fn open(config: &ReplayConfig) -> Result<Self, UsageError> {
-        let head = read_head(&config.profile).map_err(|e| unsound(e.to_string()))?;
-        let layouts = Layouts::of_library(&head.types, &head.library)
-            .map_err(|e| unsound(format!("{}: {e}", config.profile.display())))?;
+        // Opening a pipe would wait for who writes into it, and all ranks read more than once. What is not there is told below.
+        if config.profile.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+            return Err(UsageError::new(
+                format!("{} is a pipe or a device; every rank reads a profile several times", config.profile.display()),
+                "Write it to a file first.",
+            ));
+        }
+        let head = read_head(&config.profile).map_err(|e| {
+            let (all, next) = (e.to_string(), e.next_step());
+            let what = all.strip_suffix(next).unwrap_or(&all).trim_end_matches("; ").to_owned();
+            UsageError::new(what, format!("{next}. Nothing was made or measured."))
+        })?;
+        let layouts = Layouts::of_library(&head.types, &head.library).map_err(|e| {
+            let next = "Correct that `type` line, or those it is made of. Nothing was made or measured.";
+            UsageError::new(format!("{}: {e}", config.profile.display()), next)
+        })?;
         Ok(Self { head, layouts })
     }
 
@@ -89,7 +102,10 @@ impl Profile {
         }
         hosts.sort_unstable();
         hosts.dedup();
-        let storage = |which: usize| head.processes.iter().map(|p| Some(p.storage_bytes?[which])).sum::<Option<u64>>();
+        let storage = |which: usize| {
+            let mut each = head.processes.iter().map(|p| Some(p.storage_bytes?[which]));
+            each.try_fold(0, |sum: u64, bytes| Some(sum.saturating_add(bytes?)))
+        };
         let sum = |value: fn(&Sums) -> u64| ranks.iter().map(|sums| value(sums)).sum::<u64>();
         let spans = || ranks.iter().filter_map(|sums| sums.span_ns);
         let first = spans().map(|[first, _]| first).min().unwrap_or(0);

@@ -111,6 +111,41 @@ fn more_ranks_idle_and_kept_files_have_our_names() {
 }
 
 #[test]
+fn what_a_write_would_have_left_that_is_not_made_is_unknown() {
+    let of_0 = "
+100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create
+300,400,File_write_shared,handle=1,count=3000,type=0,bytes=3000,after=1@210
+900,1000,File_close,handle=1";
+    let of_1 = "
+101,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create
+210,220,File_write_at,handle=1,offset=0,count=4000,type=0,bytes=4000
+700,710,File_read_at,handle=1,offset=0,count=4000,type=0,bytes=4000,after=0@300,from=3000@0:300+0;1000@1:210+3000
+900,1000,File_close,handle=1";
+    let profile = format!("{HEAD}{}", calls(&[of_0, of_1]));
+    let (_, run, result) = replay(2, &profile, "--backend mpiio,posix");
+    let found = |backend: &str, what: &str| {
+        let passes = items(&result["passes"]);
+        number(&passes.iter().find(|pass| pass["backend"] == backend).unwrap()[what])
+    };
+    assert_eq!((found("mpiio", "bytes_checked"), found("mpiio", "bytes_unknown")), (4000, 0), "{run}");
+    assert_eq!((found("posix", "bytes_checked"), found("posix", "bytes_unknown")), (1000, 3000), "{run}");
+
+    // Rank 1 has fewer collective calls, so rank 0 goes no further than those: its write behind them is not made.
+    let of_0 = "
+100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create
+230,240,File_sync,handle=1
+250,260,File_sync,handle=1
+270,280,File_sync,handle=1
+300,400,File_write_at,handle=1,offset=0,count=3000,type=0,bytes=3000,after=1@210
+900,1000,File_close,handle=1";
+    let of_1 = of_1.replace("700,710", "231,241,File_sync,handle=1\n700,710");
+    let cut = format!("{HEAD}{}", calls(&[of_0, &of_1]));
+    let (_, run, result) = replay(2, &cut, "--backend posix");
+    let pass = &items(&result["passes"])[0];
+    assert_eq!((number(&pass["bytes_wrong"]), number(&pass["bytes_unknown"])), (0, 3000), "{run}");
+}
+
+#[test]
 fn an_order_that_is_missing_is_found_as_wrong_data_or_not_at_all() {
     // The write comes 300 ms later than the read asks for it: only the order makes the read wait.
     let slow = program().replace("300,400,File_write_at", "300000300,300000400,File_write_at");

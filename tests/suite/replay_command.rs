@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::replay::{calls, launch, program, HEAD};
-use crate::support::{document, items, journal, number, signal, Launch, Scratch, PROGRAM};
+use crate::support::{document, items, journal, number, signal, succeed, Launch, Scratch, PROGRAM};
 
 /// Refused with these words, and nothing is made.
 #[track_caller]
@@ -27,10 +28,34 @@ fn bad_profiles_are_refused_before_anything_is_made() {
     refused(2, &good.replace("in.dat,100000", "in.dat,9000000000000000"), "", &["are free under", "another --path"]);
     refused(2, &good.replace("count=3000,", "count=9000000000000,"), "", &["for data in a rank"]);
     refused(2, &good.replace("type=1,bytes", "type=7,bytes"), "", &["app.csv:", "type"]);
+    let lonely = |from: &str, to: &str| good.replacen(from, to, 1);
+    refused(2, &lonely("count=3000,", "count=-3000,"), "", &["rank 0, call at 300 ns", "a count below 0", "error="]);
+    refused(
+        2,
+        &lonely("handle=1,offset=500", "handle=7,offset=500"),
+        "",
+        &["rank 0", "handle 7 was not opened before"],
+    );
+    let most = "bytes=9223372036854775807";
+    refused(
+        2,
+        &lonely("bytes=3000", most).replace("done=1:2000", "done=1:9223372036854775807"),
+        "",
+        &["rank 0", "more than can be"],
+    );
     refused(2, "no profile\n", "", &["app.csv:1:", "no profile"]);
     let idle = "100,200,File_open,handle=1,file=1,comm=0,mode=rdonly\n300,400,File_close,handle=1";
     refused(2, &format!("{HEAD}{}", calls(&[idle, idle])), "", &["no call that moves data: 4 calls in all"]);
     refused(2, &good, "--backend mmap", &["mmap: it cannot replay", "Choose from: mpiio"]);
+}
+
+#[test]
+fn a_pipe_is_refused_and_waited_for_by_nobody() {
+    let scratch = Scratch::new();
+    let pipe = scratch.join("pipe.csv");
+    succeed(Command::new("mkfifo").arg(&pipe)).unwrap();
+    let run = Launch::new(2).arg("replay").arg(&pipe).into(&scratch).within(Duration::from_secs(60)).run();
+    run.expect(2).says(&["pipe.csv is a pipe or a device", "Write it to a file first"]);
 }
 
 #[test]

@@ -49,8 +49,13 @@ fn default_output(directory: &Path) -> Result<PathBuf, UsageError> {
 /// # Errors
 /// As [`run`]. Nothing of the profile is left then.
 pub fn merge(parts: &Path, output: &Path) -> anyhow::Result<()> {
-    let report = beff_trace::merge::merge(parts, output, &beff_trace::merge::Options::default())
-        .map_err(|e| UsageError::new(e.to_string(), "The files of the processes are as they were."))?;
+    let report = beff_trace::merge::merge(parts, output, &beff_trace::merge::Options::default()).map_err(|e| {
+        let next = format!(
+            "Once that is mended: beff-raw profile merge {} -o FILE, which may be on another disk.",
+            parts.display()
+        );
+        UsageError::new(e.to_string(), next)
+    })?;
     report.remarks().iter().for_each(|remark| complain(remark));
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use beff_backends::program::{area, Replay};
-use beff_backends::{BackendError, DriverOptions, ProgramRequest, Tables};
+use beff_backends::program::{area, Program, Replay};
+use beff_backends::{BackendError, DriverOptions, ProgramRequest, Ring, Tables};
 use beff_ffi::{Comm, MpiError};
 
 use super::check::{Checker, Finding};
@@ -98,7 +98,7 @@ impl PassJob<'_> {
         }
         around.resident_bytes = files::resident_bytes(&paths, self.fs_type).filter(|_| self.way.stores);
         around.prefill = begin.elapsed();
-        let (mut player, first) = match trouble::all(self.comm, self.player(paths, details), &self.during())? {
+        let (mut player, first) = match self.player(paths, details)? {
             Ok(ready) => ready,
             Err(error) => return Ok(self.failed(error, begin)),
         };
@@ -119,38 +119,29 @@ impl PassJob<'_> {
         format!("{}, pass {}", self.way.name, self.number)
     }
 
-    /// Everything ready up to the first call. Collective where the backend is.
+    /// Everything ready up to the first call, or the error of one rank on all. Collective.
     fn player<'p>(
         &'p self,
         paths: Vec<std::path::PathBuf>,
         details: Option<&'p mut Details>,
-    ) -> Result<(Player<'p>, Window), BackendError> {
+    ) -> Result<Result<(Player<'p>, Window), ErrorRecord>, Stuck> {
         let (bench, rank) = (self.bench, self.comm.rank() as u32);
-        let head = bench.head;
-        let refuse = |what: String| BackendError::new("replay", bench.profile, beff_backends::error::Cause::Io, what);
-        let [_, source_bytes] = bench.scan.source_bytes(bench.sources.bytes());
-        let no_memory = |e: std::io::Error| refuse(format!("{source_bytes} bytes for data: {e}"));
-        let mut source = area(source_bytes).map_err(no_memory)?;
-        bench.sources.of_rank(rank).fill(0, source.bytes_mut());
-        let tables = Tables {
-            library: head.library.clone(),
-            comms: head.comms.clone(),
-            types: head.types.clone(),
-            infos: head.infos.clone(),
-            paths,
+        let source = match trouble::all(self.comm, self.source(), &self.during())? {
+            Ok(source) => source,
+            Err(error) => return Ok(Err(error)),
         };
-        let (options, landing_bytes) = (self.options.clone(), self.landing_bytes);
-        let mut program =
-            (self.way.replay.begin)(ProgramRequest { world: self.comm, tables, options, source, landing_bytes })?;
-        let compares = bench.config.verify && self.way.stores;
-        program.landed(0..landing_bytes)?.fill(crate::frame::run::stamp::POISON_BYTE);
-        let landing = Landing::new(if bench.config.verify { ROUND_BYTES } else { 0 });
-        let making = Making { bench, rank, refusal: self.way.refusal, landing, compares, stores: self.way.stores };
-        let mut windows = Windows::new(making).map_err(refuse)?;
-        let mut first = windows.next().map_err(refuse)?;
-        program.make_ready(std::mem::take(&mut first.steps))?;
-        let patience = Duration::from_secs(60) + 10 * self.span;
-        let order = Order::new(self.comm, bench.interrupt, patience).map_err(|e| refuse(e.to_string()))?;
+        let begun = match trouble::all(self.comm, self.begin(paths, source), &self.during())? {
+            Ok(program) => program,
+            Err(error) => return Ok(Err(error)),
+        };
+        let unmade_ns = self.unmade_ns()?;
+        let ready = trouble::all(self.comm, self.first_window(begun, unmade_ns), &self.during())?;
+        let (program, windows, first) = match ready {
+            Ok(ready) => ready,
+            Err(error) => return Ok(Err(error)),
+        };
+        // Collective: every rank is ready up to here, or none comes here.
+        let order = Order::new(self.comm, bench.interrupt, Duration::from_secs(60) + 10 * self.span)?;
         let player = Player {
             comm: self.comm,
             rank,
@@ -168,7 +159,64 @@ impl PassJob<'_> {
             met: Default::default(),
             played: Played::default(),
         };
-        Ok((player, first))
+        Ok(Ok((player, first)))
+    }
+
+    fn refused(&self, what: String) -> BackendError {
+        BackendError::new("replay", self.bench.profile, beff_backends::error::Cause::Io, what)
+    }
+
+    /// What this rank writes.
+    fn source(&self) -> Result<Ring, BackendError> {
+        let [_, bytes] = self.bench.scan.source_bytes(self.bench.sources.bytes());
+        let mut source = area(bytes).map_err(|e| self.refused(format!("{bytes} bytes for data: {e}")))?;
+        self.bench.sources.of_rank(self.comm.rank() as u32).fill(0, source.bytes_mut());
+        Ok(source)
+    }
+
+    /// The backend. Collective where it is.
+    fn begin(&self, paths: Vec<std::path::PathBuf>, source: Ring) -> Result<Box<dyn Program>, BackendError> {
+        let head = self.bench.head;
+        let tables = Tables {
+            library: head.library.clone(),
+            comms: head.comms.clone(),
+            types: head.types.clone(),
+            infos: head.infos.clone(),
+            paths,
+        };
+        let (options, landing_bytes) = (self.options.clone(), self.landing_bytes);
+        (self.way.replay.begin)(ProgramRequest { world: self.comm, tables, options, source, landing_bytes })
+    }
+
+    /// From when on writes of each rank may not be made. Collective.
+    fn unmade_ns(&self) -> Result<Vec<u64>, MpiError> {
+        let place = self.bench.config.backends.iter().position(|name| name == self.way.name);
+        let own = place.and_then(|place| self.bench.scan.unmade_ns.get(place)).copied();
+        self.comm.allgather_u64(&[own.unwrap_or(u64::MAX)])
+    }
+
+    /// The first calls, ready. Of this rank alone.
+    fn first_window(
+        &self,
+        mut program: Box<dyn Program>,
+        unmade_ns: Vec<u64>,
+    ) -> Result<(Box<dyn Program>, Windows<'_>, Window), BackendError> {
+        let bench = self.bench;
+        let refuse = |what| self.refused(what);
+        program.landed(0..self.landing_bytes)?.fill(crate::frame::run::stamp::POISON_BYTE);
+        let making = Making {
+            bench,
+            rank: self.comm.rank() as u32,
+            refusal: self.way.refusal,
+            landing: Landing::new(if bench.config.verify { ROUND_BYTES } else { 0 }),
+            compares: bench.config.verify && self.way.stores,
+            stores: self.way.stores,
+            unmade_ns,
+        };
+        let mut windows = Windows::new(making).map_err(refuse)?;
+        let mut first = windows.next().map_err(refuse)?;
+        program.make_ready(std::mem::take(&mut first.steps))?;
+        Ok((program, windows, first))
     }
 
     /// A pass that made no call. Equal on all ranks.

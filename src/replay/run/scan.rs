@@ -6,7 +6,7 @@ use std::path::Path;
 use beff_trace::layout::Layouts;
 use beff_trace::places::LIMITS;
 use beff_trace::text::rank_reader;
-use beff_trace::{After, Call, Direction, Form, Function, Role};
+use beff_trace::{After, Call, Direction, End, Form, Function, Role};
 use serde::{Deserialize, Serialize};
 
 use super::places::{Finder, Places};
@@ -76,6 +76,8 @@ pub struct Scan {
     pub cut: u64,
     /// Places of memory that is used again.
     pub hot: Hot,
+    /// By backend: when the first write of this rank began that is not made, because it is left out or cut off; `u64::MAX`: none.
+    pub unmade_ns: Vec<u64>,
 }
 
 impl Scan {
@@ -106,8 +108,10 @@ pub fn scan(
     round_bytes: u64,
 ) -> Result<Scan, String> {
     let limits: HashMap<Opening, u64> = limits.iter().copied().collect();
-    let (_, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
+    let (head, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
     let mut scanner = Scanner::new(rank, layouts, refusals, round_bytes);
+    scanner.most_bytes = i64::MAX.unsigned_abs() / (head.processes.len() as u64).max(1);
+    scanner.is_whole = head.processes.get(rank as usize).is_some_and(|process| process.end == End::Complete);
     let mut cut = None;
     let mut number = 0_u64;
     for call in calls {
@@ -116,6 +120,7 @@ pub fn scan(
             let met = scanner.meetings.take(&call);
             if met.is_some_and(|(opening, count)| limits.get(&opening).is_some_and(|most| count > *most)) {
                 cut = Some(number);
+                scanner.scan.unmade_ns.iter_mut().for_each(|first| *first = call.begin_ns.min(*first));
             }
         }
         match cut {
@@ -151,6 +156,10 @@ struct Scanner<'a> {
     seen: HashSet<After>,
     files: HashMap<u32, u32>,
     directions: HashMap<u64, Direction>,
+    /// Bytes of one rank and direction, so that the sum of all can be counted.
+    most_bytes: u64,
+    /// The recording of this rank ended well: nothing is missing.
+    is_whole: bool,
     scan: Scan,
 }
 
@@ -171,7 +180,9 @@ impl<'a> Scanner<'a> {
             seen: HashSet::new(),
             files: HashMap::new(),
             directions: HashMap::new(),
-            scan: Scan::default(),
+            most_bytes: i64::MAX.unsigned_abs(),
+            is_whole: true,
+            scan: Scan { unmade_ns: vec![u64::MAX; refusals.len()], ..Scan::default() },
         }
     }
 
@@ -182,10 +193,17 @@ impl<'a> Scanner<'a> {
             return Err(format!("there is no type {number}; correct the number or add the type"));
         }
         let places = self.places.take(call);
-        for ((filter, by_offsets), leavings) in self.filters.iter_mut().zip(&mut self.leavings) {
+        let is_write = call.function.direction() == Some(Direction::Write);
+        let backends = self.filters.iter_mut().zip(&mut self.leavings).zip(&mut self.scan.unmade_ns);
+        for (((filter, by_offsets), leavings), unmade_ns) in backends {
             let mut kept = call.clone();
             match filter.take(&mut kept, places.unknown.filter(|_| *by_offsets)) {
-                Fate::LeftOut(reason) => leavings.add(self.rank, call, reason),
+                Fate::LeftOut(reason) => {
+                    leavings.add(self.rank, call, reason);
+                    if is_write {
+                        *unmade_ns = call.begin_ns.min(*unmade_ns);
+                    }
+                }
                 Fate::OfTheProgram => of_program = true,
                 Fate::Replayed => {}
             }
@@ -206,11 +224,19 @@ impl<'a> Scanner<'a> {
         if let (Some(handle), Some(file)) = (call.handle, call.file) {
             self.files.insert(handle, file);
         }
+        self.opened(call)?;
         self.sizes(call);
         self.reach(call, places)?;
         self.data(call)?;
-        self.completions(call);
-        Ok(())
+        self.completions(call)
+    }
+
+    /// A file must have been opened, unless the opening was lost with the end of the recording.
+    fn opened(&self, call: &Call) -> Result<(), String> {
+        match call.handle.filter(|handle| self.is_whole && !self.files.contains_key(handle)) {
+            Some(handle) => Err(format!("handle {handle} was not opened before; correct the number")),
+            None => Ok(()),
+        }
     }
 
     /// What a call says of the size of its file.
@@ -248,7 +274,7 @@ impl<'a> Scanner<'a> {
 
     fn data(&mut self, call: &Call) -> Result<(), String> {
         let Role::Data { direction, form, .. } = call.function.role() else { return Ok(()) };
-        self.moved(direction, call.bytes.unwrap_or(0));
+        self.moved(direction, call.bytes.unwrap_or(0))?;
         if let Some(request) = call.request {
             self.directions.insert(request, direction);
         }
@@ -257,6 +283,9 @@ impl<'a> Scanner<'a> {
                 self.landing.release(at);
             }
             return Ok(());
+        }
+        if call.error.is_none() && call.count.is_some_and(|count| count < 0) {
+            return Err("a count below 0 in a call without an error; correct the count, or add error=".into());
         }
         let sums = &mut self.scan.sums;
         sums.data_calls += 1;
@@ -281,22 +310,26 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn moved(&mut self, direction: Direction, bytes: u64) {
-        match direction {
-            Direction::Read => self.scan.sums.read_bytes += bytes,
-            Direction::Write => self.scan.sums.written_bytes += bytes,
-        }
+    fn moved(&mut self, direction: Direction, bytes: u64) -> Result<(), String> {
+        let sum = match direction {
+            Direction::Read => &mut self.scan.sums.read_bytes,
+            Direction::Write => &mut self.scan.sums.written_bytes,
+        };
+        let new = sum.checked_add(bytes).filter(|new| *new <= self.most_bytes);
+        *sum = new.ok_or("with its bytes the rank moves more than can be counted; correct them")?;
+        Ok(())
     }
 
-    fn completions(&mut self, call: &Call) {
+    fn completions(&mut self, call: &Call) -> Result<(), String> {
         for completion in &call.completions {
             if let Some(at) = self.pending.remove(&completion.request) {
                 self.landing.release(at);
             }
             if let Some(direction) = self.directions.remove(&completion.request) {
-                self.moved(direction, completion.bytes.unwrap_or(0));
+                self.moved(direction, completion.bytes.unwrap_or(0))?;
             }
         }
+        Ok(())
     }
 
     fn finish(mut self) -> Scan {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use beff_backends::Step;
 use beff_trace::layout::Layouts;
 use beff_trace::text::{rank_reader, RankCalls};
-use beff_trace::{After, Call, Direction, Form, Origin, Role};
+use beff_trace::{After, Call, Content, Direction, Form, Origin, Role};
 
 use super::order::Awaited;
 use super::places::{Finder, Places};
@@ -112,6 +112,8 @@ pub(super) struct Windows<'a> {
     split: HashMap<u32, Pending>,
     compares: bool,
     stores: bool,
+    /// For each rank, from when on its writes may not be made.
+    unmade_ns: Vec<u64>,
     waited_for: HashSet<After>,
 }
 
@@ -124,6 +126,7 @@ pub(super) struct Making<'a> {
     pub compares: bool,
     /// The backend really stores data.
     pub stores: bool,
+    pub unmade_ns: Vec<u64>,
 }
 
 impl<'a> Windows<'a> {
@@ -132,7 +135,7 @@ impl<'a> Windows<'a> {
     /// # Errors
     /// A profile that has changed since it was looked at.
     pub fn new(making: Making<'a>) -> Result<Self, String> {
-        let Making { bench, rank, refusal, landing, compares, stores } = making;
+        let Making { bench, rank, refusal, landing, compares, stores, unmade_ns } = making;
         let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
@@ -152,6 +155,7 @@ impl<'a> Windows<'a> {
             split: HashMap::new(),
             compares,
             stores,
+            unmade_ns,
             waited_for: HashSet::new(),
         })
     }
@@ -259,13 +263,23 @@ impl<'a> Windows<'a> {
         if holds {
             begun.landing_at = Some(place.at);
         }
-        let from = std::mem::take(&mut call.from);
+        let mut from = std::mem::take(&mut call.from);
+        from.iter_mut().for_each(|origin| self.forget_unmade(origin));
         if self.compares && !from.is_empty() {
             let (function, begin_ns, datatype, request) = (call.function, call.begin_ns, call.datatype, call.request);
             let file = call.handle.and_then(|handle| self.files.get(&handle).copied());
             begun.read = Some(Read { function, begin_ns, file, memory_at, span, datatype, from, request, places });
         }
         Ok(memory_at)
+    }
+
+    /// Nobody knows what is where a write is missing that the profile names.
+    fn forget_unmade(&self, origin: &mut Origin) {
+        if let Content::Call { rank, begin_ns, .. } = origin.content {
+            if self.unmade_ns.get(rank as usize).is_some_and(|first| begin_ns >= *first) {
+                origin.content = Content::Unknown;
+            }
+        }
     }
 
     /// What a call began ends with it, or with the call that completes it.

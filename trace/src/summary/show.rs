@@ -92,7 +92,8 @@ impl Summary {
             [(host, _)] => format!("host {host}"),
             hosts => format!("{} hosts", hosts.len()),
         };
-        let library = self.library.lines().next().unwrap_or_default().trim();
+        // MPICH has tabs in it.
+        let library = self.library.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         let library = if library.is_empty() { String::new() } else { format!(", {library}") };
         let ranks = plural(self.ranks as u64, "rank", "ranks");
         page.line(

@@ -32,6 +32,13 @@ fn small_writes() -> Summary {
 }
 
 #[test]
+fn the_library_is_shown_on_one_line_without_tabs() {
+    let mut s = small_writes();
+    s.library = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu".to_owned();
+    assert!(s.text(100).contains("2 hosts, MPICH Version: 4.0.2; 1003 calls"), "{}", s.text(100));
+}
+
+#[test]
 fn the_largest_cost_is_said_in_plain_words() {
     let s = small_writes();
     assert_eq!((s.calls, s.data_calls, s.written_bytes, s.read_bytes), (1003, 1001, 2_097_152 + 8000, 0));

@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use beff_ffi::replay::Code;
+use beff_trace::{ErrorClass, Function};
 
 use super::outcome::mpi_error;
 use crate::error::{BackendError, Cause, Result};
@@ -38,7 +39,7 @@ struct MpiProgram {
     asking: Asking,
     plan: Plan,
     steps: Vec<Step>,
-    complaint: Option<String>,
+    complaint: Option<Complaint>,
     /// One complaint was asked for.
     complained: bool,
 }
@@ -85,27 +86,43 @@ impl MpiProgram {
         }
     }
 
-    /// Keeps what the library says of the first step whose error was not recorded.
+    /// Keeps what is to be said of the first step whose error was not recorded. In words later: this is inside the clock.
     #[cold]
     fn complain(&mut self, number: usize, code: Code, outcome: &Outcome) {
         let call = &self.steps[number].call;
         if self.complained || self.complaint.is_some() || call.error.is_some() {
             return;
         }
-        let name = call.function.name();
-        let told = match (code.is_success(), outcome.error) {
-            (false, _) => code.error().to_string(),
+        let (function, begin_ns, error, polls) = (call.function, call.begin_ns, outcome.error, outcome.polls);
+        self.complaint = Some(Complaint { function, begin_ns, code, error, polls });
+    }
+}
+
+/// A step whose error was not recorded.
+#[derive(Clone, Copy, Debug)]
+struct Complaint {
+    function: Function,
+    begin_ns: u64,
+    code: Code,
+    error: Option<ErrorClass>,
+    polls: u64,
+}
+
+impl Complaint {
+    fn words(&self) -> String {
+        let told = match (self.code.is_success(), self.error) {
+            (false, _) => self.code.error().to_string(),
             (true, Some(error)) if error.name() == "MPI_ERR_PENDING" => format!(
                 "not complete after {} tests, though it was when it was recorded. Open MPI 4.1 never completes a non-blocking \
                  or split collective read that the end of the file cuts off, MPICH 4.0 some MPI_Request_get_status",
-                outcome.polls + 1
+                self.polls + 1
             ),
             (true, error) => {
                 let error = error.map_or("", |error| error.name());
                 format!("{error}: not called, because what it needs was not opened or begun")
             }
         };
-        self.complaint = Some(format!("MPI_{name}, recorded at {} ns: {told}", call.begin_ns));
+        format!("MPI_{}, recorded at {} ns: {told}", self.function.name(), self.begin_ns)
     }
 }
 
@@ -145,7 +162,7 @@ impl Program for MpiProgram {
     fn complaint(&mut self) -> Option<String> {
         let told = self.complaint.take();
         self.complained |= told.is_some();
-        told
+        told.map(|complaint| complaint.words())
     }
 
     fn steps(&self) -> &[Step] {
