@@ -77,7 +77,7 @@ pub struct Lane {
     tick: u64,
     /// First and last word of the last compact record of the block; only set in a mapped one.
     like: [u64; 2],
-    /// Memory of the last data access, as the word that says it; 0: there was none.
+    /// Memory of the last data access, as the word that says it; never zero.
     buffer_word: u64,
     /// When an unmapped block is to be written next.
     save_tick: u64,
@@ -162,7 +162,7 @@ impl Lane {
             used: HEAD_BYTES,
             tick: clock::ticks(),
             like: [0; 2],
-            buffer_word: 0,
+            buffer_word: beff_trace::raw::record::buffer(u64::MAX),
             save_tick: 0,
             number,
             sequence: 0,
@@ -222,9 +222,7 @@ impl Lane {
         self.like = [0; 2];
         self.sequence += 1;
         self.write_head(Kind::Live);
-        if self.buffer_word != 0 {
-            self.put([self.buffer_word]);
-        }
+        self.put([self.buffer_word]);
         true
     }
 
