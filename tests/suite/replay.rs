@@ -111,6 +111,26 @@ fn more_ranks_idle_and_kept_files_have_our_names() {
 }
 
 #[test]
+fn a_file_that_grew_without_mpi_is_as_long_when_it_is_opened_again() {
+    let of_0 = "
+100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create,number=-1
+300,400,File_write_at,handle=1,offset=0,count=1000,type=0,bytes=1000
+410,420,File_close,handle=1
+500,510,File_open,handle=2,file=0,comm=0,mode=rdwr,number=5000
+600,610,File_read_at,handle=2,offset=0,count=6000,type=0,bytes=5000,from=1000@0:300+0;4000@file
+620,630,File_close,handle=2";
+    let of_1 = "
+101,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create,number=-1
+411,420,File_close,handle=1
+501,510,File_open,handle=2,file=0,comm=0,mode=rdwr,number=5000
+601,610,File_read_at,handle=2,offset=4000,count=1000,type=0,bytes=1000,from=1000@file
+621,630,File_close,handle=2";
+    let profile = format!("{HEAD}{}", calls(&[of_0, of_1]));
+    let (_, run, result) = replay(2, &profile, "--backend mpiio,posix,uring,null --repeat 2");
+    check_passes(&result, &run, 11, 6000);
+}
+
+#[test]
 fn what_a_write_would_have_left_that_is_not_made_is_unknown() {
     let of_0 = "
 100,200,File_open,handle=1,file=0,comm=0,mode=rdwr;create

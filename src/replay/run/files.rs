@@ -71,6 +71,27 @@ fn fill(comm: &Comm, path: &Path, bytes: u64, block: &mut [u8], words: impl Fn(u
     file.sync_all()
 }
 
+/// Makes a file as long as it was before an opening, with the same words as at the begin: what calls had not made came by other means.
+///
+/// # Errors
+/// What the file system says.
+pub(super) fn grow(path: &Path, number: u32, size_bytes: u64, sources: &Sources) -> io::Result<()> {
+    let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() >= size_bytes);
+    if is_there {
+        return Ok(());
+    }
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    let mut at = file.metadata()?.len();
+    let mut block = vec![0; BLOCK.min(size_bytes - at) as usize];
+    while at < size_bytes {
+        let bytes = BLOCK.min(size_bytes - at) as usize;
+        sources.of_file(number).fill(at, &mut block[..bytes]);
+        file.write_all_at(&block[..bytes], at)?;
+        at += bytes as u64;
+    }
+    Ok(())
+}
+
 /// Bytes of the files in the page cache of this host; None: not known.
 pub(super) fn resident_bytes(paths: &[PathBuf], fs_type: &str) -> Option<u64> {
     if residency::untold(fs_type).is_some() {

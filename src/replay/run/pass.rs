@@ -130,7 +130,7 @@ impl PassJob<'_> {
             Ok(source) => source,
             Err(error) => return Ok(Err(error)),
         };
-        let begun = match trouble::all(self.comm, self.begin(paths, source), &self.during())? {
+        let begun = match trouble::all(self.comm, self.begin(paths.clone(), source), &self.during())? {
             Ok(program) => program,
             Err(error) => return Ok(Err(error)),
         };
@@ -147,6 +147,8 @@ impl PassJob<'_> {
             rank,
             program,
             windows,
+            paths,
+            sources: bench.sources,
             order,
             words: bench.sources.of_rank(rank),
             deadlines: Deadlines::new(bench.config.pace, bench.config.scale, 0),

@@ -1,6 +1,7 @@
 //! One rank's way through its calls: windows of calls, what is between them, and the clock.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use beff_backends::{Outcome, Program};
@@ -9,8 +10,10 @@ use beff_ffi::{alloc, Comm, Gathering};
 use super::check::Checker;
 use super::compare::Compared;
 use super::detail::Details;
+use super::files;
 use super::order::Order;
 use super::pace::{now_ns, Deadlines};
+use super::source::Sources;
 use super::window::{Read, Reused, Stop, Window, Windows};
 use super::Stuck;
 use crate::frame::run::interrupt::Interrupt;
@@ -33,6 +36,9 @@ pub(super) struct Player<'a> {
     pub program: Box<dyn Program>,
     pub windows: Windows<'a>,
     pub order: Order<'a>,
+    /// Where the files are, and what fills them.
+    pub paths: Vec<PathBuf>,
+    pub sources: Sources,
     /// What this rank writes.
     pub words: Words,
     pub deadlines: Deadlines,
@@ -145,8 +151,26 @@ impl Player<'_> {
                 return Ok(false);
             }
         }
+        self.grow(progress, at)?;
         self.memory(progress, at)?;
         Ok(true)
+    }
+
+    /// Makes a file that is about to be opened as long as it was.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn grow(&mut self, progress: &mut Progress, at: usize) -> Result<(), Stuck> {
+        let stop = progress.stops.front_mut().filter(|(step, _)| *step == at);
+        let Some((file, size_bytes)) = stop.and_then(|(_, stop)| stop.grown.take()) else { return Ok(()) };
+        let Some(path) = self.paths.get(file as usize) else { return Ok(()) };
+        let begin = Instant::now();
+        files::grow(path, file, size_bytes, &self.sources).map_err(|e| {
+            let path = path.display();
+            Stuck::Calls(format!("rank {}: {path} cannot be made {size_bytes} bytes long, as it was: {e}", self.rank))
+        })?;
+        self.played.verify += begin.elapsed();
+        Ok(())
     }
 
     /// Makes the memory of a step ready that was used before.
@@ -275,7 +299,7 @@ fn end_of_go(stops: &mut VecDeque<(usize, Stop)>, at: usize, most: usize) -> usi
         stops.pop_front();
     }
     let next = stops.front().map_or(usize::MAX, |(step, stop)| {
-        let before = !stop.after.is_empty() || stop.wrapped || stop.reused.is_some();
+        let before = !stop.after.is_empty() || stop.wrapped || stop.reused.is_some() || stop.grown.is_some();
         if before {
             *step
         } else {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use beff_backends::Step;
 use beff_trace::layout::Layouts;
 use beff_trace::text::{rank_reader, RankCalls};
-use beff_trace::{After, Call, Content, Direction, Form, Origin, Role};
+use beff_trace::{After, Call, Content, Direction, Form, Function, Origin, Role};
 
 use super::order::Awaited;
 use super::places::{Finder, Places};
@@ -24,7 +24,7 @@ const CALLS: usize = 64 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     /// Function, for messages.
-    pub function: beff_trace::Function,
+    pub function: Function,
     /// Its begin in the profile.
     pub begin_ns: u64,
     /// Number of its file.
@@ -59,6 +59,8 @@ pub(super) struct Stop {
     pub after: Vec<After>,
     /// Before it: what was read is compared, its memory is used again.
     pub wrapped: bool,
+    /// Before it: a file that is opened is made at least this long.
+    pub grown: Option<(u32, u64)>,
     /// Before it, behind that: its memory, if it was just used.
     pub reused: Option<Reused>,
     /// After it: who waits for the end of which call.
@@ -96,6 +98,7 @@ struct Pending {
 /// Makes windows of the calls of a rank.
 pub(super) struct Windows<'a> {
     layouts: &'a Layouts,
+    comms: &'a [Vec<u32>],
     sources: Sources,
     rank: u32,
     calls: RankCalls,
@@ -139,6 +142,7 @@ impl<'a> Windows<'a> {
         let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
+            comms: &bench.head.comms,
             sources: bench.sources,
             rank,
             calls,
@@ -211,6 +215,10 @@ impl<'a> Windows<'a> {
         }
         if let (Some(handle), Some(file)) = (call.handle, call.file) {
             self.files.insert(handle, file);
+            let size = call.number.and_then(|number| u64::try_from(number).ok());
+            if let Some(size) = size.filter(|size| *size > 0 && self.stores && self.opens_first(&call)) {
+                window.stop(step).grown = Some((file, size));
+            }
         }
         let mut begun = Pending { tells, ..Pending::default() };
         let mut memory_at = 0;
@@ -222,6 +230,14 @@ impl<'a> Windows<'a> {
         self.finish_or_keep(window, step, &call, begun);
         window.steps.push(Step { call, memory_at });
         Ok(())
+    }
+
+    /// True for the one rank of an opening that sees to the file; the others cannot be through before it has come.
+    fn opens_first(&self, call: &Call) -> bool {
+        let ranks = call.comm.and_then(|comm| self.comms.get(comm as usize));
+        call.function == Function::Open
+            && call.error.is_none()
+            && ranks.and_then(|ranks| ranks.first()) == Some(&self.rank)
     }
 
     /// Gives a data access its memory.

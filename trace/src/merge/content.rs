@@ -96,6 +96,8 @@ pub(super) struct Contents {
     most_pieces: usize,
     /// Size before the first opening; None: not known.
     base_bytes: Option<u64>,
+    /// Parts that came without a call: the file was longer at a later opening than all calls had made it.
+    grown: Vec<(i64, i64)>,
     /// Accesses to unknown places that are under way.
     pub(super) strays: u64,
     /// When the last of them had ended.
@@ -106,7 +108,29 @@ pub(super) struct Contents {
 
 impl Contents {
     pub(super) fn new(base_bytes: Option<u64>, most_pieces: usize) -> Self {
-        Self { pieces: BTreeMap::new(), most_pieces, base_bytes, strays: 0, strayed_ns: None, forgotten: 0 }
+        Self {
+            pieces: BTreeMap::new(),
+            most_pieces,
+            base_bytes,
+            grown: Vec::new(),
+            strays: 0,
+            strayed_ns: None,
+            forgotten: 0,
+        }
+    }
+
+    /// The file has this size before an opening. What is longer than all calls made it was written by other means than MPI-IO.
+    pub(super) fn found(&mut self, size_bytes: u64) {
+        let size = i64::try_from(size_bytes).unwrap_or(i64::MAX);
+        let base = self.base_bytes.map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let written = self.pieces.last_key_value().map_or(0, |(_, piece)| piece.end);
+        let known = self.grown.last().map_or(0, |part| part.1).max(base).max(written);
+        // Pieces that were given up may have been the last.
+        if size > known && self.forgotten == 0 && self.base_bytes.is_some() {
+            self.grown.push((known, size));
+        } else if size > known {
+            self.base_bytes = None;
+        }
     }
 
     /// A write begins: its bytes in the file, and where the first of them is in memory (None: unknown).
@@ -288,7 +312,14 @@ impl Contents {
             Some(size) => {
                 let middle = size.clamp(start, end);
                 add(list, (middle - start) as u64, Content::File);
-                add(list, (end - middle) as u64, Content::Hole);
+                let mut at = middle;
+                for (from, to) in &self.grown {
+                    let (from, to) = ((*from).clamp(at, end), (*to).clamp(at, end));
+                    add(list, (from - at) as u64, Content::Hole);
+                    add(list, (to - from) as u64, Content::File);
+                    at = to;
+                }
+                add(list, (end - at) as u64, Content::Hole);
             }
         }
     }
@@ -312,4 +343,36 @@ fn add(list: &mut Vec<Origin>, bytes: u64, content: Content) {
         }
     }
     list.push(Origin { bytes, content });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_without_a_call_is_of_the_file() {
+        let mut contents = Contents::new(Some(100), 1000);
+        let writer = Writer { rank: 0, begin_ns: 5, until_ns: 6 };
+        contents.write(Extent { at: 150, bytes: 50 }, Some(0), writer);
+        // As long as the calls made it: nothing came. The hole stays one.
+        contents.found(200);
+        let list = |contents: &Contents, bytes| contents.origins([Extent { at: 0, bytes }].into_iter(), 10, bytes);
+        let of = |bytes, content| Origin { bytes, content };
+        let call = Content::Call { rank: 0, begin_ns: 5, memory: 0 };
+        assert_eq!(list(&contents, 200), [of(100, Content::File), of(50, Content::Hole), of(50, call)]);
+        contents.found(300);
+        contents.found(300);
+        let grown = [
+            of(100, Content::File),
+            of(50, Content::Hole),
+            of(50, call),
+            of(100, Content::File),
+            of(20, Content::Hole),
+        ];
+        assert_eq!(list(&contents, 320), grown);
+        // A size that was not known before cannot be compared.
+        let mut unknown = Contents::new(None, 1000);
+        unknown.found(50);
+        assert_eq!(list(&unknown, 60), [of(60, Content::Unknown)]);
+    }
 }

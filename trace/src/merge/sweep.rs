@@ -264,6 +264,9 @@ impl<'a, S: Source> Sweep<'a, S> {
             }
             match (call.function, call.handle) {
                 (Function::Open, Some(handle)) => {
+                    if let Some(size) = call.number.and_then(|number| u64::try_from(number).ok()) {
+                        file.contents.found(size);
+                    }
                     file.open += 1;
                     rank.opened.insert(handle, new);
                 }
