@@ -11,6 +11,7 @@ use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
+use crate::frame::report::picture::{svg, Words};
 use crate::frame::report::Report;
 
 /// The command.
@@ -32,6 +33,8 @@ const AFTER_HELP: &str = concat!(
       beff-raw report scratch.json --details
   What a run that was killed had measured so far:
       beff-raw report scratch.jsonl
+  Replays of one application on 1, 2, 4 ... processes as a picture:
+      beff-raw report app-1.json app-2.json app-4.json --format svg > app.svg
   Several runs as one tidy table for a spreadsheet or a data frame:
       beff-raw report monday.json tuesday.json --format csv > week.csv
 
@@ -41,6 +44,10 @@ const AFTER_HELP: &str = concat!(
 
 const TABLE: &str = "table";
 const CSV: &str = "csv";
+const SVG: &str = "svg";
+
+/// What stands at the picture of replays.
+const PICTURE: Words = Words { title: "Bandwidth per process over processes", x: "processes", y: "MB/s per process" };
 
 /// Formats that every benchmark has.
 const COMMON: [(&str, &str); 3] = [
@@ -97,6 +104,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         )
         .into());
     }
+    if args.format == SVG {
+        publish(picture(&args.files)?.as_bytes());
+        return Ok(Exit::Ok);
+    }
     for path in &args.files {
         let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let (benchmark, report) = load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
@@ -105,6 +116,28 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// One picture of all results.
+fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
+    let mut points = Vec::new();
+    for path in files {
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let (benchmark, report) = load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+        if benchmark.formats.iter().all(|own| own.word != SVG) {
+            return Err(not_a_view(benchmark, SVG, path).into());
+        }
+        let own = report.points();
+        if own.is_empty() {
+            return Err(UsageError::new(
+                format!("{}: nothing in it moved bytes, so there is no bandwidth to draw", path.display()),
+                "Leave it out.",
+            )
+            .into());
+        }
+        points.extend(own);
+    }
+    svg(&points, PICTURE).map_err(|e| anyhow!("the picture cannot be drawn: {e}"))
 }
 
 fn view(report: &dyn Report, benchmark: &Benchmark, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -158,10 +191,13 @@ mod tests {
             for (format, _) in COMMON {
                 assert!(!view(format).unwrap().is_empty());
             }
-            for format in ["sum", "imb"] {
+            for format in ["sum", "imb", SVG] {
                 if format == *own {
                     assert!(!view(format).unwrap().is_empty());
                     continue;
+                }
+                if format == SVG {
+                    assert!(benchmark.formats.iter().all(|own| own.word != SVG) && report.points().is_empty());
                 }
                 let error = view(format).unwrap_err().downcast::<UsageError>().unwrap();
                 let begin = format!("run1.json is a result of {}: --format ", benchmark.title);

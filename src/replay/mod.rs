@@ -24,7 +24,7 @@ pub mod values;
 
 use clap::Args;
 
-use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
+use crate::frame::benchmark::{as_typed, typed, Benchmark, Command, Format};
 use crate::frame::report as frame_report;
 
 /// The row of the table.
@@ -41,7 +41,11 @@ pub const BENCHMARK: Benchmark = Benchmark {
         measures: true,
         of_this_host: false,
     }],
-    formats: &[],
+    formats: &[Format {
+        word: "svg",
+        help: "picture of all FILEs together: bandwidth per process over processes, recorded beside replayed (replay)",
+        of: "is the picture of replays: bandwidth per process over processes",
+    }],
     journal: frame_report::journal::<records::ReplayResult>,
     document: frame_report::document::<records::ReplayResult>,
 };

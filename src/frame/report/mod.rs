@@ -15,6 +15,7 @@ pub mod library;
 pub(crate) mod machine;
 pub mod marks;
 pub mod outputs;
+pub mod picture;
 pub mod text;
 mod views;
 pub mod warnings;

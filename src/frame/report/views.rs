@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::journal::JournalError;
 use super::json::JsonError;
+use super::picture::Point;
 use super::{journal as jsonl, json};
 use crate::frame::records::Record;
 
@@ -46,6 +47,11 @@ pub trait Views: Record + Serialize + DeserializeOwned {
     /// # Errors
     /// What the csv writer reports.
     fn csv(&self, derived: &Self::Derived) -> Result<Vec<u8>, csv::Error>;
+
+    /// What this result adds to the picture of several; empty: there is none.
+    fn points(&self, _derived: &Self::Derived) -> Vec<Point> {
+        Vec::new()
+    }
 
     /// Suffixes of the files that only this benchmark has.
     fn own_suffixes(&self) -> Vec<String> {
@@ -131,6 +137,9 @@ pub trait Report: std::fmt::Debug {
 
     /// What `report --format` prints for this word; None: its benchmark has no such format.
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
+
+    /// What it adds to the picture of several results; empty: there is none.
+    fn points(&self) -> Vec<Point>;
 }
 
 /// A result with what follows from it.
@@ -160,6 +169,10 @@ where
 
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {
         self.result.format(&self.derived, word)
+    }
+
+    fn points(&self) -> Vec<Point> {
+        self.result.points(&self.derived)
     }
 }
 

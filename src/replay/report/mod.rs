@@ -8,12 +8,14 @@ pub mod fixtures;
 mod journal_tests;
 #[cfg(test)]
 mod json_tests;
+mod picture;
 pub mod plan;
 mod table;
 mod warnings;
 
 use super::records::ReplayResult;
 use super::values::{derive, ReplayDerived, ReplayWarning};
+use crate::frame::report::picture::Point;
 use crate::frame::report::Views;
 
 /// Suffixes of the files beside the journal.
@@ -39,6 +41,10 @@ impl Views for ReplayResult {
 
     fn table(&self, derived: &ReplayDerived, details: bool) -> String {
         table::table(self, derived, details)
+    }
+
+    fn points(&self, derived: &ReplayDerived) -> Vec<Point> {
+        picture::points(self, derived)
     }
 
     fn csv(&self, derived: &ReplayDerived) -> Result<Vec<u8>, ::csv::Error> {
