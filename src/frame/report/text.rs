@@ -8,7 +8,7 @@ pub const WIDTH: usize = 110;
 /// Width of the label column of [`Page::field`], with its margin.
 const LABEL: usize = 16;
 
-/// Text that grows line by line. Trailing blanks never get in.
+/// Text that grows line by line. Trailing blanks get in through [`Page::exact_line`] alone.
 #[derive(Debug, Default)]
 pub struct Page {
     text: String,
@@ -18,6 +18,12 @@ impl Page {
     /// Appends one line.
     pub fn line(&mut self, line: impl AsRef<str>) {
         self.text.push_str(line.as_ref().trim_end());
+        self.text.push('\n');
+    }
+
+    /// Appends one line with the blanks at its end: for formats that are given.
+    pub fn exact_line(&mut self, line: &str) {
+        self.text.push_str(line);
         self.text.push('\n');
     }
 

@@ -143,6 +143,7 @@ pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError
         started_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         command_line: std::env::args().collect(),
         kernel: survey.kernel.clone(),
+        kernel_version: host::kernel_version(),
         hosts: survey.hosts.clone(),
         ranks: survey.hosts.iter().map(|h| h.ranks).sum(),
         memory_per_rank_bytes: survey.memory_per_rank_bytes,
