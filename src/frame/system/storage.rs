@@ -11,17 +11,15 @@ use nix::fcntl::OFlag;
 use nix::sys::statvfs::{statvfs, Statvfs};
 use procfs::process::MountInfo;
 
+use super::keeper::{keeper, Keeper};
 use super::mount::{mount_point, mount_under, source};
 use super::{device, SystemError};
 use crate::frame::records::StorageRecord;
 
-/// File systems whose data lives in memory: a benchmark of them measures memory.
-pub const IN_MEMORY_FS_TYPES: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "rootfs"];
-
 /// True if files of this file system type live in memory.
 #[must_use]
 pub fn is_in_memory(fs_type: &str) -> bool {
-    IN_MEMORY_FS_TYPES.contains(&fs_type)
+    keeper(fs_type) == Keeper::Memory
 }
 
 /// Finds out what is under the existing directory `path`.
