@@ -77,6 +77,7 @@ pub mod statx;
 #[cfg(test)]
 mod testing;
 mod two_phase;
+mod unable;
 pub mod uring;
 mod walk;
 
@@ -87,6 +88,7 @@ pub use options::{Collective, Direct, DriverOptions, Exchange, Tuned, DEFAULT_DO
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use program::{Outcome, Program, ProgramRequest, Step, Tables};
 pub use registry::{driver, drivers, DriverRow};
+pub use unable::{unable, Unable};
 
 use std::path::Path;
 

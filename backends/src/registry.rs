@@ -36,6 +36,8 @@ pub struct DriverRow {
     pub uses_space: bool,
     /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::make_room`] comes first.
     pub grows_files: bool,
+    /// Needs something that not every system or file system has: tried out before a run, see [`crate::unable()`].
+    pub may_be_missing: bool,
     /// Makes the driver.
     pub make: fn(&DriverOptions) -> Box<dyn Driver>,
     /// Replays recorded programs, if it can.
@@ -56,6 +58,7 @@ pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     has_two_phase: false,
     uses_space: true,
     grows_files: true,
+    may_be_missing: false,
     make: |_| Box::new(NullDriver),
     replay: None,
 };
@@ -88,6 +91,7 @@ static DRIVERS: [DriverRow; 5] = [
         is_direct_by_default: true,
         can_drop_pages: true,
         has_queue: true,
+        may_be_missing: true,
         has_two_phase: true,
         make: |options| Box::new(UringDriver::new(options)),
         replay: Some(by_offsets::URING),
@@ -97,6 +101,7 @@ static DRIVERS: [DriverRow; 5] = [
         name: "mmap",
         summary: "memcpy into and out of a shared mapping at the same offsets; always the page cache",
         grows_files: false,
+        may_be_missing: true,
         make: |_| Box::new(MmapDriver),
         ..BY_OFFSETS
     },

@@ -8,6 +8,7 @@ use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
 use super::records::{JournalLine, Manifest, PartitionRecord, RunResult};
 use super::report::suffixes;
+use super::run::drivers::driver_options;
 use super::run::state::Run;
 use super::run::whole::execute;
 use crate::frame::command::finish::{conduct, Files};
@@ -53,7 +54,9 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         Collector::new(result, outputs, args.quiet)
     });
     let work = |observer: &mut dyn Observer<JournalLine>| {
-        let mut run = start::made(world, Run::new(world, config, &plan, &run_dir, &interrupt, observer))?;
+        let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
+        let made = Run::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer);
+        let mut run = start::made(world, made)?;
         Ok(start::or_abort(execute(&mut run)))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };

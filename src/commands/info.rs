@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use beff_backends::{drivers, DriverOptions, DriverRow, OpenMode, OpenRequest};
+use beff_backends::{drivers, unable, DriverOptions, DriverRow, OpenMode, OpenRequest};
 use beff_ffi::Comm;
 use clap::Args;
 
@@ -159,6 +159,9 @@ fn trouble(row: &DriverRow, args: &InfoArgs) -> Option<String> {
         return None;
     }
     let path = args.path.join(format!(".beff-raw-info-{}-{}", std::process::id(), row.name));
+    if row.may_be_missing {
+        return unable(row, &DriverOptions::default(), &path).map(|e| e.to_string());
+    }
     let own = Comm::own();
     // A communicator of one needs no message, so this works without MPI for drivers that only ask for its rank.
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };

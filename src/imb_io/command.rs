@@ -10,7 +10,7 @@ use super::plan::{Benchmark, ImbPlan};
 use super::records::{ImbAnnouncement, ImbLine, ImbResult, ImbSetup};
 use super::report::plan as imb_plan;
 use super::report::{imb_format, SUFFIXES};
-use super::run::whole::{data_bytes, Run};
+use super::run::whole::{data_bytes, driver_options, Run};
 use super::values::ImbDerived;
 use crate::frame::command::finish::{conduct, exit_of, Files, Page};
 use crate::frame::command::observer::Collector;
@@ -89,7 +89,9 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         Collector::new(ImbResult::new(config.clone(), setup), outputs, args.output.quiet)
     });
     let work = |observer: &mut dyn Observer<ImbLine>| {
-        let mut run = start::made(world, Run::new(world, &plan, config, &run_dir, &interrupt, observer))?;
+        let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
+        let made = Run::new(world, &plan, config, &run_dir, &interrupt, &not_run, observer);
+        let mut run = start::made(world, made)?;
         let announcement = start::or_abort(run.announce());
         let rows = || announce(config, &announcement, world.size(), runs_of(&plan, config));
         start::announce(world, args.output.quiet, rows);

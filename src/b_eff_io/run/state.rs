@@ -1,6 +1,6 @@
 //! What a run works with and what it has learned so far: one per rank, handed down to whatever works.
 
-use beff_backends::{driver, BackendError, Driver, OpenFile, Ring};
+use beff_backends::{driver, BackendError, Driver, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::Config;
@@ -12,6 +12,8 @@ use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::measured::Notes;
 use crate::b_eff_io::run::verify::{Data, Findings};
 use crate::frame::records::{ErrorRecord, Outcome};
+use crate::frame::run::able;
+use crate::frame::run::able::NotRun;
 use crate::frame::run::agree::gather;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
@@ -24,8 +26,10 @@ pub struct Backend {
     pub name: String,
     /// The driver.
     pub driver: Box<dyn Driver>,
-    /// False for the null backend: there is nothing to verify.
+    /// False for the null backend and for one that is not run: there is nothing to verify.
     pub moves_data: bool,
+    /// False if it cannot work here.
+    pub is_run: bool,
     /// Prediction of its syncs.
     pub sync: SyncModel,
     /// Time by which the access method is behind its schedule on the partition now measured.
@@ -71,7 +75,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Allocates everything.
+    /// Allocates everything. Of the backends `not_run` none is touched: each pattern is told why.
     ///
     /// # Errors
     /// The kernel's answer if the memory is not there, in words for the user.
@@ -81,6 +85,7 @@ impl<'a> Run<'a> {
         plan: &'a RunPlan,
         run_dir: &'a RunDir,
         interrupt: &'a Interrupt,
+        not_run: &[NotRun],
         observer: &'a mut dyn Observer<JournalLine>,
     ) -> Result<Self, String> {
         let new_ring = if shares_memory(config, world.size()) { Ring::new_shareable } else { Ring::new };
@@ -95,12 +100,19 @@ impl<'a> Run<'a> {
             .backends
             .iter()
             .filter_map(|name| driver(name))
-            .map(|row| Backend {
-                name: row.name.to_owned(),
-                driver: (row.make)(&driver_options(config, row.name)),
-                moves_data: row.uses_space,
-                sync: SyncModel::default(),
-                debt_seconds: 0.0,
+            .map(|row| {
+                let why_not = able::reason(not_run, row.name);
+                Backend {
+                    name: row.name.to_owned(),
+                    driver: match why_not {
+                        Some(reason) => Box::new(Unable { reason: reason.to_owned() }),
+                        None => (row.make)(&driver_options(config, row.name)),
+                    },
+                    moves_data: row.uses_space && why_not.is_none(),
+                    is_run: why_not.is_none(),
+                    sync: SyncModel::default(),
+                    debt_seconds: 0.0,
+                }
             })
             .collect();
         Ok(Self {

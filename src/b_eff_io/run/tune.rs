@@ -52,7 +52,8 @@ pub fn tune(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
         return Ok(());
     }
     for index in 0..run.backends.len() {
-        if backends::can(&run.backends[index].name, |row| row.has_queue) && run.stop.is_none() {
+        let backend = &run.backends[index];
+        if backend.is_run && backends::can(&backend.name, |row| row.has_queue) && run.stop.is_none() {
             tune_one(run, comm, index)?;
         }
     }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{anyhow, Context};
+use beff_backends::DriverOptions;
 use beff_ffi::{Comm, MpiError, Universe};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
@@ -14,8 +15,10 @@ use super::{complain, publish, refuse};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::{HarnessCost, Machine, StorageRecord};
 use crate::frame::report::Outputs;
+use crate::frame::run::able::NotRun;
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::run::{agree, harness};
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::{able, agree, harness};
 use crate::frame::system::launcher::{before_init, wrong_launcher};
 use crate::frame::system::storage::storage_record;
 use crate::frame::system::survey::{machine, survey, Survey, LIBRARY_CHARS};
@@ -88,6 +91,24 @@ pub(crate) fn on_all<T, E: Display>(world: &Comm, mine: Result<T, E>) -> anyhow:
 /// On every rank the same; MPI between the ranks.
 pub(crate) fn made<T>(world: &Comm, run: Result<T, String>) -> anyhow::Result<T> {
     agree::all(world, run)?.map_err(|(_, message)| anyhow!(message))
+}
+
+/// The backends that cannot work here: they are not run, which is said at once. Collective.
+///
+/// # Errors
+/// On every rank the same: no other backend is left; MPI between the ranks.
+pub(crate) fn leave_out(
+    world: &Comm,
+    run_dir: &RunDir,
+    backends: &[String],
+    options: impl Fn(&str) -> DriverOptions,
+) -> anyhow::Result<Vec<NotRun>> {
+    let not_run = able::not_run(world, run_dir, backends, options)?;
+    able::refuse_if_all(backends, &not_run)?;
+    if world.is_root() {
+        not_run.iter().for_each(|n| complain(&format!("{} is not run, the others are: {}", n.backend, n.reason)));
+    }
+    Ok(not_run)
 }
 
 /// What a user who waits wants to know, once.

@@ -158,6 +158,7 @@ fn through_spy(
         driver: Box::new(Spy { driver: posix, log: log.clone(), fault, direct }),
         moves_data: true,
         is_mpi: false,
+        why_not: None,
     };
     let run_dir = RunDir::make(&world, scratch.path(), "run", &["posix".into()]).unwrap().unwrap();
     let team = Team {
