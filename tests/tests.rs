@@ -31,6 +31,8 @@ mod imb_format;
 mod inject;
 #[path = "suite/matrix.rs"]
 mod matrix;
+#[path = "suite/memory_fuse.rs"]
+mod memory_fuse;
 #[path = "suite/offline.rs"]
 mod offline;
 #[path = "suite/options.rs"]
@@ -63,5 +65,7 @@ mod space;
 mod support;
 #[path = "suite/two_phase.rs"]
 mod two_phase;
+#[path = "suite/unable.rs"]
+mod unable;
 #[path = "suite/usage.rs"]
 mod usage;

@@ -3,7 +3,7 @@
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
-use super::config::Config;
+use super::config::{Config, SpaceLimit};
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
 use super::records::{JournalLine, Manifest, PartitionRecord, RunResult};
@@ -19,6 +19,7 @@ use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::Views;
 use crate::frame::run::Observer;
+use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::{io_layer, Survey};
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
@@ -66,7 +67,15 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
     let writing = writing_backends(config);
     let limit = config.space_limit.bytes(storage.free_bytes);
-    if writing > 0 && limit > storage.free_bytes {
+    let is_untold = is_space_untold(storage);
+    if writing > 0 && is_untold && !matches!(config.space_limit, SpaceLimit::Bytes(_)) {
+        return Err(UsageError::new(
+            format!("{} under {} does not tell its free space", storage.fs_type, storage.path),
+            "Give --space as a number of bytes that are there.",
+        )
+        .into());
+    }
+    if writing > 0 && !is_untold && limit > storage.free_bytes {
         return Err(UsageError::new(
             format!("--space asks for {limit} bytes, but only {} are free under {}", storage.free_bytes, storage.path),
             "Give a smaller --space or another --path.",

@@ -21,6 +21,7 @@ use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
 use crate::frame::report::Views;
 use crate::frame::run::{harness, Observer};
+use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::Survey;
 use crate::frame::units::{format_seconds, format_size};
 
@@ -142,7 +143,7 @@ fn check_space(plan: &ImbPlan, config: &ImbConfig, storage: &StorageRecord, rank
     let space = space(&plan.rows, &config.repetitions, (ranks, config.multi.is_some()), copies);
     let kept_bytes = if config.keep_files { space.kept_bytes } else { 0 };
     let needed = space.largest_bytes.saturating_add(kept_bytes);
-    if needed <= storage.free_bytes {
+    if needed <= storage.free_bytes || is_space_untold(storage) {
         return Ok(());
     }
     // No row is small enough where there is no room at all, as on /proc.

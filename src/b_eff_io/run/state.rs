@@ -1,7 +1,10 @@
 //! What a run works with and what it has learned so far: one per rank, handed down to whatever works.
 
+use std::io;
+
 use beff_backends::{driver, BackendError, Driver, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
+use nix::libc;
 
 use crate::b_eff_io::config::Config;
 use crate::b_eff_io::plan::run::RunPlan;
@@ -91,9 +94,10 @@ impl<'a> Run<'a> {
         let new_ring = if shares_memory(config, world.size()) { Ring::new_shareable } else { Ring::new };
         let ring = new_ring(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
             format!(
-                "rank {} cannot have its {} bytes of transfer memory: {e}; give a smaller --memory-per-process",
+                "rank {} cannot have its {} bytes of transfer memory: {e}; {}",
                 world.rank(),
-                plan.period_bytes + plan.max_call_bytes
+                plan.period_bytes + plan.max_call_bytes,
+                next_step(&e)
             )
         })?;
         let backends = config
@@ -189,5 +193,30 @@ impl<'a> Run<'a> {
             }
         }
         Ok(Verification { words_checked: sums[0], words_wrong: sums[1] })
+    }
+}
+
+/// What helps against this answer to a wish for memory. Only memory that ranks share can be refused, by memfd_create(2).
+fn next_step(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+            "memory that ranks share needs memfd_create, which something forbids (a seccomp filter of a container?): allow it, or take \
+             --exchange messages"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+        _ => "give a smaller --memory-per-process",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_memory_is_advised_only_where_memory_is_missing() {
+        let of = |errno| next_step(&io::Error::from_raw_os_error(errno));
+        assert!(of(libc::ENOMEM).contains("--memory-per-process"));
+        assert!(of(libc::EPERM).contains("--exchange messages") && !of(libc::ENOSYS).contains("--memory"));
+        assert!(of(libc::EMFILE).contains("ulimit -n"));
     }
 }

@@ -35,7 +35,7 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
     };
     let align = probe_align(path);
     let canonical = path.canonicalize().map_err(|error| failed(error.to_string()))?;
-    let (mount, mounts) = mount_under(&canonical).map_err(failed)?;
+    let (mount, mounts) = mount_under(&canonical).map_err(|cause| no_mounts(path, cause))?;
     let space = statvfs(&canonical).map_err(|error| failed(format!("statvfs: {error}")))?;
     Ok(StorageRecord {
         path: canonical.display().to_string(),
@@ -49,6 +49,22 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         direct_memory_align_bytes: align.map(|(_, memory)| memory),
         fs_type: mount.fs_type,
     })
+}
+
+/// The path is there, as was seen before: what is missing is /proc.
+fn no_mounts(path: &Path, cause: String) -> SystemError {
+    SystemError {
+        operation: "find the file system of",
+        subject: path.display().to_string(),
+        cause: format!("/proc/self/mountinfo: {cause}"),
+        next_step: "Mount /proc (a container may hide it): what a result rests on is read there.",
+    }
+}
+
+/// True if the file system does not tell its space: ramfs has no limit, some servers no answer.
+#[must_use]
+pub fn is_space_untold(storage: &StorageRecord) -> bool {
+    storage.total_bytes == 0 && keeper(&storage.fs_type) != Keeper::Unknown
 }
 
 /// (offset, memory) alignment of direct I/O on files of the directory; None if unknown. STATX_DIOALIGN is answered for
@@ -125,6 +141,26 @@ mod tests {
             assert!(is_in_memory(&storage_record(shm).unwrap().fs_type));
         }
         assert!(!is_in_memory("ext4"));
+    }
+
+    #[test]
+    fn without_proc_the_path_is_not_to_blame() {
+        let error = no_mounts(Path::new("/scratch"), "No such file or directory".into()).to_string();
+        assert!(error.contains("/proc/self/mountinfo") && error.contains("Mount /proc"), "{error}");
+        assert!(!error.contains("--path"), "{error}");
+    }
+
+    #[test]
+    fn no_size_at_all_is_no_answer() {
+        let of = |fs_type: &str, total_bytes| StorageRecord {
+            fs_type: fs_type.into(),
+            total_bytes,
+            free_bytes: 0,
+            ..crate::frame::records::fixture::storage()
+        };
+        assert!(is_space_untold(&of("ramfs", 0)) && is_space_untold(&of("fuse.sshfs", 0)));
+        assert!(!is_space_untold(&of("ext4", 1 << 30)), "full");
+        assert!(!is_space_untold(&of("proc", 0)), "no place for files");
     }
 
     #[test]
