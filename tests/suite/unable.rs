@@ -140,7 +140,9 @@ fn check_sources(scratch: &Scratch, run: &Run) {
     let empty = |p: &&Value| p["access"] == "read" && p["evidence"]["resident_before_bytes"] == 0;
     println!("{} reads from an empty page cache", items(&result["patterns"]).iter().filter(empty).count());
     assert!(run.stdout.contains('?') && !run.stdout.contains("% from storage"), "{run}");
-    let sum = fs::read_to_string(scratch.join("out.sum")).unwrap();
+    let of_one = scratch.join("out.sum");
+    let sum = if of_one.exists() { of_one } else { scratch.join("out.posix.sum") };
+    let sum = fs::read_to_string(sum).unwrap();
     assert!(sum.contains("# Not known whether read from storage or from a cache: patterns "), "{sum}");
 }
 
@@ -156,8 +158,11 @@ fn what_comes_from_the_memory_behind_fuse_is_not_known() {
     let imb = imb.arg("--path").arg(scratch.join("disk")).arg("--out").arg(scratch.join("imb")).run();
     imb.expect(0);
     let rows = crate::support::read_json(&scratch.join("imb.json"));
-    for row in items(&rows["derived"]["rows"]) {
-        assert!(row["has_source"] == true && row["storage_bytes"].is_null() && row["cached"] == false, "{row}");
+    // The row of 0 bytes has no source.
+    let sources: Vec<_> = items(&rows["derived"]["rows"]).iter().filter(|row| row["has_source"] == true).collect();
+    assert!(!sources.is_empty());
+    for row in sources {
+        assert!(row["storage_bytes"].is_null() && row["cached"] == false, "{row}");
     }
 }
 
