@@ -262,9 +262,9 @@ def judge(case, box, code, hung, left, reached, program, env):
         return f"damage not found: exit {code}"
     if reached and case.must_fail and code == 0:
         return "error lost: exit 0"
-    if reached and case.must_fail and case.says and not re.search(case.says, text + document.decode("utf-8", "replace")):
+    if reached and case.says and not re.search(case.says, text + document.decode("utf-8", "replace")):
         return f"the message does not say {case.says.split('|')[0]}"
-    if code not in (0, None) and not case.streams and not raw.strip():
+    if code not in (0, None) and not case.streams and not case.silent and not raw.strip():
         return f"exit {code} without a word"
     bad = RAW.search(raw)
     if bad:

@@ -7,7 +7,7 @@
  *        called success: flip, zero, swap, stale (nothing moved), misplace (one length further)
  * nth=N    begins at the Nth matching call of the process (1)    times=N  so many calls (1; 0: all that follow)
  * one_in=N instead: each call with a chance of 1 in N, by the seed
- * path=S   only files whose path contains S                      rank=N   only this rank
+ * path=S   only files whose path contains S, but=S: does not     rank=N   only this rank
  */
 #include <errno.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 
 enum fault { NONE, ERROR, SHORT, NOTHING, FLIP, ZERO, SWAP, STALE, MISPLACE };
 struct rule {
-    char call[24], path[256];
+    char call[24], path[256], but[64];
     enum fault fault;
     int error, rank;
     unsigned long nth, times, one_in, met, done;
@@ -52,6 +52,7 @@ static void rules_read(const char *text, const char *seed, int rank) {
             else if (!strcmp(key, "times")) r.times = strtoul(value, NULL, 10);
             else if (!strcmp(key, "one_in")) r.one_in = strtoul(value, NULL, 10), r.times = 0;
             else if (!strcmp(key, "rank")) r.rank = atoi(value);
+            else if (!strcmp(key, "but")) snprintf(r.but, sizeof r.but, "%s", value);
             else if (!strcmp(key, "path")) snprintf(r.path, sizeof r.path, "%s", value);
             else known = 0;
         }
@@ -72,7 +73,7 @@ static inline int rules_for(const char *call) {
 static struct rule *rules_strike(const char *call, const char *path) {
     for (int i = 0; i < rule_count; i++) {
         struct rule *r = &rules[i];
-        if (strcmp(r->call, call) || !strstr(path, r->path)) continue;
+        if (strcmp(r->call, call) || !strstr(path, r->path) || (*r->but && strstr(path, r->but))) continue;
         r->met++;
         if (r->one_in) {
             rule_random ^= rule_random << 13, rule_random ^= rule_random >> 7, rule_random ^= rule_random << 17;
