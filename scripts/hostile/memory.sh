@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Memory errors of io, imb and comm with each backend.
 #   scripts/hostile/memory.sh valgrind|asan|miri     MPI=mpich|openmpi (mpich), DIR=/var/tmp
-# valgrind: of the release build; it does not know what io_uring writes, so uring is for asan
+# valgrind: of a release build in target-MPI/valgrind; it does not know what io_uring writes, so uring is for asan
 # asan:     AddressSanitizer, needs a nightly Rust (NIGHTLY=nightly); builds into target-MPI/asan
 # miri:     unit tests of beff-trace that touch no files, needs `rustup component add miri --toolchain nightly`
 # A line for each run; exit status 1 if one of them failed.
@@ -20,8 +20,9 @@ before=() failed=0
 case $how in
 valgrind)
     have valgrind || die "valgrind is missing" "apt install valgrind"
-    cargo build --release --locked --bin beff-raw >&2
-    program=$CARGO_TARGET_DIR/release/beff-raw
+    # rustix reads the vDSO, which valgrind takes away; through libc it asks valgrind instead.
+    RUSTFLAGS="--cfg=rustix_use_libc" cargo build --release --locked --bin beff-raw --target-dir "$CARGO_TARGET_DIR/valgrind" >&2
+    program=$CARGO_TARGET_DIR/valgrind/release/beff-raw
     # Only errors below our own frames count: an MPI library has its own.
     before=(valgrind -q --log-file="$dir/%p.log" --track-origins=no)
     ;;
