@@ -15,9 +15,36 @@ const HINTS: &str = "# hints\nall all all all romio_cb_write enable\n2 write sca
 
 /// Words that mean something somewhere.
 const WORDS: &[&str] = &[
-    "0", "1", "-1", "9223372036854775807", "18446744073709551615", "18446744073709551616", "1e308", "-1e308", "5e-324",
-    "null", "true", "[]", "{}", "\"\"", "\"", ",", ":", "}", "]", "\n", "\\u0000", "\\u001b[31m", "\u{1b}", "\u{202e}",
-    "{\"record\":\"start\",\"schema_version\":1}\n", "\"record\":\"end\"", "all ", "on_open ", "Lmax ", "\0",
+    "0",
+    "1",
+    "-1",
+    "9223372036854775807",
+    "18446744073709551615",
+    "18446744073709551616",
+    "1e308",
+    "-1e308",
+    "5e-324",
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "\"\"",
+    "\"",
+    ",",
+    ":",
+    "}",
+    "]",
+    "\n",
+    "\\u0000",
+    "\\u001b[31m",
+    "\u{1b}",
+    "\u{202e}",
+    "{\"record\":\"start\",\"schema_version\":1}\n",
+    "\"record\":\"end\"",
+    "all ",
+    "on_open ",
+    "Lmax ",
+    "\0",
 ];
 
 /// Bytes of damaged inputs at most, and of memory that they may cost together (resident at the peak).
@@ -158,6 +185,8 @@ fn hostile() {
         inputs += 1;
     }
     let grown = peak_bytes() - before;
-    println!("{inputs} damaged files, {accepted} taken for sound, the slowest {slowest:?}, {grown} bytes more at the peak");
+    println!(
+        "{inputs} damaged files, {accepted} taken for sound, the slowest {slowest:?}, {grown} bytes more at the peak"
+    );
     assert!(accepted > 0 && accepted < inputs && slowest.0 < SLOWEST && grown < MEMORY_BYTES);
 }

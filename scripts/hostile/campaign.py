@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A hostile day: faults, lies, signals, limits, names and damage, and what becomes of the program. See README.md."""
-import argparse, collections, hashlib, json, os, random, re, shutil, signal, subprocess, sys, tempfile, time
+import argparse, collections, json, os, re, shutil, signal, subprocess, sys, tempfile, time
 import cases as table
 import mutate
 
@@ -295,15 +295,14 @@ def campaign(args, mpi, work):
     number = 0
     for group in args.groups:
         if group == "mutated":
-            for bench, tried, bad in mutate.run(program, env, work, args.mutations, args.seed, launcher):
+            for bench, tried, bad in mutate.run(program, env, work, args.mutations, args.seed, launcher, args.pause):
                 rows[group, bench] = [tried, tried - len(bad), len(bad), 0]
                 troubles += [(group, name, why) for name, why in bad]
             continue
         for case in table.cases(group, args.count, args.seed):
             if args.only and not re.search(args.only, case.name):
                 continue
-            while os.path.exists("/tmp/quiet"):
-                time.sleep(2)
+            mutate.pause(args.pause)
             number += 1
             reached, trouble = run(case, f"{mpi}-{number}", work, program, launcher, env, args.limit)
             row = rows[group, case.bench]
@@ -327,6 +326,7 @@ def main():
     p.add_argument("--limit", type=float, default=90, help="seconds a case may take")
     p.add_argument("--program", default={}, type=lambda s: dict(w.split("=", 1) for w in s.split(",")), help="mpich=FILE,openmpi=FILE")
     p.add_argument("--dir", default="/var/tmp", help="where the cases have their files")
+    p.add_argument("--pause", help="nothing is begun while this file exists: somebody measures")
     args = p.parse_args()
     alone()
     work = tempfile.mkdtemp(prefix="beff-hostile.", dir=args.dir)

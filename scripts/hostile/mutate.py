@@ -42,6 +42,11 @@ def damaged(text, rng):
     return bytes(text)
 
 
+def pause(while_exists):
+    while while_exists and os.path.exists(while_exists):
+        time.sleep(2)
+
+
 def originals(program, env, work, launcher):
     """Sound files, made by short runs: (benchmark, name, words before the file, text)."""
     made = []
@@ -90,15 +95,14 @@ def trouble(program, env, words, name):
     return None
 
 
-def run(program, env, work, count, seed, launcher):
+def run(program, env, work, count, seed, launcher, while_exists=None):
     """For each benchmark: tried, and (name, reason) of those that failed."""
     rng = random.Random(f"{seed} mutated")
     sound = originals(program, env, work, launcher)
     tried, bad = {}, {}
     for i in range(count):
         if i % 50 == 0:
-            while os.path.exists("/tmp/quiet"):
-                time.sleep(2)
+            pause(while_exists)
         bench, end, views, text = rng.choice(sound)
         name = f"{work}/mutated-{i}.{end}"
         with open(name, "wb") as f:
