@@ -59,6 +59,8 @@ mod schedule;
 mod signals;
 #[path = "suite/space.rs"]
 mod space;
+#[path = "suite/start.rs"]
+mod start;
 #[path = "suite/support.rs"]
 mod support;
 #[path = "suite/two_phase.rs"]

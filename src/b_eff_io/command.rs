@@ -1,5 +1,6 @@
 //! `beff-raw [io]`: measures b_eff_io.
 
+use anyhow::anyhow;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
@@ -12,7 +13,7 @@ use super::run::state::Run;
 use super::run::whole::execute;
 use crate::frame::command::finish::{conduct, Files};
 use crate::frame::command::observer::Collector;
-use crate::frame::command::start::Ready;
+use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
@@ -27,15 +28,15 @@ use crate::frame::system::survey::{io_layer, Survey};
 pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
     start::under_mpi(|universe, world| {
         // Rank 0 reads command line and hints file for all, so that every rank runs with the same configuration.
-        let config = start::from_root(world, || args.config(&known_backends()))?;
+        let config = start::from_root(world, "configuration", || args.config(&known_backends()))?;
         measure(universe, world, &config, args)
     })
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> anyhow::Result<Exit> {
+fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, Early> {
     let survey = start::look_around(world)?;
     let storage = start::storage_below(world, &config.path)?;
-    let plan = make_plan(config, &survey, &storage, world.size())?;
+    let plan = start::step(world, "plan", || make_plan(config, &survey, &storage, world.size()))?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, config.latency)?;
 
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
@@ -53,7 +54,9 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         Collector::new(result, outputs, args.quiet)
     });
     let work = |observer: &mut dyn Observer<JournalLine>| {
-        let mut run = start::made(world, Run::new(world, config, &plan, &run_dir, &interrupt, observer))?;
+        let mut run = start::step(world, "memory", || {
+            Run::new(world, config, &plan, &run_dir, &interrupt, observer).map_err(|e| anyhow!(e))
+        })?;
         Ok(start::or_abort(execute(&mut run)))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };

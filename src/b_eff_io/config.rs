@@ -145,12 +145,14 @@ pub struct Config {
     /// Backends in the order they take turns, by name.
     pub backends: Vec<String>,
     /// Directory under which the run directory is made.
+    #[serde(with = "crate::frame::paths")]
     pub path: PathBuf,
     /// Name of the run directory; None: made from time and process id.
     pub run_dir: Option<String>,
     /// Leave the measured files in place.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
+    #[serde(default, with = "crate::frame::paths::optional")]
     pub out: Option<PathBuf>,
     /// Partition sizes.
     pub partitions: Partitions,

@@ -10,6 +10,8 @@ pub mod digits;
 pub mod error;
 pub mod hints;
 pub mod options;
+pub mod paths;
+pub mod planted;
 pub mod records;
 pub mod report;
 pub mod run;

@@ -1,5 +1,6 @@
 //! `beff-raw imb`: runs the benchmarks of IMB-IO.
 
+use anyhow::anyhow;
 use beff_backends::driver;
 use beff_ffi::{Comm, Universe};
 
@@ -14,7 +15,7 @@ use super::run::whole::{data_bytes, Run};
 use super::values::ImbDerived;
 use crate::frame::command::finish::{conduct, exit_of, Files, Page};
 use crate::frame::command::observer::Collector;
-use crate::frame::command::start::Ready;
+use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
@@ -41,7 +42,7 @@ pub fn run(args: &ImbArgs) -> anyhow::Result<Exit> {
     }
     start::under_mpi(|universe, world| {
         // Rank 0 reads command line and files for all, so that every rank runs with the same configuration.
-        let config = start::from_root(world, || args.config(&known_backends()))?;
+        let config = start::from_root(world, "configuration", || args.config(&known_backends()))?;
         measure(universe, world, &config, args)
     })
 }
@@ -63,12 +64,15 @@ fn make_plan(config: &ImbConfig, ranks: u64) -> Result<ImbPlan, UsageError> {
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw imb --plan N` shows what would run."))
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> anyhow::Result<Exit> {
+fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> Result<Exit, Early> {
     let survey = start::look_around(world)?;
     let storage = start::storage_below(world, &config.path)?;
-    let plan = make_plan(config, world.size())?;
-    check_memory(&plan, config, &survey)?;
-    check_space(&plan, config, &storage, world.size())?;
+    let plan = start::step(world, "plan", || {
+        let plan = make_plan(config, world.size())?;
+        check_memory(&plan, config, &survey)?;
+        check_space(&plan, config, &storage, world.size())?;
+        Ok(plan)
+    })?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (run_dir, outputs) =
@@ -89,7 +93,9 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         Collector::new(ImbResult::new(config.clone(), setup), outputs, args.output.quiet)
     });
     let work = |observer: &mut dyn Observer<ImbLine>| {
-        let mut run = start::made(world, Run::new(world, &plan, config, &run_dir, &interrupt, observer))?;
+        let mut run = start::step(world, "memory", || {
+            Run::new(world, &plan, config, &run_dir, &interrupt, observer).map_err(|e| anyhow!(e))
+        })?;
         let announcement = start::or_abort(run.announce());
         let rows = || announce(config, &announcement, world.size(), runs_of(&plan, config));
         start::announce(world, args.output.quiet, rows);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use beff_ffi::{Comm, MpiError};
 
+use crate::frame::planted;
 use crate::frame::run::agree::first_message;
 
 /// A directory that this run has made. Nothing outside it is ever written or removed.
@@ -26,20 +27,28 @@ impl RunDir {
         backends: &[String],
     ) -> Result<Result<Self, String>, MpiError> {
         let path = parent.join(name);
-        let made = if world.is_root() { make_tree(&path, backends) } else { Ok(()) };
+        let this = Self { path };
+        let path = &this.path;
+        let planted = planted::failure("run directory", world.rank());
+        let made = planted.and_then(|()| if world.is_root() { make_tree(path, backends) } else { Ok(()) });
+        let is_made = world.is_root() && made.is_ok();
         if let Some((_, message)) = first_message(world, made.err())? {
+            if is_made {
+                let _ = this.remove();
+            }
             return Ok(Err(message));
         }
         // The parent's path may mean another file system on another host.
-        let seen = fs::metadata(&path).map(|_| ()).map_err(|e| {
-            format!(
+        let sight = || match fs::metadata(path) {
+            Ok(_) => Ok(()),
+            Err(e) => Err(format!(
                 "the run directory {} made by rank 0 is not visible on rank {}: {e}. --path must name a directory \
                  that all hosts share",
                 path.display(),
                 world.rank()
-            )
-        });
-        let this = Self { path };
+            )),
+        };
+        let seen = planted::failure("sight of the run directory", world.rank()).and_then(|()| sight());
         match first_message(world, seen.err())? {
             None => Ok(Ok(this)),
             Some((_, message)) => {

@@ -12,6 +12,7 @@ use super::detail::Details;
 use super::pass::{PassJob, PassOutcome, Way, ROUND_BYTES};
 use super::scan::{self, Refusal, Scan, Sums};
 use super::{order, Bench, Stuck};
+use crate::frame::planted;
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::machine_share::HostCpus;
@@ -162,7 +163,8 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
     let cpus = HostCpus::survey(comm)?;
     let mut ending = ReplayEnding { outcome: Outcome::Complete, ..ReplayEnding::default() };
     let details = match (config.detail, &config.out) {
-        (Detail::Request, Some(prefix)) => Details::create(prefix, comm.rank() as u32).map(Some),
+        (Detail::Request, Some(prefix)) => planted::failure("files of calls", comm.rank())
+            .and_then(|()| Details::create(prefix, comm.rank() as u32).map(Some)),
         _ => Ok(None),
     };
     let mut details = match agree::all(comm, details)? {
