@@ -53,6 +53,8 @@ mod replay_command;
 mod replay_reuse;
 #[path = "suite/round_trip.rs"]
 mod round_trip;
+#[path = "suite/run_directory.rs"]
+mod run_directory;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]

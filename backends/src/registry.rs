@@ -22,6 +22,8 @@ pub struct DriverRow {
     pub is_direct_by_default: bool,
     /// Buffered transfers can drop their pages when they are done (RWF_DONTCACHE).
     pub can_drop_pages: bool,
+    /// Opens files by their names and not relative to a held directory: see [`crate::FilePath::check_name`].
+    pub opens_by_name: bool,
     /// Takes hints, and reports which are granted.
     pub has_hints: bool,
     /// Has a shared file pointer; without one, shared-ordered patterns use their offsets directly.
@@ -49,6 +51,7 @@ pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     can_direct: false,
     is_direct_by_default: false,
     can_drop_pages: false,
+    opens_by_name: false,
     has_hints: false,
     has_shared_pointer: false,
     has_queue: false,
@@ -64,6 +67,7 @@ static DRIVERS: [DriverRow; 5] = [
     DriverRow {
         name: "mpiio",
         summary: "MPI-IO: file views, collective calls, shared pointers, hints",
+        opens_by_name: true,
         has_hints: true,
         has_shared_pointer: true,
         is_collective_native: true,

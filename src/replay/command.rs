@@ -252,7 +252,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
                     layouts: &profile.layouts,
                     scan,
                     most: &sums,
-                    run_dir: run_dir.path(),
+                    run_dir: &run_dir,
                     fs_type: &fs_type,
                     span,
                     interrupt: &interrupt,

@@ -33,8 +33,8 @@ const MPI: [&str; 18] = [
 
 /// What the calls of the kernel take.
 pub(super) const KERNEL: [&str; 10] = [
-    "open64=1000000",
-    "open64@1=1500000+10000",
+    "openat=1000000",
+    "openat@1=1500000+10000",
     "close=700000",
     "close@0=800000+20000",
     "pwrite64=400000+7000",

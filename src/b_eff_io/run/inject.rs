@@ -1,13 +1,12 @@
 //! Damage on purpose, to prove that the verification finds it. Only with the hidden option --inject.
 
-use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use crate::b_eff_io::config::Inject;
 use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::verify::Data;
+use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{Generation, Stream};
 
 /// Damages the last call of the last pattern of `file` that can show it, in the data of its last rank.
@@ -15,7 +14,7 @@ use crate::frame::run::stamp::{Generation, Stream};
 /// # Errors
 /// What opening or writing reports, and damage that would be none: data of another rank where there is one rank, stale
 /// data where nothing was rewritten.
-pub fn damage(run_dir: &Path, file: &TypeFile, how: Inject, data: &Data) -> io::Result<()> {
+pub fn damage(run_dir: &RunDir, file: &TypeFile, how: Inject, data: &Data) -> io::Result<()> {
     let rank = file.ranks - 1;
     let calls = |w: &Written| if how == Inject::Stale { w.rewritten_calls } else { w.calls };
     let Some(written) = file.written.iter().rev().find(|w| calls(w) > 0) else {
@@ -28,7 +27,7 @@ pub fn damage(run_dir: &Path, file: &TypeFile, how: Inject, data: &Data) -> io::
     let p = file.pattern(written, rank, written.calls).map_err(io::Error::other)?;
     let chunk = call * p.chunks_per_call;
     let (offset, position) = (p.chunk_offset(chunk), p.stream_position(call));
-    let target = OpenOptions::new().read(true).write(true).open(run_dir.join(file.name(rank)))?;
+    let target = run_dir.file(&file.name(rank)).open_to_update()?;
     let mut bytes = vec![0_u8; usize::try_from(p.chunk_bytes.min(1 << 20)).map_err(io::Error::other)?];
     let lay_out = |bytes: &mut [u8], generation, rank| {
         let stream = Stream::new(data.seed, generation, rank, data.period_bytes);

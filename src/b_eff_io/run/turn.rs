@@ -85,7 +85,7 @@ impl Turn {
         }
         let direction = fill_ring(run, place.access, &pattern, first_call..limits.max_calls);
         if resume.is_none() {
-            let path = run.run_dir.path().join(run.files[open.file].name(place.part_rank(run)));
+            let path = run.run_dir.file(&run.files[open.file].name(place.part_rank(run)));
             let target = Target { path: &path, pattern: &pattern, calls: self.prelude.max_calls };
             self.watch = watch(run, place, open, &target)?;
         }

@@ -17,6 +17,7 @@ use crate::b_eff_io::run::state::{Backend, Run};
 use crate::b_eff_io::run::verify::{reader_of, Findings};
 use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::agree::slowest;
+use crate::frame::run::named;
 
 /// Runs the type through all backends, pattern by pattern in turn. Collective over the partition.
 ///
@@ -70,7 +71,7 @@ fn open(
     };
     let own = Comm::own();
     let file = &run.files[index];
-    let path = run.run_dir.path().join(file.name(place.part_rank(run)));
+    let path = run.run_dir.file(&file.name(place.part_rank(run)));
     let hints_requested = hints::for_open(&run.config.hints, part.ranks, access, pattern_type);
     let mode = match access {
         Access::Write => OpenMode::CreateNew,
@@ -79,7 +80,12 @@ fn open(
     };
     let of_file = if file.is_private() { &own } else { comm };
     let request = OpenRequest { path: &path, mode, comm: of_file, hints: &hints_requested };
+    // Outside the clock, and agreed on: the opening is collective.
+    if run.failed(comm, named::check(&name, &path).err().as_ref(), &during)? {
+        return Ok(None);
+    }
     let (opened, open_seconds) = timed(&mut run.backends[backend], comm, |driver| driver.open(&request))?;
+    let opened = opened.and_then(|file| named::check(&name, &path).map(|()| file));
     if run.failed(comm, opened.as_ref().err(), &during)? {
         // Those that could open keep the file until the process ends: closing is collective.
         if let Ok(file) = opened {
@@ -159,7 +165,7 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
     let full = run.config.verify == Verify::Full;
     let verified = full && access != Access::Read && run.backends[backend].moves_data;
     let full_verification = if verified && run.stop.is_none() { verify_fully(run, place, file)? } else { None };
-    let path = run.run_dir.path().join(run.files[file].name(0));
+    let path = run.run_dir.file(&run.files[file].name(0));
     run.observer.record(JournalLine::Type(TypeRecord {
         backend: name,
         ranks: part.ranks,
@@ -167,7 +173,7 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
         pattern_type,
         open_seconds,
         close_seconds,
-        file_bytes: std::fs::metadata(path).map_or(0, |m| m.len()),
+        file_bytes: path.size_bytes().unwrap_or(0),
         segment_bytes: run.files[file].segment_bytes,
         hints_requested,
         hints_granted,
@@ -179,7 +185,7 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
 fn verify_fully(run: &mut Run<'_>, place: Place<'_>, file: usize) -> Result<Option<Verification>, MpiError> {
     let Place { access, comm, .. } = place;
     let begin = Instant::now();
-    let checked = run.data.check_file(run.run_dir.path(), &run.files[file], access, comm.rank());
+    let checked = run.data.check_file(run.run_dir, &run.files[file], access, comm.rank());
     let (findings, error) = match checked {
         Ok(findings) => (findings, None),
         Err(e) => {

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use beff_backends::{Pattern, Ring};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
@@ -13,6 +12,7 @@ use crate::b_eff_io::records::{CorruptionRecord, Verification};
 use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::frame::records::Access;
 use crate::frame::run::pieces::pieces;
+use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{diagnose, to_word, Stream, Suspects, POISON_BYTE};
 
 /// Wrong places reported in detail per rank and pattern; the count of words is always complete.
@@ -150,9 +150,9 @@ impl Data {
     ///
     /// # Errors
     /// What open or read report. The end of the file before its time is no error but a finding.
-    pub fn check_file(&self, run_dir: &Path, file: &TypeFile, access: Access, rank: u64) -> io::Result<Findings> {
+    pub fn check_file(&self, run_dir: &RunDir, file: &TypeFile, access: Access, rank: u64) -> io::Result<Findings> {
         let reader = reader_of(rank, file.ranks);
-        let source = File::open(run_dir.join(file.name(reader)))?;
+        let source = run_dir.file(&file.name(reader)).open_to_read()?;
         let mut buffer = vec![0_u8; READ_BYTES as usize];
         let mut findings = Findings::default();
         for written in file.written.iter().filter(|w| w.calls > 0) {

@@ -129,7 +129,7 @@ fn injure(run: &mut Run<'_>) {
         return;
     }
     for file in run.files.iter().filter(|f| run.backends.iter().any(|b| b.name == f.backend && b.moves_data)) {
-        if let Err(e) = inject::damage(run.run_dir.path(), file, how, &run.data) {
+        if let Err(e) = inject::damage(run.run_dir, file, how, &run.data) {
             let message = format!("{}: {e}", file.name(0).display());
             let next_step = "the damage could not be made; nothing was proved";
             run.observer.record(JournalLine::Error(ErrorRecord::of_rank(0, "--inject", message, next_step)));

@@ -49,8 +49,8 @@ pub(crate) fn clean_up(world: &Comm, run_dir: &RunDir, keep_files: bool, outcome
     if outcome != Outcome::Failed {
         let _ = world.barrier();
     }
-    if !world.is_root() || (keep_files && outcome == Outcome::Complete) || !run_dir.path().exists() {
+    if !world.is_root() || (keep_files && outcome == Outcome::Complete) {
         return None;
     }
-    run_dir.remove().err().map(|e| Warning::FilesLeft { path: run_dir.path().display().to_string(), reason: e.to_string() })
+    run_dir.remove().err().map(|e| Warning::FilesLeft { path: run_dir.whereabouts(), reason: e.to_string() })
 }

@@ -8,6 +8,7 @@ pub mod in_force;
 pub mod interrupt;
 pub mod latency;
 pub mod machine_share;
+pub mod named;
 pub mod pieces;
 pub mod run_dir;
 pub mod stamp;

@@ -1,8 +1,6 @@
 //! Verification where the order of arrival decides who has which bytes of the file: as sets.
 
-use std::path::Path;
-
-use beff_backends::Batch;
+use beff_backends::{Batch, FilePath};
 use beff_ffi::{Comm, MpiError};
 
 use super::contents::{open, read};
@@ -12,7 +10,7 @@ use super::shape::Shape;
 use crate::imb_io::plan::tiles::{part, UNIT_BYTES};
 
 /// Reads the whole file on the first rank and takes it apart.
-pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Checked {
+pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &FilePath) -> Checked {
     if !group.is_root() || shape.file_bytes == 0 {
         return Checked::default();
     }
@@ -23,7 +21,7 @@ pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> 
     })
 }
 
-fn take_apart(shape: &Shape, data: &Data, path: &Path) -> Result<Checked, String> {
+fn take_apart(shape: &Shape, data: &Data, path: &FilePath) -> Result<Checked, String> {
     let file = open(path)?;
     let mut bytes = vec![0; shape.file_bytes as usize];
     read(&file, &mut bytes, 0)?;

@@ -2,9 +2,8 @@
 //! where there is one, through plain reads.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
-use beff_backends::{Batch, Ring};
+use beff_backends::{Batch, FilePath, Ring};
 use beff_ffi::{Comm, MpiError};
 
 use super::arrived;
@@ -39,7 +38,7 @@ pub(super) fn written(
     team: &Team,
     shape: &Shape,
     (seed, row): (u64, u64),
-    names: impl Fn(u64) -> PathBuf,
+    names: impl Fn(u64) -> FilePath,
 ) -> Result<Checked, MpiError> {
     let neighbour = (shape.rank + 1) % shape.ranks;
     let data = |of: &Shape| of.data(seed, row, team.member.group);
@@ -58,7 +57,7 @@ pub(super) fn written(
 }
 
 /// Reads a range of a file again.
-pub(super) fn reread(shape: &Shape, data: &Data, path: &Path, range: Range<u64>) -> Checked {
+pub(super) fn reread(shape: &Shape, data: &Data, path: &FilePath, range: Range<u64>) -> Checked {
     let mut checked = Checked::default();
     let end = range.end;
     if let Err((at, why)) = compare_range(&mut checked, shape, data, path, range) {
@@ -72,7 +71,7 @@ fn compare_range(
     checked: &mut Checked,
     shape: &Shape,
     data: &Data,
-    path: &Path,
+    path: &FilePath,
     range: Range<u64>,
 ) -> Result<(), (u64, String)> {
     if range.is_empty() {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beff_backends::program::{area, Program, Replay};
-use beff_backends::{BackendError, DriverOptions, ProgramRequest, Ring, Tables};
+use beff_backends::{BackendError, DriverOptions, FilePath, ProgramRequest, Ring, Tables};
 use beff_ffi::{Comm, MpiError};
 
 use super::check::{Checker, Finding};
@@ -19,7 +19,7 @@ use crate::frame::config::CachePolicy;
 use crate::frame::records::{ErrorRecord, MachineShare};
 use crate::frame::run::agree::{self, first_message};
 use crate::frame::run::machine_share::{CpuWatch, HostCpus};
-use crate::frame::run::trouble;
+use crate::frame::run::{named, trouble};
 use crate::frame::system::memory::{process_io, process_io_since, ProcessIo};
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::ledger::Account;
@@ -122,7 +122,7 @@ impl PassJob<'_> {
     /// Everything ready up to the first call, or the error of one rank on all. Collective.
     fn player<'p>(
         &'p self,
-        paths: Vec<std::path::PathBuf>,
+        paths: Vec<FilePath>,
         details: Option<&'p mut Details>,
     ) -> Result<Result<(Player<'p>, Window), ErrorRecord>, Stuck> {
         let (bench, rank) = (self.bench, self.comm.rank() as u32);
@@ -177,7 +177,7 @@ impl PassJob<'_> {
     }
 
     /// The backend. Collective where it is.
-    fn begin(&self, paths: Vec<std::path::PathBuf>, source: Ring) -> Result<Box<dyn Program>, BackendError> {
+    fn begin(&self, paths: Vec<FilePath>, source: Ring) -> Result<Box<dyn Program>, BackendError> {
         let head = self.bench.head;
         let tables = Tables {
             library: head.library.clone(),
@@ -366,9 +366,16 @@ impl PassJob<'_> {
         Ok(first_message(self.comm, packed)?.and_then(|(_, packed)| serde_json::from_str(&packed).ok()))
     }
 
+    /// Completes and closes what is left. Names are compared once more: an open in the program did so before, and not behind it.
+    fn finish(&self, program: Box<dyn Program>, paths: &[FilePath]) -> Result<Option<ErrorRecord>, MpiError> {
+        let finished = program.finish();
+        let named = paths.iter().try_for_each(|path| named::check(self.way.name, path));
+        trouble::agree(self.comm, finished.and(named).err().as_ref(), &self.during())
+    }
+
     /// Ends the program. After a signal only if all ranks are at the same collective calls: closing files is one too.
     fn end(&self, player: Player<'_>, mut outcome: PassOutcome, begin: Instant) -> Result<PassOutcome, Stuck> {
-        let Player { program, order, met, played, .. } = player;
+        let Player { program, order, met, played, paths, .. } = player;
         let together = match agree::any(self.comm, played.interrupted)? {
             false => true,
             true => {
@@ -379,7 +386,7 @@ impl PassJob<'_> {
         };
         if together {
             order.finish()?;
-            let finished = trouble::agree(self.comm, program.finish().err().as_ref(), &self.during())?;
+            let finished = self.finish(program, &paths)?;
             outcome.error = outcome.error.or(finished);
         } else {
             // The process ends soon, and MPI with it.

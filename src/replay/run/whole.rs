@@ -16,6 +16,7 @@ use crate::frame::planted;
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::machine_share::HostCpus;
+use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{agree, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
@@ -132,7 +133,7 @@ pub struct Means<'a> {
     /// Put together: memory is laid out alike everywhere.
     pub most: &'a Sums,
     /// Where the files go.
-    pub run_dir: &'a Path,
+    pub run_dir: &'a RunDir,
     /// Kind of its file system.
     pub fs_type: &'a str,
     /// From the first call to the end of the last one, recorded.
@@ -211,7 +212,8 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
         let goes_on = keep(outcome, observer, &mut ending);
         let is_last = done as u64 + config.backends.len() as u64 >= all;
         if comm.is_root() && !(config.keep_files && is_last) {
-            super::files::remove(&means.run_dir.join(name));
+            // What cannot be removed is told when the run directory is.
+            let _ = means.run_dir.empty(name);
         }
         comm.barrier()?;
         if !goes_on {
