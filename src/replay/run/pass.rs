@@ -159,6 +159,8 @@ impl PassJob<'_> {
             ledger: Default::default(),
             compared: Compared::default(),
             met: Default::default(),
+            comms: &bench.head.comms,
+            meetings: Default::default(),
             played: Played::default(),
         };
         Ok(Ok((player, first)))
@@ -366,13 +368,6 @@ impl PassJob<'_> {
         Ok(first_message(self.comm, packed)?.and_then(|(_, packed)| serde_json::from_str(&packed).ok()))
     }
 
-    /// Completes and closes what is left. Names are compared once more: an open in the program did so before, and not behind it.
-    fn finish(&self, program: Box<dyn Program>, paths: &[FilePath]) -> Result<Option<ErrorRecord>, MpiError> {
-        let finished = program.finish();
-        let named = paths.iter().try_for_each(|path| named::check(self.way.name, path));
-        trouble::agree(self.comm, finished.and(named).err().as_ref(), &self.during())
-    }
-
     /// Ends the program. After a signal only if all ranks are at the same collective calls: closing files is one too.
     fn end(&self, player: Player<'_>, mut outcome: PassOutcome, begin: Instant) -> Result<PassOutcome, Stuck> {
         let Player { program, order, met, played, paths, .. } = player;
@@ -386,7 +381,10 @@ impl PassJob<'_> {
         };
         if together {
             order.finish()?;
-            let finished = self.finish(program, &paths)?;
+            // An open in the program looked before, and not behind it.
+            let named = || paths.iter().try_for_each(|path| named::check(self.way.name, path));
+            let finished = program.finish().and_then(|()| named());
+            let finished = trouble::agree(self.comm, finished.err().as_ref(), &self.during())?;
             outcome.error = outcome.error.or(finished);
         } else {
             // The process ends soon, and MPI with it.
