@@ -54,7 +54,7 @@ impl Rig {
     pub(in crate::by_offsets) fn with(
         name: &str,
         options: DriverOptions,
-        path: impl Fn(&Path) -> PathBuf,
+        path: impl FnOnce(&Path) -> PathBuf,
     ) -> Option<Self> {
         let dir = scratch();
         let mut source = area(AREA_BYTES).unwrap();
