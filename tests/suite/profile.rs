@@ -80,7 +80,11 @@ fn under_a_launcher_the_next_step_is_named() {
     let output = scratch.path().join(OsString::from_vec(b"turns\xff.csv".to_vec()));
     let launch = Launch::new(2).args(["profile", "-o"]).arg(&output).args(["--", "./app", "input"]);
     let run = launch.within(Duration::from_secs(60)).run();
-    run.expect(2).says(&["as 2 processes", "behind `--`: beff-raw profile -o $'", r"\xff.csv' -- mpirun -n 2 ./app input"]);
+    run.expect(2).says(&[
+        "as 2 processes",
+        "behind `--`: beff-raw profile -o $'",
+        r"\xff.csv' -- mpirun -n 2 ./app input",
+    ]);
     assert_eq!(run.stderr.matches("Put the launcher").count(), 1, "{run}");
     assert_eq!(scratch.list(""), [] as [&str; 0], "{run}");
 }

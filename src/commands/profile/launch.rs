@@ -70,7 +70,8 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
 fn inside_out(args: &ProfileArgs, processes: u64) -> String {
     let words: Vec<String> = args.command.iter().map(|word| word_of(word)).collect();
     let output = args.output.as_ref().map_or_else(String::new, |path| format!("-o {} ", word_of(path.as_os_str())));
-    let cause = format!("a launcher started `profile` as {processes} processes, but it is one that starts the launcher");
+    let cause =
+        format!("a launcher started `profile` as {processes} processes, but it is one that starts the launcher");
     let next = format!("beff-raw profile {output}-- mpirun -n {processes} {}", words.join(" "));
     UsageError::new(cause, format!("Put the launcher behind `--`: {next}")).to_string()
 }
