@@ -159,7 +159,7 @@ fn a_killed_program_leaves_what_it_did() {
     };
     while recorded() < 2 {
         assert!(!running.is_over(), "{}", running.log("stderr"));
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     let ranks: Vec<i32> = below(running.pid()).into_iter().filter(|pid| is(*pid, "turns")).collect();
     assert_eq!(ranks.len(), 2);
