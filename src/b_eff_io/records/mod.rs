@@ -127,6 +127,36 @@ impl Verification {
     }
 }
 
+/// What was read again of a pattern's bytes right after it, outside the clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SampleRecord {
+    /// Places, all ranks.
+    pub places: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that the pattern has in its file(s).
+    pub of_bytes: u64,
+    /// Of `bytes`, those that did not come out of the page cache of the host that read them.
+    pub past_cache_bytes: u64,
+    /// 8-byte words that were wrong.
+    pub words_wrong: u64,
+    /// Slowest rank.
+    pub seconds: f64,
+    /// Why the file could not be opened by its name, if so; then nothing was looked at.
+    pub not_read: Option<String>,
+}
+
+impl SampleRecord {
+    /// Share of the bytes in the file(s) that was looked at, 0 to 1.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        if self.of_bytes == 0 {
+            return 0.0;
+        }
+        self.bytes as f64 / self.of_bytes as f64
+    }
+}
+
 /// One pattern with one access method on one partition through one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PatternRecord {
@@ -168,8 +198,12 @@ pub struct PatternRecord {
     pub rounds: Vec<RoundRecord>,
     /// Why it ended.
     pub ended: Ended,
-    /// Ring check of reads.
+    /// Reads: what they left in memory was compared, with `--verify full` after each batch. Rewrites with `--verify full`: what was
+    /// in the file before.
     pub verification: Verification,
+    /// With `--verify ring`: places of the written range that were read again after the pattern; None: not done.
+    #[serde(default)]
+    pub sample: Option<SampleRecord>,
     /// The calls used, in words.
     pub strategy: String,
     /// True if the page cache was bypassed, None if the backend cannot know.
@@ -182,6 +216,12 @@ pub struct PatternRecord {
     pub storage_read_bytes: Option<u64>,
     /// Bytes the ranks caused to be sent to storage (/proc/self/io).
     pub storage_written_bytes: Option<u64>,
+    /// Bytes that read calls of the ranks returned, as the kernel counted them during the transfer (rchar of /proc/self/io).
+    #[serde(default)]
+    pub call_read_bytes: Option<u64>,
+    /// Bytes that write calls of the ranks took (wchar).
+    #[serde(default)]
+    pub call_written_bytes: Option<u64>,
     /// Devices and page cache.
     #[serde(default)]
     pub evidence: Evidence,
@@ -232,7 +272,7 @@ pub struct TypeRecord {
     pub hints_requested: Vec<(String, String)>,
     /// Hints the library says are in force after the open.
     pub hints_granted: Vec<(String, String)>,
-    /// Untimed re-read of everything with `--verify full`, after a write or rewrite.
+    /// Untimed re-read of everything with `--verify full`, after the access.
     pub full_verification: Option<Verification>,
 }
 
@@ -314,7 +354,7 @@ pub struct Ending {
     pub outcome: Outcome,
     /// Time from the calibration to the last close, with everything between, verification and bookkeeping too.
     pub real_seconds: f64,
-    /// Of that, untimed verification with `--verify full`.
+    /// Of that, reading again what was written: samples, or everything with `--verify full`.
     pub full_verify_seconds: f64,
     /// Of that, calibration before the first pattern.
     pub calibrate_seconds: f64,

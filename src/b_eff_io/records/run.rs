@@ -43,6 +43,7 @@ impl RunResult {
     fn has_wrong_data(&self) -> bool {
         let full = self.types.iter().filter_map(|t| t.full_verification);
         let mut all = self.patterns.iter().map(|p| p.verification).chain(full);
-        all.any(|v| v.words_wrong > 0)
+        let mut samples = self.patterns.iter().filter_map(|p| p.sample.as_ref());
+        all.any(|v| v.words_wrong > 0) || samples.any(|s| s.words_wrong > 0)
     }
 }

@@ -70,7 +70,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
     for max_calls in rounds.into_iter().filter(|_| !refused) {
         let limits = Limits { max_calls, ..limits };
         let task = Task { pattern: &pattern, direction: Direction::Write, limits: &limits, hints: &[], resume: None };
-        let m = clocked::run(file.as_mut(), comm, &mut run.ring, task, &mut run.notes, run.interrupt)?;
+        let m = clocked::run(file.as_mut(), comm, &mut run.ring, task, &mut run.notes, (run.interrupt, None))?;
         // The first of two rounds is all latency, however many ranks share it.
         let bytes = if max_calls == 1 && pattern.max_calls > 1 { 0 } else { m.moved_bytes };
         model.learn(bytes, m.intervals.sync_seconds);

@@ -58,7 +58,7 @@ pub struct Run<'a> {
     pub files: Vec<TypeFile>,
     /// Why the run stops, once it does.
     pub stop: Option<Outcome>,
-    /// Untimed verification so far.
+    /// Time of reading again so far.
     pub full_verify_seconds: f64,
     /// Scheduled time of the patterns done.
     pub done_seconds: f64,
@@ -164,18 +164,21 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Sums of all ranks; wrong places go into the records. Collective.
+    /// Sums of all ranks; wrong places go into the records, and only there. Collective.
     ///
     /// # Errors
     /// MPI between the ranks.
-    pub fn report_findings(&mut self, comm: &Comm, findings: &Findings) -> Result<Verification, MpiError> {
-        let mut sums = [findings.verification.words_checked, findings.verification.words_wrong];
+    pub fn report_findings(&mut self, comm: &Comm, findings: &Findings) -> Result<Findings, MpiError> {
+        let mine = findings.verification;
+        let mut sums = [mine.words_checked, mine.words_wrong, findings.past_cache_bytes, findings.places_read];
         comm.sum_u64(&mut sums)?;
         if sums[1] > 0 {
             for place in gather(comm, &findings.places)?.into_iter().flatten() {
                 self.observer.record(JournalLine::Corruption(place));
             }
         }
-        Ok(Verification { words_checked: sums[0], words_wrong: sums[1] })
+        let [words_checked, words_wrong, past_cache_bytes, places_read] = sums;
+        let verification = Verification { words_checked, words_wrong };
+        Ok(Findings { verification, past_cache_bytes, places_read, places: Vec::new() })
     }
 }

@@ -2,19 +2,18 @@
 
 use std::time::Instant;
 
-use beff_backends::{BackendError, Driver, OpenMode, OpenRequest};
+use beff_backends::{Driver, OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::Verify;
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
-use crate::b_eff_io::records::{JournalLine, TypeRecord, Verification};
+use crate::b_eff_io::records::{JournalLine, TypeRecord};
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::pattern_run::run_pattern;
 use crate::b_eff_io::run::place::{Open, Place};
+use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::{Backend, Run};
-use crate::b_eff_io::run::verify::{reader_of, Findings};
 use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::agree::slowest;
 
@@ -156,9 +155,7 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
     // After a signal the names are gone already, which some libraries complain about; nobody needs the files any more.
     let error = closed.err().filter(|_| run.stop != Some(Outcome::Interrupted));
     run.failed(comm, error.as_ref(), &during)?;
-    let full = run.config.verify == Verify::Full;
-    let verified = full && access != Access::Read && run.backends[backend].moves_data;
-    let full_verification = if verified && run.stop.is_none() { verify_fully(run, place, file)? } else { None };
+    let full_verification = recheck::whole_file(run, place, backend, file)?;
     let path = run.run_dir.path().join(run.files[file].name(0));
     run.observer.record(JournalLine::Type(TypeRecord {
         backend: name,
@@ -174,21 +171,4 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
         full_verification,
     }));
     Ok(())
-}
-
-fn verify_fully(run: &mut Run<'_>, place: Place<'_>, file: usize) -> Result<Option<Verification>, MpiError> {
-    let Place { access, comm, .. } = place;
-    let begin = Instant::now();
-    let checked = run.data.check_file(run.run_dir.path(), &run.files[file], access, comm.rank());
-    let (findings, error) = match checked {
-        Ok(findings) => (findings, None),
-        Err(e) => {
-            let path = run.run_dir.path().join(run.files[file].name(reader_of(comm.rank(), comm.size())));
-            (Findings::default(), Some(BackendError::from_io("re-read for --verify full", path, None, &e)))
-        }
-    };
-    let verification = run.report_findings(comm, &findings)?;
-    run.failed(comm, error.as_ref(), "--verify full")?;
-    run.full_verify_seconds += begin.elapsed().as_secs_f64();
-    Ok(Some(verification))
 }

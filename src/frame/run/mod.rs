@@ -9,6 +9,7 @@ pub mod interrupt;
 pub mod latency;
 pub mod machine_share;
 pub mod pieces;
+pub mod reread;
 pub mod run_dir;
 pub mod stamp;
 pub mod trouble;
