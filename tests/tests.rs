@@ -13,6 +13,8 @@ mod backends;
 mod clock;
 #[path = "suite/comm.rs"]
 mod comm;
+#[path = "suite/damage.rs"]
+mod damage;
 #[path = "suite/direct_checks.rs"]
 mod direct_checks;
 #[path = "suite/faults.rs"]
@@ -21,6 +23,8 @@ mod faults;
 mod few_calls;
 #[path = "suite/full_disk.rs"]
 mod full_disk;
+#[path = "suite/hidden_errors.rs"]
+mod hidden_errors;
 #[path = "suite/imb.rs"]
 mod imb;
 #[path = "suite/imb_faults.rs"]

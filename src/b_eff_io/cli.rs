@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::config::{CollectivePolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use super::config::{
+    CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, Release, SpaceLimit, Termination, Verify,
+};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
@@ -140,6 +142,9 @@ pub struct RunArgs {
     /// Damage the files between writing and reading, to prove that it is found
     #[arg(long, value_enum, value_name = "DAMAGE", hide = true, help_heading = TRUST)]
     pub inject: Option<Inject>,
+    /// When to damage; then one place of every pattern
+    #[arg(long, value_enum, value_name = "MOMENT", hide = true, requires = "inject", help_heading = TRUST)]
+    pub inject_at: Option<InjectAt>,
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and further views; without it only
     /// stdout
     #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
@@ -204,7 +209,18 @@ words! { Inject:
     Flip = "flip", "one bit of one word is turned over";
     OtherRank = "other-rank", "a chunk holds another rank's data";
     Stale = "stale", "a chunk holds the first write after the rewrite";
-    Hole = "hole", "a chunk becomes zeros";
+    Zero = "zero", "a chunk becomes zeros";
+    Hole = "hole", "a chunk goes out of the file";
+    Swap = "swap", "two places change their data";
+    Misplaced = "misplaced", "a chunk holds the data of another place";
+}
+words! { InjectAt:
+    Write = "write", "on the way of the first write";
+    AfterWrite = "after-write", "before the rewrite";
+    Rewrite = "rewrite", "on the way of the rewrite";
+    AfterRewrite = "after-rewrite", "before the read";
+    Read = "read", "on the way of the read";
+    AfterRead = "after-read", "after the read";
 }
 
 /// Bytes per second; `/s` may be written.

@@ -93,7 +93,31 @@ pub enum Inject {
     /// A chunk holds what the first write wrote, after the rewrite.
     Stale,
     /// A chunk becomes zeros.
+    Zero,
+    /// The bytes of a chunk go out of the file, which keeps its length.
     Hole,
+    /// Two places change their data.
+    Swap,
+    /// A chunk holds what belongs 4096 bytes further on in the same stream.
+    Misplaced,
+}
+
+/// When damage is done, to one place of every pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InjectAt {
+    /// On the way of the first write: before anybody looks at it.
+    Write,
+    /// At rest between first write and rewrite.
+    AfterWrite,
+    /// On the way of the rewrite.
+    Rewrite,
+    /// At rest between rewrite and read.
+    AfterRewrite,
+    /// On the way of the read: in memory, when it returns.
+    Read,
+    /// At rest, after the read of the pattern.
+    AfterRead,
 }
 
 /// Partition sizes as the user asks for them.
@@ -207,4 +231,7 @@ pub struct Config {
     pub seed: u64,
     /// Damage on purpose, for tests of the verification.
     pub inject: Option<Inject>,
+    /// When; None: once in each file, between rewrite and read.
+    #[serde(default)]
+    pub inject_at: Option<InjectAt>,
 }

@@ -104,6 +104,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         hints: run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?,
         seed: run.seed,
         inject: run.inject,
+        inject_at: run.inject_at,
     })
 }
 

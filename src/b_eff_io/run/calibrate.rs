@@ -74,6 +74,10 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
         // The first of two rounds is all latency, however many ranks share it.
         let bytes = if max_calls == 1 && pattern.max_calls > 1 { 0 } else { m.moved_bytes };
         model.learn(bytes, m.intervals.sync_seconds);
+        if let Some(counters) = &mut run.backends[index].counters {
+            // A loss here costs no result: that it was heard is all that is wanted.
+            let _ = counters.missing(Direction::Write, m.moved_bytes, m.io);
+        }
         error = error.or(m.error);
         if max_calls == pattern.max_calls {
             run.observer.record(JournalLine::Calibration(Calibration {

@@ -10,6 +10,7 @@
 pub mod batching;
 pub mod calibrate;
 pub mod clocked;
+pub mod counted;
 pub mod drivers;
 pub mod files;
 pub mod inject;

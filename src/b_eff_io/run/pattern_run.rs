@@ -2,6 +2,7 @@
 
 use beff_ffi::MpiError;
 
+use crate::b_eff_io::config::InjectAt;
 use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
 use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, Verification};
 use crate::b_eff_io::run::files::Written;
@@ -66,15 +67,22 @@ fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
 
 /// The record of a pattern that is over, and what follows from it.
 fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) -> Result<(), MpiError> {
-    let Turn { prelude, index, ran, rounds, verification, latency, watch, cpu_watch, .. } = turn;
+    let Turn { prelude, index, ran, rounds, mut verification, latency, watch, cpu_watch, .. } = turn;
     let evidence = match watch {
         Some(watch) => watch.end(place.site, place.comm, ran.calls())?,
         None => Evidence::default(),
     };
     let machine = cpu_watch.end(place.cpus, place.comm)?;
     note_written(run, place.access, open, &prelude, ran.calls());
-    let sample = recheck::sample(run, place, open, index, ran.seconds())?;
     let during = describe(run, place, open, &prelude);
+    let moment = match place.access {
+        Access::Write => InjectAt::Write,
+        Access::Rewrite => InjectAt::Rewrite,
+        Access::Read => InjectAt::AfterRead,
+    };
+    recheck::injure(run, place, open, index, moment)?;
+    verification.add(recheck::unmade_calls(run, place, open, index, ran.moved(), &during)?);
+    let sample = recheck::sample(run, place, open, index, ran.seconds())?;
     let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
     let of = ran.timed();
     let latency = latency.map_or(Ok(None), |histogram| latency::merge(place.comm, &histogram, of))?;

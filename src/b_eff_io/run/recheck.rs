@@ -6,18 +6,21 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use beff_backends::BackendError;
+use beff_backends::{BackendError, Direction};
 use beff_ffi::MpiError;
 
-use crate::b_eff_io::config::Verify;
-use crate::b_eff_io::records::{SampleRecord, Verification};
-use crate::b_eff_io::run::files::Written;
+use crate::b_eff_io::config::{InjectAt, Verify};
+use crate::b_eff_io::records::{DamageRecord, JournalLine, SampleRecord, Verification};
+use crate::b_eff_io::run::counted::Counters;
+use crate::b_eff_io::run::files::{TypeFile, Written};
+use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::verify::{reader_of, Again, Findings};
 use crate::frame::config::CachePolicy;
-use crate::frame::records::Access;
+use crate::frame::records::{Access, ErrorRecord};
 use crate::frame::run::agree::{first_message, slowest};
+use crate::frame::system::memory::ProcessIo;
 
 /// A sample takes no longer than this, or than this share of its pattern's time: on slow storage it is smaller.
 const SAMPLE_SECONDS: f64 = 0.5;
@@ -150,4 +153,80 @@ pub fn sample(
         seconds,
         not_read,
     }))
+}
+
+/// A library that reports success for calls that the kernel has not made: an error, after a write with all that is wrong in the
+/// file, which is compared whole. `ran` is what the pattern has measured. Collective over the partition.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn unmade_calls(
+    run: &mut Run<'_>,
+    place: Place<'_>,
+    open: &Open,
+    index: usize,
+    (moved_bytes, io): (u64, Option<ProcessIo>),
+    during: &str,
+) -> Result<Verification, MpiError> {
+    let direction = if place.access == Access::Read { Direction::Read } else { Direction::Write };
+    let Some(counters) = run.backends[open.backend].counters.as_mut().filter(|_| run.stop.is_none()) else {
+        return Ok(Verification::default());
+    };
+    let Some(missing_bytes) = counters.missing(direction, moved_bytes, io) else {
+        return Ok(Verification::default());
+    };
+    let verb = if direction == Direction::Write { "write" } else { "read" };
+    let (mut wrong, mut found) = (String::new(), Verification::default());
+    if direction == Direction::Write {
+        found = one_pattern(run, place, open, index)?;
+        if found.words_wrong == 0 {
+            // Written in ways that are not counted.
+            run.backends[open.backend].counters.iter_mut().for_each(Counters::disbelieve);
+            return Ok(found);
+        }
+        wrong = format!("; in the file {} words are wrong", found.words_wrong);
+    }
+    let path = run.run_dir.path().join(run.files[open.file].name(0));
+    let message = format!(
+        "{}: MPI-IO reported success for {verb}s of {moved_bytes} bytes, but the kernel counted {} of all ranks: calls for \
+         {missing_bytes} bytes failed or were never made{wrong}",
+        path.display(),
+        moved_bytes - missing_bytes
+    );
+    let next_step = "the MPI library hides a failed call: look at the log of the kernel and of the file system, update the library, and \
+                     compare with --backend posix";
+    let error = ErrorRecord::of_rank(0, during, message, next_step);
+    run.fail(ErrorRecord { ranks_affected: place.part.ranks, ..error });
+    Ok(found)
+}
+
+/// Damages what a pattern has in its file, if that was asked for at this moment. Collective over the partition.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn injure(run: &mut Run<'_>, place: Place<'_>, open: &Open, index: usize, at: InjectAt) -> Result<(), MpiError> {
+    let asked = run.config.inject_at == Some(at) && run.backends[open.backend].moves_data && run.stop.is_none();
+    let (Some(how), true) = (run.config.inject, asked) else { return Ok(()) };
+    place.comm.barrier()?;
+    if place.comm.is_root() {
+        let file = run.files[open.file].clone();
+        if let Some(written) = file.written.get(index).filter(|written| written.calls > 0) {
+            let done = inject::damage_file(run.run_dir.path(), &file, written, (how, at), &run.data);
+            told_damage(run, &file, done);
+        }
+    }
+    place.comm.barrier()
+}
+
+/// Records damage that was done, or why it could not be.
+pub fn told_damage(run: &mut Run<'_>, file: &TypeFile, done: io::Result<Option<DamageRecord>>) {
+    match done {
+        Ok(Some(damage)) => run.observer.record(JournalLine::Damage(damage)),
+        Ok(None) => {}
+        Err(e) => {
+            let message = format!("{}: {e}", file.name(0).display());
+            let next_step = "the damage could not be made; nothing was proved";
+            run.observer.record(JournalLine::Error(ErrorRecord::of_rank(0, "--inject", message, next_step)));
+        }
+    }
 }

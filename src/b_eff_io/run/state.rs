@@ -7,6 +7,7 @@ use crate::b_eff_io::config::Config;
 use crate::b_eff_io::plan::run::RunPlan;
 use crate::b_eff_io::records::{JournalLine, Verification};
 use crate::b_eff_io::run::batching::SyncModel;
+use crate::b_eff_io::run::counted::Counters;
 use crate::b_eff_io::run::drivers::{driver_options, shares_memory};
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::measured::Notes;
@@ -17,6 +18,7 @@ use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{Generation, Stream};
 use crate::frame::run::{trouble, Observer};
+use crate::frame::values::MPI_IO;
 
 /// A backend of the run with what has been learned about it.
 pub struct Backend {
@@ -26,6 +28,8 @@ pub struct Backend {
     pub driver: Box<dyn Driver>,
     /// False for the null backend: there is nothing to verify.
     pub moves_data: bool,
+    /// What the kernel's counters say about it; only of libraries whose word stands alone.
+    pub counters: Option<Counters>,
     /// Prediction of its syncs.
     pub sync: SyncModel,
     /// Time by which the access method is behind its schedule on the partition now measured.
@@ -99,6 +103,7 @@ impl<'a> Run<'a> {
                 name: row.name.to_owned(),
                 driver: (row.make)(&driver_options(config, row.name)),
                 moves_data: row.uses_space,
+                counters: (row.name == MPI_IO).then(Counters::default),
                 sync: SyncModel::default(),
                 debt_seconds: 0.0,
             })

@@ -6,11 +6,12 @@ use beff_backends::{Direction, Pattern, Ring};
 use beff_ffi::MpiError;
 use hdrhistogram::Histogram;
 
-use crate::b_eff_io::config::Verify;
+use crate::b_eff_io::config::{InjectAt, Verify};
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::records::{Ended, JournalLine, Verification};
 use crate::b_eff_io::run::clocked;
 use crate::b_eff_io::run::clocked::{Inspector, Task};
+use crate::b_eff_io::run::inject::OnTheWay;
 use crate::b_eff_io::run::measured::Measured;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::{limits, prelude, Prelude};
@@ -23,6 +24,7 @@ use crate::frame::run::agree::first_message;
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::run::machine_share::CpuWatch;
 use crate::frame::run::stamp::Generation;
+use crate::frame::system::memory::ProcessIo;
 
 /// A pattern on its way through one backend.
 pub(super) struct Turn {
@@ -174,16 +176,35 @@ fn clocked(
         task.direction == Direction::Read && run.config.verify == Verify::Full && run.backends[open.backend].moves_data;
     let (data, file, rank, pattern) = (run.data, &run.files[open.file], place.part_rank(run), task.pattern);
     let mut findings = Findings::default();
+    let injury = on_the_way(run, place, open, index);
     let most_calls = data.calls_kept(pattern);
     let mut look = |ring: &mut Ring, calls: Range<u64>| {
         let next = calls.end..calls.end.saturating_add(most_calls);
+        if let Some(injury) = &injury {
+            injury.apply(ring, pattern, rank, &calls, &data);
+        }
         findings.add(data.check_ring(ring, file, &file.written[index], pattern, rank, calls));
         data.poison(ring, pattern, next);
     };
     let inspector = inspects.then_some(Inspector { most_calls, look: &mut look });
-    let watches = (run.interrupt, inspector);
+    let (watches, first_call) = ((run.interrupt, inspector), task.resume.map_or(0, |progress| progress.calls));
     let m = clocked::run(open.handle.as_mut(), place.comm, &mut run.ring, task, &mut run.notes, watches)?;
+    let calls = first_call..m.progress.calls;
+    if let Some(injury) = injury.filter(|injury| task.direction == Direction::Read && injury.is_in(&calls)) {
+        if !inspects {
+            injury.apply(&mut run.ring, pattern, rank, &calls, &data);
+        }
+        run.observer.record(JournalLine::Damage(injury.record));
+    }
     Ok((m, inspects.then_some(findings)))
+}
+
+/// Damage to what the reads of a pattern leave in memory, if that was asked for.
+fn on_the_way(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Option<OnTheWay> {
+    let how = run.config.inject.filter(|_| run.config.inject_at == Some(InjectAt::Read))?;
+    let reads = place.access == Access::Read && run.backends[open.backend].moves_data;
+    let file = &run.files[open.file];
+    reads.then(|| OnTheWay::choose(file, &file.written[index], how, &run.data)).flatten()
 }
 
 /// Lays out what is written, or poisons what is read into.
@@ -221,6 +242,14 @@ impl Ran {
         match self {
             Self::Measured(m) => m.intervals.total_seconds(),
             _ => 0.0,
+        }
+    }
+
+    /// Bytes of all ranks, and what the kernel counted of them.
+    pub(super) fn moved(&self) -> (u64, Option<ProcessIo>) {
+        match self {
+            Self::Measured(m) => (m.moved_bytes, m.io),
+            _ => (0, None),
         }
     }
 

@@ -145,6 +145,7 @@ fn config(release: Release, sizes: &[u64]) -> Config {
         hints: Vec::new(),
         seed: 1,
         inject: None,
+        inject_at: None,
     }
 }
 
