@@ -103,7 +103,7 @@ mod tests {
     /// Over many seeds every block is as likely as any other.
     #[test]
     fn no_block_is_left_out_by_all_seeds() {
-        let (file, w) = (file(2, 1), written(20, 4));
+        let (file, w) = (file(2, 1), written(19, 4));
         let region = Region::of(&file, &w, 0).unwrap();
         let blocks = region.bytes().div_ceil(BLOCK_BYTES);
         let mut hits = vec![0_u32; blocks as usize + 1];
