@@ -132,8 +132,8 @@ pub struct RunArgs {
     /// Record the time of every call: median, 99 %, 99.9 % and largest
     #[arg(long, help_heading = TRUST)]
     pub latency: bool,
-    /// How much of the data is compared: ring, what the last reads of each pattern left in memory; full, also every byte
-    /// of every file, outside the measured time
+    /// How much of the data is compared, outside the measured time: ring, what the last reads of each pattern left in memory and a
+    /// sample of the files; full, all reads and every byte of every file, before and after each access
     #[arg(long, value_enum, value_name = "DEPTH", default_value = "ring", help_heading = TRUST)]
     pub verify: Verify,
     /// Seed of the data; two runs with the same seed write the same bytes
@@ -191,8 +191,8 @@ words! { Termination:
     PerCall = "per-call", "a decision after each call";
 }
 words! { Verify:
-    Ring = "ring", "what the last reads of each pattern left in memory";
-    Full = "full", "also every byte of every file";
+    Ring = "ring", "what the last reads of each pattern left in memory, and a sample of the files";
+    Full = "full", "all reads, and every byte of every file";
 }
 words! { CollectivePolicy:
     Auto = "auto", "two-phase where sectors are shared, else independent";

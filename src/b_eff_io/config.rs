@@ -48,9 +48,9 @@ pub enum Termination {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verify {
-    /// What the last reads of each pattern left in memory. Always on.
+    /// What the last reads of each pattern left in memory, and after each pattern a sample of its bytes in the file.
     Ring,
-    /// Also an untimed pass over every byte of every file, by another rank than the writer.
+    /// All that reads leave in memory, and untimed passes over every byte of every file, by another rank than the writer.
     Full,
 }
 

@@ -23,7 +23,7 @@ const BACKENDS: [&str; 4] = ["mpiio", "posix", "uring", "mmap"];
 fn damaged(verify: &str, kind: &str, moment: &str, seed: u64, args: &[&str]) -> Value {
     let scratch = Scratch::new();
     let seed = seed.to_string();
-    let own = ["--inject", kind, "--inject-at", moment, "--verify", verify, "--seed", &seed, "--depth", "8"];
+    let own = ["--inject", kind, "--inject-at", moment, "--verify", verify, "--seed", &seed];
     let launch = Launch::new(2).args(["--memory-per-process", "64M", "--space", "400M"]).args(own).args(args);
     let run = launch.into(&scratch).run();
     assert!([0, 3].contains(&run.code()), "{run}");
@@ -114,10 +114,10 @@ fn every_kind_at_every_moment_is_found_and_named() {
 
 #[test]
 fn data_that_is_right_is_not_called_wrong() {
-    for verify in ["ring", "full"] {
+    for (verify, backends) in [("ring", "posix,uring"), ("full", "mpiio,mmap")] {
         let scratch = Scratch::new();
         let args = ["-T", "2s", "--memory-per-process", "64M", "--space", "400M", "--verify", verify];
-        Launch::new(3).args(args).args(["--backend", &BACKENDS.join(",")]).into(&scratch).run().expect(0);
+        Launch::new(3).args(args).args(["--backend", backends]).into(&scratch).run().expect(0);
         let result = document(&scratch);
         for p in items(&result["patterns"]).iter().filter(|p| number(&p["calls"]) > 0) {
             assert_eq!(p["sample"].is_null(), verify == "full", "{p}");
@@ -169,12 +169,14 @@ fn a_sample_finds_its_share_of_first_writes() {
 fn campaign() {
     let wanted = std::env::var("BEFF_DAMAGES").ok().and_then(|n| n.parse().ok()).unwrap_or(1000);
     let mut tally = Tally::default();
-    let mut seed = 1;
+    let mut seed = 0;
+    // Each round has every kind at every moment; after four each of them through each backend.
     while tally.tried < wanted {
-        for kind in KINDS {
-            for moment in MOMENTS {
-                let args = ["-T", "1s", "--backend", &BACKENDS.join(",")];
-                tally.take(&damaged("full", kind, moment, seed, &args), kind, moment);
+        for (n, kind) in KINDS.into_iter().enumerate() {
+            for (m, moment) in MOMENTS.into_iter().enumerate() {
+                let backend = BACKENDS[(n + m + seed / 36) % BACKENDS.len()];
+                let args = ["-T", "1s", "--backend", backend];
+                tally.take(&damaged("full", kind, moment, seed as u64, &args), kind, moment);
                 seed += 1;
             }
         }

@@ -82,7 +82,7 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
     };
     recheck::injure(run, place, open, index, moment)?;
     verification.add(recheck::unmade_calls(run, place, open, index, ran.moved(), &during)?);
-    let sample = recheck::sample(run, place, open, index, ran.seconds())?;
+    let sample = recheck::sample(run, place, open, index, (ran.seconds(), verification.words_wrong > 0))?;
     let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
     let of = ran.timed();
     let latency = latency.map_or(Ok(None), |histogram| latency::merge(place.comm, &histogram, of))?;

@@ -112,7 +112,8 @@ fn failed_read(run: &Run<'_>, place: Place<'_>, file: usize, cause: &io::Error) 
     BackendError::from_io("read again to compare", run.run_dir.path().join(name), None, cause)
 }
 
-/// With `--verify ring`: a sample of what pattern `index` has in its file, which took `seconds`. Collective over the partition.
+/// With `--verify ring`: a sample of what pattern `index` has in its file, which took `seconds`. Where wrong data is `named` already the
+/// sample only counts. Collective over the partition.
 ///
 /// # Errors
 /// MPI between the ranks.
@@ -121,7 +122,7 @@ pub fn sample(
     place: Place<'_>,
     open: &Open,
     index: usize,
-    seconds: f64,
+    (seconds, named): (f64, bool),
 ) -> Result<Option<SampleRecord>, MpiError> {
     let done = run.config.verify == Verify::Ring && run.backends[open.backend].moves_data && run.stop.is_none();
     let written = match run.files[open.file].written.get(index) {
@@ -131,7 +132,7 @@ pub fn sample(
     let begin = Instant::now();
     let longest = Duration::from_secs_f64((SAMPLE_SHARE * seconds).max(SAMPLE_SECONDS));
     let found = run.data.check_sample(&again(run, place, open.file), &written, longest);
-    let (findings, error, hidden) = match found {
+    let (mut findings, error, hidden) = match found {
         Ok(findings) => (findings, None, None),
         // Not every library's names are names of the kernel, and a name may be gone while its file is open.
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
@@ -139,6 +140,7 @@ pub fn sample(
         }
         Err(e) => (Findings::default(), Some(failed_read(run, place, open.file, &e)), None),
     };
+    findings.places.truncate(usize::from(!named));
     let sums = run.report_findings(place.comm, &findings)?;
     let not_read = first_message(place.comm, hidden)?.map(|(_, reason)| reason);
     run.failed(place.comm, error.as_ref(), "reading a sample of what was written")?;
