@@ -121,23 +121,28 @@ pub fn damage_file(
     if region.bytes() == 0 || (how == Inject::OtherRank && file.ranks == 1) {
         return Ok(None);
     }
-    let place = number(1, region.bytes() / 8) * 8;
+    let mut place = number(1, region.bytes() / 8) * 8;
+    let other = number(2, region.bytes() / 8) * 8;
+    let swapped = place.max(other);
+    if how == Inject::Swap {
+        // Told by the first of the two.
+        place = place.min(other);
+    }
     let filled = region.filled(place);
     let mut len = if how == Inject::Flip { 8 } else { filled.bytes.min(LONGEST_BYTES) };
     let target = open(run_dir, file, filled.rank)?;
     let generation = written.generation(filled.call);
     let spot = Spot { rank: filled.rank, ranks: file.ranks, generation, position: filled.position };
     if how == Inject::Swap {
-        let other = number(2, region.bytes() / 8) * 8;
-        len = len.min(region.filled(other).bytes).min(place.abs_diff(other));
+        len = len.min(region.filled(swapped).bytes).min(swapped - place);
         if len == 0 {
             return Ok(None);
         }
         let mut both = [vec![0_u8; len as usize], vec![0_u8; len as usize]];
-        for (bytes, at) in both.iter_mut().zip([place, other]) {
+        for (bytes, at) in both.iter_mut().zip([place, swapped]) {
             target.read_exact_at(bytes, region.offset() + at)?;
         }
-        for (bytes, at) in both.iter().zip([other, place]) {
+        for (bytes, at) in both.iter().zip([swapped, place]) {
             target.write_all_at(bytes, region.offset() + at)?;
         }
         target.sync_all()?;
