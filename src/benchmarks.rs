@@ -64,3 +64,7 @@ fn named(found: Option<String>, what: &'static str) -> Result<&'static Benchmark
 #[cfg(test)]
 #[path = "benchmarks_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "benchmarks_hostile_tests.rs"]
+mod hostile_tests;

@@ -33,8 +33,12 @@ mod inject;
 mod matrix;
 #[path = "suite/offline.rs"]
 mod offline;
+#[path = "suite/one_failure.rs"]
+mod one_failure;
 #[path = "suite/options.rs"]
 mod options;
+#[path = "suite/out_of_room.rs"]
+mod out_of_room;
 #[path = "suite/pairs.rs"]
 mod pairs;
 #[path = "../ffi/tests/ranks/patient.rs"]

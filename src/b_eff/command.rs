@@ -53,7 +53,7 @@ fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
     if args.json {
         publish_json_once(&plan)?;
     } else {
-        publish_once(comm_plan::text(&plan).as_bytes());
+        publish_once(comm_plan::text(&plan).as_bytes())?;
     }
     Ok(Exit::Ok)
 }

@@ -111,7 +111,7 @@ pub struct RunArgs {
     /// Ranks that move data in a two-phase transfer [default: all ranks]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = ACCESS)]
     pub aggregators: Option<u64>,
-    /// Bytes one aggregator moves in one step of a two-phase transfer [default: 4M]
+    /// Bytes one aggregator moves in one step of a two-phase transfer, 4K to 1G [default: 4M]
     #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = ACCESS)]
     pub domain: Option<u64>,
     /// How ranks exchange data in a two-phase transfer

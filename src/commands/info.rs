@@ -65,7 +65,7 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     machine(&mut text)?;
     storage_lines(&mut text, &storage)?;
     backends(&mut text, args, &storage)?;
-    publish(text.as_bytes());
+    publish(text.as_bytes())?;
     Ok(Exit::Ok)
 }
 

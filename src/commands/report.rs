@@ -10,6 +10,7 @@ use crate::benchmarks::{formats, load};
 use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::input::{self, MOST_RESULT_BYTES};
 use crate::frame::options::common_help;
 use crate::frame::report::Report;
 
@@ -98,9 +99,9 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         .into());
     }
     for path in &args.files {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = input::bytes(path, MOST_RESULT_BYTES).with_context(|| format!("cannot read {}", path.display()))?;
         let (benchmark, report) = load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-        if !publish(&view(report.as_ref(), benchmark, args, path)?) {
+        if !publish(&view(report.as_ref(), benchmark, args, path)?)? {
             break;
         }
     }
@@ -144,6 +145,16 @@ mod tests {
         let check = |line: &str| of_words::<ReportArgs>(line.split(' ')).check();
         check("a.json b.jsonl").unwrap();
         assert!(check("a.json b.txt").unwrap_err().to_string().contains("b.txt"));
+    }
+
+    /// A name that leads to a device without an end.
+    #[test]
+    fn results_have_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let error = format!("{:#}", run(&ReportArgs { files: vec![path], ..args(TABLE) }).unwrap_err());
+        assert!(error.contains("run.json: it has more than 256 MiB"), "{error}");
     }
 
     #[test]

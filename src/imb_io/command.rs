@@ -30,13 +30,13 @@ use crate::frame::units::{format_seconds, format_size};
 /// What ended the run before a result could be made.
 pub fn run(args: &ImbArgs) -> anyhow::Result<Exit> {
     if args.output.list {
-        publish_once(imb_plan::list(able).as_bytes());
+        publish_once(imb_plan::list(able).as_bytes())?;
         return Ok(Exit::Ok);
     }
     if let Some(ranks) = args.output.plan {
         let config = args.config(&known_backends())?;
         let plan = make_plan(&config, ranks)?;
-        publish_once(imb_plan::text(&plan, &config, ranks, runs_of(&plan, &config)).as_bytes());
+        publish_once(imb_plan::text(&plan, &config, ranks, runs_of(&plan, &config)).as_bytes())?;
         return Ok(Exit::Ok);
     }
     start::under_mpi(|universe, world| {

@@ -47,7 +47,7 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         let sums = put_together(scans.into_iter().map(|scan| scan.sums));
         let space_bytes = space(&config, &profile.head, &sums);
         let data_bytes = data_bytes(&config, &sums, sums.landing_bytes + sums.reused_bytes)?;
-        publish_once(plan_text::text(&config, &facts, &leavings(&config, &sums), space_bytes, data_bytes).as_bytes());
+        publish_once(plan_text::text(&config, &facts, &leavings(&config, &sums), space_bytes, data_bytes).as_bytes())?;
         return Ok(Exit::Ok);
     }
     start::under_mpi(|universe, world| {

@@ -169,7 +169,7 @@ pub(crate) fn end_in(seconds: f64) -> String {
 }
 
 /// Fills the output files with what `view` makes for their suffixes and prints the table. For rank 0. False if a file
-/// could not be written; the reason has been told.
+/// or stdout could not be written; the reason has been told.
 pub(crate) fn deliver(
     outputs: Option<Outputs>,
     view: impl FnMut(&str) -> io::Result<Vec<u8>>,
@@ -177,7 +177,10 @@ pub(crate) fn deliver(
 ) -> bool {
     // Files before stdout: after a signal Open MPI's mpirun stops reading, and a rank that prints waits until its kill.
     let written = outputs.map(|outputs| outputs.write(view));
-    publish(table().as_bytes());
+    let published = publish(table().as_bytes());
+    if let Err(error) = &published {
+        complain(&error.to_string());
+    }
     match written {
         None => {}
         Some(Ok(paths)) => paths.iter().for_each(|path| complain(&format!("wrote {}", path.display()))),
@@ -186,7 +189,7 @@ pub(crate) fn deliver(
             return false;
         }
     }
-    true
+    published.is_ok()
 }
 
 /// Rank 0's exit code on all ranks. Collective.

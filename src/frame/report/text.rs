@@ -1,6 +1,7 @@
 //! Lines of plain text no wider than [`WIDTH`]: wrapping, labelled fields, headings.
 
 use crate::frame::digits::shown;
+use crate::frame::plain;
 
 /// Widest line of any table, in characters.
 pub const WIDTH: usize = 110;
@@ -15,9 +16,9 @@ pub struct Page {
 }
 
 impl Page {
-    /// Appends one line.
+    /// Appends one line. All text goes through here: what a terminal would obey is shown as an escape.
     pub fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(line.as_ref().trim_end());
+        self.text.push_str(&plain::line(line.as_ref().trim_end()));
         self.text.push('\n');
     }
 
@@ -99,7 +100,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut line = String::new();
     let mut used = 0;
     for word in text.split_whitespace() {
-        let mut rest: Vec<char> = word.chars().collect();
+        // As wide as it will be shown.
+        let mut rest: Vec<char> = plain::line(word).chars().collect();
         if used > 0 && used + 1 + rest.len() > width {
             lines.push(std::mem::take(&mut line));
             used = 0;

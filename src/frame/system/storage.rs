@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use beff_backends::statx;
@@ -35,8 +35,12 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         cause,
         next_step: "Give an existing directory that every rank can reach with --path.",
     };
-    let align = probe_align(path);
     let canonical = path.canonicalize().map_err(|error| failed(error.to_string()))?;
+    // Looked at and not opened: to open a FIFO waits for somebody else, to open a device may do things.
+    if let Some(kind) = other_than_directory(&canonical).map_err(|error| failed(error.to_string()))? {
+        return Err(failed(format!("Not a directory: it is {kind}")));
+    }
+    let align = probe_align(&canonical);
     let (mount, mounts) = mount_under(&canonical).map_err(failed)?;
     let space = statvfs(&canonical).map_err(|error| failed(format!("statvfs: {error}")))?;
     Ok(StorageRecord {
@@ -51,6 +55,20 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         direct_memory_align_bytes: align.map(|(_, memory)| memory),
         fs_type: mount.fs_type,
     })
+}
+
+/// What stands there instead of a directory; it is not opened.
+fn other_than_directory(path: &Path) -> io::Result<Option<&'static str>> {
+    let kind = path.metadata()?.file_type();
+    let kinds = [
+        (kind.is_file(), "a file"),
+        (kind.is_fifo(), "a FIFO"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_block_device(), "a block device"),
+        (kind.is_char_device(), "a character device"),
+    ];
+    let other = kinds.into_iter().find(|(is, _)| *is).map_or("something else", |(_, name)| name);
+    Ok((!kind.is_dir()).then_some(other))
 }
 
 /// (offset, memory) alignment of direct I/O on files of the directory; None if unknown. STATX_DIOALIGN is answered for
@@ -127,6 +145,23 @@ mod tests {
             assert!(is_in_memory(&storage_record(shm).unwrap().fs_type));
         }
         assert!(!is_in_memory("ext4"));
+    }
+
+    #[test]
+    fn what_is_no_directory_is_named_and_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::os::unix::fs::symlink(&fifo, dir.path().join("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let places = ["fifo", "link", "socket", "file"].map(|name| dir.path().join(name));
+        let places = places.iter().map(std::path::PathBuf::as_path).chain([Path::new("/dev/null")]);
+        for (path, kind) in places.zip(["a FIFO", "a FIFO", "a socket", "a file", "a character device"]) {
+            // A FIFO that were opened would wait here for ever.
+            let error = storage_record(path).unwrap_err().to_string();
+            assert!(error.contains("Not a directory") && error.contains(kind), "{error}");
+        }
     }
 
     #[test]

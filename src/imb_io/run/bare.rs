@@ -278,9 +278,7 @@ impl Sides<'_> {
             let made = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
             agreed(self.comm, made)?;
             let checked = if writes {
-                let checked = reread(&self.shape, &self.data, path, range.clone());
-                self.comm.barrier().map_err(text)?;
-                checked
+                agreed(self.comm, reread(&self.shape, &self.data, path, range.clone()).map_err(text))?
             } else {
                 let calls = Batch { first_call: 0, calls: self.shape.steps };
                 received(self.comm, &self.shape, &self.data, &bench.ring, calls).map_err(text)?

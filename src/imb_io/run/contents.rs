@@ -94,23 +94,37 @@ pub(super) fn wipe(path: &Path, range: Range<u64>) -> io::Result<()> {
     pieces(range, PIECE_BYTES).try_for_each(|(at, len)| file.write_all_at(&zeros[..len], at))
 }
 
+/// Why bytes of a file were not looked at.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The file ends at this byte: what should be behind it is lost, as wrong as other bytes would be.
+    Ends(u64),
+    /// Opening or reading failed: nothing is known of them.
+    Failed(BackendError),
+}
+
 /// Opens a file whose bytes are looked at.
 ///
 /// # Errors
-/// Why it cannot be opened, in words.
-pub(super) fn open(path: &Path) -> Result<File, String> {
-    File::open(path).map_err(|e| format!("the file cannot be opened: {e}"))
+/// What open(2) reports.
+pub(super) fn open(path: &Path) -> Result<File, BackendError> {
+    File::open(path).map_err(|e| BackendError::from_io("open, to compare", path, None, &e))
 }
 
 /// Reads bytes of it.
 ///
 /// # Errors
-/// Why they are not there, in words.
-pub(super) fn read(file: &File, bytes: &mut [u8], offset_bytes: u64) -> Result<(), String> {
+/// Why they are not there.
+pub(super) fn read(file: &File, path: &Path, bytes: &mut [u8], offset_bytes: u64) -> Result<(), Unread> {
     file.read_exact_at(bytes, offset_bytes).map_err(|error| match file.metadata() {
-        Ok(facts) if error.kind() == io::ErrorKind::UnexpectedEof => format!("the file ends at {}", facts.len()),
-        _ => format!("the file cannot be read: {error}"),
+        Ok(facts) if error.kind() == io::ErrorKind::UnexpectedEof => Unread::Ends(facts.len()),
+        _ => Unread::Failed(BackendError::from_io("pread, to compare", path, Some(offset_bytes), &error)),
     })
+}
+
+/// In words, of bytes that are lost.
+pub(super) fn ends_at(length_bytes: u64) -> String {
+    format!("the file ends at {length_bytes}")
 }
 
 /// Turns one bit over.

@@ -11,6 +11,7 @@ use beff_ffi::MpiError;
 
 use super::check::reread;
 use super::contents;
+use super::found::Checked;
 use super::job::RowJob;
 use super::outcome::{Done, Stopped};
 use super::shape::Shape;
@@ -45,14 +46,17 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     done.cpu_watch.pause(&team.cpus);
     done.in_force.strategy = strategy.unwrap_or_default();
     let whole = job.agree(done.timed.error.take().map_or(Ok(()), Err));
+    let mut checked = Ok(Checked::default());
     if team.group.is_root() {
-        done.checked = reread(&shape, &data, &path, 0..1);
+        checked = reread(&shape, &data, &path, 0..1);
         if !(job.keep && counts) || whole.is_err() {
             // A name that stays is seen at the end, when the directory is removed.
             let _ = fs::remove_file(&path);
         }
     }
-    whole.map(|()| done)
+    whole?;
+    done.checked = job.agree(checked)?;
+    Ok(done)
 }
 
 fn timed(

@@ -118,7 +118,8 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, St
     if row.backend.moves_data {
         let begin = Instant::now();
         let names = |rank| bench.run_dir.path().join(job.name(rank));
-        done.checked = check::written(team, job.shape, (bench.config.seed, job.data_number()), names)?;
+        let checked = check::written(team, job.shape, (bench.config.seed, job.data_number()), names)?;
+        done.checked = row.agree(checked)?;
         done.verify_seconds = begin.elapsed().as_secs_f64();
     }
     Ok(done)

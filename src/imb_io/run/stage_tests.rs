@@ -175,6 +175,7 @@ fn through_spy(
         ring: Ring::new(1 << 20, 0).unwrap(),
         laps: Latency::laps(100),
         warnings: Vec::new(),
+        corruptions: Vec::new(),
         interrupt: &interrupt,
         load: None,
     };

@@ -77,6 +77,7 @@ impl<'a> Run<'a> {
                 ring,
                 laps: Latency::laps(laps as usize),
                 warnings: Vec::new(),
+                corruptions: Vec::new(),
                 interrupt,
                 load: None,
             },
@@ -112,10 +113,12 @@ impl<'a> Run<'a> {
         }
         for (groups, team) in &self.teams {
             if let Some(team) = team {
-                self.pilot.fly(&mut self.bench, self.plan, team, &self.backends)?;
+                let errors = self.pilot.fly(&mut self.bench, self.plan, team, &self.backends)?;
+                errors.into_iter().for_each(|error| self.observer.record(ImbLine::Error(error)));
             }
             self.wait(*groups)?;
         }
+        self.tell_findings();
         self.agree_on_stop()?;
         let pilot_seconds = self.begin.elapsed().as_secs_f64();
         let backends = 0..self.backends.len();
@@ -245,11 +248,17 @@ impl<'a> Run<'a> {
         self.last = megabytes_per_second(&record);
         let repetitions = (record.ended == RowEnd::Complete).then_some(record.repetitions);
         self.observer.record(ImbLine::Row(Box::new(record)));
-        let warnings = std::mem::take(&mut self.bench.warnings).into_iter().map(ImbLine::Warning);
-        for line in error.map(ImbLine::Error).into_iter().chain(corruption.map(ImbLine::Corruption)).chain(warnings) {
-            self.observer.record(line);
-        }
+        self.bench.corruptions.extend(corruption);
+        error.map(ImbLine::Error).into_iter().for_each(|line| self.observer.record(line));
+        self.tell_findings();
         repetitions
+    }
+
+    /// What files of rows and of trials have brought.
+    fn tell_findings(&mut self) {
+        let corruptions = std::mem::take(&mut self.bench.corruptions).into_iter().map(ImbLine::Corruption);
+        let warnings = std::mem::take(&mut self.bench.warnings).into_iter().map(ImbLine::Warning);
+        corruptions.chain(warnings).for_each(|line| self.observer.record(line));
     }
 
     /// The last row of its benchmark.
