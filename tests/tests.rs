@@ -53,6 +53,8 @@ mod profile_support;
 mod replay;
 #[path = "suite/replay_command.rs"]
 mod replay_command;
+#[path = "suite/replay_meet.rs"]
+mod replay_meet;
 #[path = "suite/replay_reuse.rs"]
 mod replay_reuse;
 #[path = "suite/round_trip.rs"]

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # How close a replay comes to what was recorded: programs recorded and replayed with think time, caches emptied before each of both.
-#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] BEFF_RAW DIR
+#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] [-c] BEFF_RAW DIR
 # MPICC and BEFF_MPIRUN as from scripts/env.sh. DIR is on the disk to be measured; what is made in it is removed. Prints for each
-# program, number of ranks and class of functions the median over the repetitions of (replayed / recorded bandwidth per process).
+# program, number of ranks and class of functions the median over the repetitions of (replayed / recorded bandwidth per process), and how far
+# the recorded runs are from each other: a replay cannot be closer than the program is to itself. With contents compared: -c.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-ranks="1 2 3 4" repetitions=5 programs="strided io imb"
-while getopts n:r:p: option; do
+ranks="1 2 3 4" repetitions=5 programs="strided io imb" verify=off
+while getopts n:r:p:c option; do
     case $option in
     n) ranks=$OPTARG ;;
     r) repetitions=$OPTARG ;;
     p) programs=$OPTARG ;;
+    c) verify=on ;;
     *) exit 2 ;;
     esac
 done
@@ -48,7 +50,7 @@ for program in $programs; do
                 { echo "$program on $n ranks: recording ended with $?"; tail -n 3 "$name.err"; }
             rm -f "$dir/strided.data"
             settle
-            timeout 900 "${launch[@]}" -n "$n" "$beff" replay "$name.csv" --pace think --cache keep --path "$dir" --quiet \
+            timeout 900 "${launch[@]}" -n "$n" "$beff" replay "$name.csv" --pace think --cache keep --verify=$verify --path "$dir" --quiet \
                 --out "$name.replay" >"$name.page" 2>&1 || { echo "$program on $n ranks: replay ended with $?"; tail -n 3 "$name.page"; }
             rm -f "$name.csv"
         done

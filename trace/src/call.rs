@@ -67,6 +67,8 @@ pub struct Call {
     pub polls: u64,
     /// Text only: calls of other ranks that had ended before this one began and touched the same bytes, at most one of each rank.
     pub after: Vec<After>,
+    /// Text only, of collective calls before which the ranks had met, as behind a barrier: time from the end of the last call of any of them to the begin of this one, in ns.
+    pub met_ns: Option<u64>,
     /// Text only, of reads, also those that are only begun here: where the bytes came from, in the order of the data.
     pub from: Vec<Origin>,
 }
@@ -153,6 +155,7 @@ impl Call {
             completions: Vec::new(),
             polls: 0,
             after: Vec::new(),
+            met_ns: None,
             from: Vec::new(),
         }
     }

@@ -381,6 +381,24 @@ fn nobody_waits_for_what_lies_behind_a_collective_call_that_is_still_to_come() {
 }
 
 #[test]
+fn ranks_that_met_before_a_collective_call_are_told_from_ranks_that_did_not() {
+    let rank = |open: u64, calls: &[(u64, u64)]| {
+        let all = |&(begin_ns, end_ns): &(u64, u64)| data(Function::WriteAtAll, begin_ns, end_ns, 0, 4);
+        let mut program = vec![opened(open, open + 10, 0, 0)];
+        program.extend(calls.iter().map(all));
+        program
+    };
+    // Ready at 200 and 160, begun at 205 and 210: met. Ready at 300 and 380, begun as much apart: not. Begun before the other was
+    // ready: not. Ready together: nobody knows, so not.
+    let one = rank(0, &[(100, 200), (205, 300), (310, 600), (650, 900), (905, 950)]);
+    let two = rank(1, &[(101, 160), (210, 380), (390, 700), (701, 900), (902, 960)]);
+    let (_, ranks, _) = merged(&[one, two], &[vec![0, 1]], |_| (), &Options::default());
+    let met = |rank: usize| ranks[rank].iter().map(|call| call.met_ns).collect::<Vec<_>>();
+    assert_eq!(met(0), [None, None, Some(5), None, None, None]);
+    assert_eq!(met(1), [None, None, Some(10), None, None, None]);
+}
+
+#[test]
 fn a_file_is_lost_with_deletion_size_and_unknown_places() {
     let mut size = simple(Function::SetSize, 30, 32);
     size.offset = Some(6);

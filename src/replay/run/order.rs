@@ -76,6 +76,14 @@ pub(super) struct Order<'a> {
 
 /// Sent instead of a begin: the rank stops.
 const STOPPED: u64 = u64::MAX;
+/// Begins are below.
+const MEETING: u64 = 1 << 63;
+
+/// Sent instead of a begin: the rank has come to a meeting. 17 bits of the communicator, 40 of its number, 6 of the round: what is
+/// longer than these repeats only after more meetings than can be under way.
+fn meeting(comm: u32, number: u64, round: u64) -> u64 {
+    MEETING | u64::from(comm & 0xffff) << 46 | (number & ((1 << 40) - 1)) << 6 | round
+}
 
 impl<'a> Order<'a> {
     /// Collective.
@@ -112,12 +120,14 @@ impl<'a> Order<'a> {
             }
             if begin.elapsed() > self.patience {
                 let (rank, begin_ns) = own;
+                let what = match after.begin_ns {
+                    word if word >= MEETING => format!("rank {}, which has not come to where both meet", after.rank),
+                    begin_ns => format!("the call of rank {} at {begin_ns} ns, which has not ended", after.rank),
+                };
                 return Err(Stuck::Calls(format!(
-                    "rank {rank}: the call at {begin_ns} ns waited {:.0} s for the call of rank {} at {} ns, which has not ended. \
-                     Check the keys `after` of the profile; another MPI library may also hold rank {} in a collective call",
+                    "rank {rank}: the call at {begin_ns} ns waited {:.0} s for {what}. \
+                     Check the keys `after` and `met` of the profile; another MPI library may also hold rank {} in a collective call",
                     self.patience.as_secs_f64(),
-                    after.rank,
-                    after.begin_ns,
                     after.rank
                 )));
             }
@@ -130,6 +140,27 @@ impl<'a> Order<'a> {
         if turns > 0 {
             self.waits += 1;
             self.waited += begin.elapsed();
+        }
+        Ok(true)
+    }
+
+    /// Waits until all `members`, world ranks, are here: a barrier of messages to ranks that are 1, 2, 4 ... further. `number` counts the
+    /// meetings of a communicator. False: a signal came here or there.
+    ///
+    /// # Errors
+    /// As [`Order::wait`].
+    pub(super) fn meet(&mut self, members: &[u32], (comm, number): (u32, u64), own: (u64, u64)) -> Result<bool, Stuck> {
+        let Some(place) = members.iter().position(|rank| u64::from(*rank) == own.0) else { return Ok(true) };
+        let all = members.len();
+        let (mut distance, mut round) = (1, 0);
+        while distance < all {
+            let word = meeting(comm, number, round);
+            self.tell(members[(place + distance) % all], word)?;
+            let from = members[(place + all - distance) % all];
+            if !self.wait(After { rank: from, begin_ns: word }, own)? {
+                return Ok(false);
+            }
+            (distance, round) = (2 * distance, round + 1);
         }
         Ok(true)
     }

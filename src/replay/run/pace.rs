@@ -50,6 +50,11 @@ impl Deadlines {
         self.last_ns = Some((recorded_ns, now_ns));
     }
 
+    /// All ranks of a call have met now; it was recorded as begun `met_ns` behind that.
+    pub(super) fn met(&mut self, begin_ns: u64, met_ns: u64, now_ns: u64) {
+        self.last_ns = Some((begin_ns.saturating_sub(met_ns), now_ns));
+    }
+
     /// When the call that was recorded at `begin_ns` begins.
     fn deadline(&self, begin_ns: u64) -> Option<u64> {
         match self.pace {
@@ -102,6 +107,8 @@ mod tests {
         assert_eq!((think.deadline(650), think.deadline(590)), (Some(2050), Some(2000)));
         think.shift(100);
         assert_eq!(think.deadline(650), Some(2150), "a pause of ours is none of the program's");
+        think.met(700, 20, 3000);
+        assert_eq!(think.deadline(700), Some(3020), "since the last rank was ready");
     }
 
     #[test]

@@ -159,6 +159,8 @@ impl PassJob<'_> {
             ledger: Default::default(),
             compared: Compared::default(),
             met: Default::default(),
+            comms: &bench.head.comms,
+            meetings: Default::default(),
             played: Played::default(),
         };
         Ok(Ok((player, first)))

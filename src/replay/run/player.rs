@@ -1,6 +1,6 @@
 //! One rank's way through its calls: windows of calls, what is between them, and the clock.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::files;
 use super::order::Order;
 use super::pace::{now_ns, Deadlines};
 use super::source::Sources;
-use super::window::{Read, Reused, Stop, Window, Windows};
+use super::window::{Meeting, Read, Reused, Stop, Window, Windows};
 use super::Stuck;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::stamp::POISON_BYTE;
@@ -50,6 +50,9 @@ pub(super) struct Player<'a> {
     pub compared: Compared,
     /// Collective calls that were made.
     pub met: Counter,
+    /// World ranks of the communicators, and how often those of each have met.
+    pub comms: &'a [Vec<u32>],
+    pub meetings: HashMap<u32, u64>,
     pub played: Played,
 }
 
@@ -136,8 +139,14 @@ impl Player<'_> {
             self.go(progress, end)?;
         }
         // What is told without a call of its own.
-        while let Some((_, stop)) = progress.stops.pop_front() {
-            self.tell(&stop)?;
+        while let Some((at, _)) = progress.stops.front() {
+            let at = *at;
+            if !self.meet(progress, at)? {
+                return Ok(false);
+            }
+            if let Some((_, stop)) = progress.stops.pop_front() {
+                self.tell(&stop)?;
+            }
         }
         Ok(true)
     }
@@ -153,6 +162,21 @@ impl Player<'_> {
         }
         self.grow(progress, at)?;
         self.memory(progress, at)?;
+        self.meet(progress, at)
+    }
+
+    /// Meets the other ranks of a collective call. False: a signal came.
+    fn meet(&mut self, progress: &mut Progress, at: usize) -> Result<bool, Stuck> {
+        let Some((_, stop)) = progress.stops.front_mut().filter(|(step, _)| *step == at) else { return Ok(true) };
+        for Meeting { comm, begin_ns, met_ns } in std::mem::take(&mut stop.meets) {
+            let Some(members) = self.comms.get(comm as usize) else { continue };
+            let number = self.meetings.entry(comm).or_default();
+            *number += 1;
+            if !self.order.meet(members, (comm, *number), (u64::from(self.rank), begin_ns))? {
+                return Ok(false);
+            }
+            self.deadlines.met(begin_ns, met_ns, now_ns());
+        }
         Ok(true)
     }
 
@@ -299,7 +323,11 @@ fn end_of_go(stops: &mut VecDeque<(usize, Stop)>, at: usize, most: usize) -> usi
         stops.pop_front();
     }
     let next = stops.front().map_or(usize::MAX, |(step, stop)| {
-        let before = !stop.after.is_empty() || stop.wrapped || stop.reused.is_some() || stop.grown.is_some();
+        let before = !stop.after.is_empty()
+            || !stop.meets.is_empty()
+            || stop.wrapped
+            || stop.reused.is_some()
+            || stop.grown.is_some();
         if before {
             *step
         } else {

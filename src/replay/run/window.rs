@@ -12,6 +12,7 @@ use beff_trace::{After, Call, Content, Direction, Form, Function, Origin, Role};
 use super::order::Awaited;
 use super::places::{Finder, Places};
 use super::scan::{asked_bytes, memory_span, Refusal, Scan};
+use crate::replay::config::Pace;
 use crate::replay::plan::hot::Reuse;
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::left_out::{Fate, Filter};
@@ -52,11 +53,23 @@ pub(super) enum Reused {
     Landing { memory: Range<u64> },
 }
 
+/// Ranks that had met before a collective call, as behind a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Meeting {
+    /// Communicator of the profile.
+    pub comm: u32,
+    /// Begin of the call in the profile, and its distance from when the last rank was ready.
+    pub begin_ns: u64,
+    pub met_ns: u64,
+}
+
 /// What happens around a step.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
     /// Before it: calls of other ranks that must have ended.
     pub after: Vec<After>,
+    /// Before it: ranks that meet.
+    pub meets: Vec<Meeting>,
     /// Before it: what was read is compared, its memory is used again.
     pub wrapped: bool,
     /// Before it: a file that is opened is made at least this long.
@@ -111,6 +124,12 @@ pub(super) struct Windows<'a> {
     reuse: Reuse,
     places: Finder<'a>,
     files: HashMap<u32, u32>,
+    /// Communicator of each handle.
+    opened_with: HashMap<u32, u32>,
+    /// Calls begin after their think time: ranks meet where they had met.
+    meets: bool,
+    /// Of calls that are left out: others come.
+    early_meets: Vec<Meeting>,
     requests: HashMap<u64, Pending>,
     split: HashMap<u32, Pending>,
     compares: bool,
@@ -155,6 +174,9 @@ impl<'a> Windows<'a> {
             reuse: Reuse::default(),
             places: Finder::new(bench.layouts),
             files: HashMap::new(),
+            opened_with: HashMap::new(),
+            meets: bench.config.pace == Pace::Think,
+            early_meets: Vec::new(),
             requests: HashMap::new(),
             split: HashMap::new(),
             compares,
@@ -177,10 +199,15 @@ impl<'a> Windows<'a> {
             let mut call = call.map_err(|e| e.to_string())?;
             let tells = self.tells(call.begin_ns);
             let places = self.places.take(&call);
+            let meeting = self.meeting(&call);
+            self.early_meets.extend(meeting);
             let unknown = places.unknown.filter(|_| self.by_offsets);
             if self.filter.take(&mut call, unknown) == Fate::Replayed {
                 let step = window.steps.len();
                 window.stop_early(step, &mut early);
+                if !self.early_meets.is_empty() {
+                    window.stop(step).meets.append(&mut self.early_meets);
+                }
                 self.push(&mut window, call, tells, places)?;
             } else {
                 // Who waits for it need not wait any longer than for the call before it.
@@ -193,7 +220,20 @@ impl<'a> Windows<'a> {
                 steps => window.stop(steps - 1).tells.append(&mut early),
             }
         }
+        if self.left == 0 && !self.early_meets.is_empty() {
+            window.stop(window.steps.len()).meets.append(&mut self.early_meets);
+        }
         Ok(window)
+    }
+
+    /// Where the ranks of a call meet before it.
+    fn meeting(&mut self, call: &Call) -> Option<Meeting> {
+        if let (Some(handle), Some(comm)) = (call.handle, call.comm) {
+            self.opened_with.insert(handle, comm);
+        }
+        let met_ns = call.met_ns.filter(|_| self.meets)?;
+        let of_handle = call.handle.and_then(|handle| self.opened_with.get(&handle).copied());
+        Some(Meeting { comm: call.comm.or(of_handle)?, begin_ns: call.begin_ns, met_ns })
     }
 
     /// Who waits for the call that began then.
@@ -259,9 +299,11 @@ impl<'a> Windows<'a> {
             let address = self.sources.address(self.rank, call.begin_ns);
             let Some(hot) = hot else { return Ok(address) };
             let memory_at = self.scan.source_bytes(self.sources.bytes())[0] + hot;
-            let memory = memory_at - span.0..memory_at + span.1;
-            let reused = Reused::Source { memory, position: address - span.0 };
-            window.stop(window.steps.len()).reused = Some(reused);
+            if self.compares {
+                let memory = memory_at - span.0..memory_at + span.1;
+                let reused = Reused::Source { memory, position: address - span.0 };
+                window.stop(window.steps.len()).reused = Some(reused);
+            }
             return Ok(memory_at);
         }
         let holds = form != Form::Blocking;
@@ -271,9 +313,9 @@ impl<'a> Windows<'a> {
         }
         // The round goes on behind a read that lands elsewhere: so it is as long as the survey saw it.
         let memory_at = hot.map_or(place.at + span.0, |hot| self.scan.landing_bytes()[0] + hot);
-        if hot.is_some() {
+        if hot.is_some() && self.compares {
             let stop = window.stop(window.steps.len());
-            stop.wrapped |= self.compares;
+            stop.wrapped = true;
             stop.reused = Some(Reused::Landing { memory: memory_at - span.0..memory_at + span.1 });
         }
         if holds {

@@ -5,6 +5,7 @@ use std::io;
 
 use super::buffers::Buffers;
 use super::spool::Spool;
+use super::together::Ready;
 use super::touched::Touch;
 use crate::call::{Call, Origin};
 use crate::function::Function;
@@ -71,6 +72,8 @@ pub(super) struct Rank<'a, S> {
     pub(super) tracker: Tracker<'a>,
     pub(super) next: Option<Box<Call>>,
     pub(super) last_begin_ns: Option<u64>,
+    /// End of the calls that were taken, without and with the last of them.
+    ended_ns: (u64, u64),
     buffers: Buffers,
     pub(super) held: VecDeque<Held>,
     /// Calls that were written: the number of the first that is held.
@@ -89,6 +92,7 @@ impl<'a, S: Source> Rank<'a, S> {
             source,
             tracker,
             last_begin_ns: None,
+            ended_ns: (0, 0),
             buffers: Buffers::default(),
             held: VecDeque::new(),
             written: 0,
@@ -107,9 +111,25 @@ impl<'a, S: Source> Rank<'a, S> {
         }
         call.end_ns = call.end_ns.max(call.begin_ns);
         self.last_begin_ns = Some(call.begin_ns);
+        self.ended_ns = (self.ended_ns.1, self.ended_ns.1.max(call.end_ns));
         call.buffer = call.buffer.map(|address| self.buffers.number(address));
         self.next = self.source.next();
         Some(call)
+    }
+
+    /// This rank just before the call it has begun now.
+    pub(super) fn began(&self, begin_ns: u64) -> Ready {
+        Ready { ended_ns: self.ended_ns.0, begins_ns: Some(begin_ns) }
+    }
+
+    /// This rank before its next call, which may be the collective one of a file and a communicator.
+    pub(super) fn ready(&self, of: (Option<u32>, u32)) -> Ready {
+        let is_it = |call: &&Call| {
+            let opened = call.handle.and_then(|handle| self.opened.get(&handle));
+            let (file, comm) = opened.map_or((call.file, call.comm), |opened| (opened.file, opened.comm));
+            call.function.is_collective() && comm == Some(of.1) && file == of.0
+        };
+        Ready { ended_ns: self.ended_ns.1, begins_ns: self.next.as_deref().filter(is_it).map(|call| call.begin_ns) }
     }
 
     /// Writes a call as soon as those before it are written. Gives 1 if another one could not wait any longer.

@@ -32,7 +32,7 @@ pub(super) struct Sweep<'a, S> {
 }
 
 impl<'a, S: Source> Sweep<'a, S> {
-    /// `sources` are (world rank, calls).
+    /// `sources` are (world rank, calls), in the order of the ranks.
     pub(super) fn new(
         dictionary: &Dictionary,
         layouts: &'a Layouts,
@@ -115,7 +115,12 @@ impl<'a, S: Source> Sweep<'a, S> {
         if call.function.is_collective() {
             let (file, comm) = opened.map_or((call.file, call.comm), |opened| (opened.file, opened.comm));
             if let Some(comm) = comm {
-                self.together.begin(world, file, comm, call.begin_ns);
+                let ranks = &self.ranks;
+                let ready = |peer: u32| {
+                    let at = ranks.binary_search_by_key(&peer, |rank| rank.world).ok()?;
+                    Some(if at == index { ranks[at].began(call.begin_ns) } else { ranks[at].ready((file, comm)) })
+                };
+                call.met_ns = self.together.begin(world, (file, comm), call.begin_ns, ready);
             }
         }
         let mut ending =

@@ -9,6 +9,33 @@ const MOST_OPEN: usize = 64;
 struct Instance {
     /// Rank and begin of those that have begun it.
     begun: Vec<(u32, u64)>,
+    /// When the last of them was ready for it, if they had met before.
+    ready_ns: Option<u64>,
+}
+
+/// A rank shortly before a collective call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ready {
+    /// End of its call before.
+    pub(super) ended_ns: u64,
+    /// Begin of its next call, if that is the same collective one.
+    pub(super) begins_ns: Option<u64>,
+}
+
+/// Ranks that had met begin so much closer together than they were ready.
+const CLOSER: u64 = 4;
+
+/// When the last of some ranks was ready, if they had met, as behind a barrier: all were ready before the first began, and they
+/// begin much closer together than they were ready. `first_ns` is the begin of the first.
+fn met(first_ns: u64, ranks: impl Iterator<Item = Ready>) -> Option<u64> {
+    let (mut ready, mut last_begin) = ((u64::MAX, 0), first_ns);
+    for rank in ranks {
+        last_begin = last_begin.max(rank.begins_ns?);
+        ready = (ready.0.min(rank.ended_ns), ready.1.max(rank.ended_ns));
+    }
+    let apart = ready.1.checked_sub(ready.0)?;
+    let is_close = (last_begin - first_ns).checked_mul(CLOSER).is_some_and(|begins| begins <= apart);
+    (ready.1 <= first_ns && is_close).then_some(ready.1)
 }
 
 #[derive(Debug, Default)]
@@ -49,21 +76,33 @@ impl Together {
         }
     }
 
-    /// A rank begins a collective call.
-    pub(super) fn begin(&mut self, rank: u32, file: Option<u32>, comm: u32, begin_ns: u64) {
-        let all = self.members.get(comm as usize).map_or(0, Vec::len);
-        if all < 2 {
-            return;
-        }
+    /// A rank begins a collective call. `ready` tells how far the others are. Gives the time since the last of them was ready, if
+    /// they had met before this call.
+    pub(super) fn begin(
+        &mut self,
+        rank: u32,
+        (file, comm): (Option<u32>, u32),
+        begin_ns: u64,
+        ready: impl Fn(u32) -> Option<Ready>,
+    ) -> Option<u64> {
+        let members = self.members.get(comm as usize).filter(|members| members.len() > 1)?;
+        let all = members.len();
         let group = self.groups.entry((file, comm)).or_default();
         let count = group.counts.entry(rank).or_default();
         let number = *count;
         *count += 1;
-        let Some(index) = number.checked_sub(group.first).and_then(|index| usize::try_from(index).ok()) else { return };
+        let index = number.checked_sub(group.first).and_then(|index| usize::try_from(index).ok())?;
         let was_open = !group.open.is_empty();
         while group.open.len() <= index {
             group.open.push_back(Instance::default());
         }
+        if group.open[index].begun.is_empty() {
+            let count_of = |peer: &u32| group.counts.get(peer).copied().unwrap_or(0);
+            let is_next = |peer: &u32| *peer == rank || count_of(peer) == number;
+            let known: Option<Vec<_>> = members.iter().map(|peer| ready(*peer).filter(|_| is_next(peer))).collect();
+            group.open[index].ready_ns = known.and_then(|ranks| met(begin_ns, ranks.into_iter()));
+        }
+        let ready_ns = group.open[index].ready_ns;
         group.open[index].begun.push((rank, begin_ns));
         while group.open.front().is_some_and(|first| first.begun.len() >= all) || group.open.len() > MOST_OPEN {
             group.open.pop_front();
@@ -74,6 +113,7 @@ impl Together {
             (true, true) => self.open_groups.retain(|key| *key != (file, comm)),
             _ => {}
         }
+        ready_ns.and_then(|ready_ns| begin_ns.checked_sub(ready_ns))
     }
 
     /// True if `rank` may wait for the call of `peer` that began then: it has begun everything that `peer` had begun with it before.

@@ -31,7 +31,7 @@ macro_rules! keys {
 keys! {
     Thread "thread" Error "error" Handle "handle" File "file" Name "name" Offset "offset" Count "count" Type "type" Buffer "buffer" Etype "etype"
     Filetype "filetype" Comm "comm" Mode "mode" Info "info" Granted "granted" Whence "whence" Flag "flag" Number "number"
-    Bytes "bytes" Request "request" Requests "requests" Done "done" Polls "polls" After "after" From "from"
+    Bytes "bytes" Request "request" Requests "requests" Done "done" Polls "polls" After "after" Met "met" From "from"
 }
 
 /// A set of keys, a bit each.
@@ -81,7 +81,7 @@ pub(super) fn of(function: Function) -> (Set, Set) {
         After, Buffer, Bytes, Comm, Count, Done, Error, Etype, File, Filetype, Flag, From, Granted, Handle, Info, Mode,
         Name, Number,
     };
-    use Key::{Offset, Polls, Request, Requests, Thread, Type, Whence};
+    use Key::{Met, Offset, Polls, Request, Requests, Thread, Type, Whence};
     const ANY: Set = Set::of(&[Thread, Error, After]);
     const NONE: Set = Set::of(&[]);
     const HANDLE: Set = Set::of(&[Handle]);
@@ -126,5 +126,6 @@ pub(super) fn of(function: Function) -> (Set, Set) {
             _ => (NONE, Set::of(&[Number, Flag])),
         },
     };
-    (needed, needed.and(more).and(ANY))
+    let met = if function.is_collective() { Set::of(&[Met]) } else { NONE };
+    (needed, needed.and(more).and(met).and(ANY))
 }

@@ -151,6 +151,7 @@ impl CallParser {
             Key::Done => call.completions = list(value).map(completion).collect::<Result<_>>()?,
             Key::Polls => call.polls = unsigned(value)?,
             Key::After => call.after = list(value).map(|part| after(part, bounds.ranks)).collect::<Result<_>>()?,
+            Key::Met => call.met_ns = Some(unsigned(value)?),
             Key::From => call.from = list(value).map(|part| origin(part, bounds.ranks)).collect::<Result<_>>()?,
         }
         Ok(())

@@ -205,6 +205,7 @@ fn call(head: &Head) -> impl Strategy<Value = Call> {
             call.completions = if has(Key::Done) { l.1 } else { Vec::new() };
             call.polls = if has(Key::Polls) { l.2 } else { 0 };
             call.after = if has(Key::After) { l.3 } else { Vec::new() };
+            call.met_ns = has(Key::Met).then_some(l.2);
             call.from = if has(Key::From) { l.4 } else { Vec::new() };
             call
         },

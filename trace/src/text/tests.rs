@@ -70,6 +70,9 @@ fn the_keys_in_the_documentation_are_those_of_the_reader() {
             };
             let (mut all, mut bold) = (keys::Set::default(), keys::Set::default());
             [keys::Key::Thread, keys::Key::Error, keys::Key::After].into_iter().for_each(|key| all.insert(key));
+            if function.is_collective() {
+                all.insert(keys::Key::Met);
+            }
             words(false).for_each(|word| all.insert(key(word)));
             words(true).for_each(|word| bold.insert(key(word)));
             assert_eq!((bold, all), (needed, allowed), "{name}");

@@ -84,6 +84,7 @@ fn lists(out: &mut Vec<u8>, call: &Call) {
         out.push(b'@');
         put(out, after.begin_ns);
     });
+    optional(out, Key::Met, call.met_ns);
     list(out, Key::From, &call.from, origin);
 }
 
