@@ -1,5 +1,7 @@
 //! Messages and collections between ranks, where something is wrong or too long for one call.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 mod ranks;
 
 use std::path::Path;
