@@ -49,19 +49,22 @@ const COLOURS: [RGBColor; 6] = [
 /// are joined to their median.
 ///
 /// # Errors
-/// What the drawing reports, in words.
+/// What the drawing reports, in words; there are no points.
 pub fn svg(points: &[Point], words: Words) -> Result<String, String> {
+    if points.is_empty() {
+        return Err("there is nothing to draw".to_owned());
+    }
     let names =
         |of: fn(&Point) -> &String| points.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
     let (rows, columns) = (names(|p| &p.row), names(|p| &p.column));
-    let size = (PANEL.0 * (columns.len().max(1) as u32), TITLE_HEIGHT + PANEL.1 * (rows.len().max(1) as u32));
+    let size = (PANEL.0 * columns.len() as u32, TITLE_HEIGHT + PANEL.1 * rows.len() as u32);
     let mut text = String::new();
     {
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         let told = |e: DrawingAreaErrorKind<_>| e.to_string();
         root.fill(&WHITE).map_err(told)?;
         let below = root.titled(words.title, ("sans-serif", 20)).map_err(told)?;
-        for (place, panel) in below.split_evenly((rows.len().max(1), columns.len().max(1))).iter().enumerate() {
+        for (place, panel) in below.split_evenly((rows.len(), columns.len())).iter().enumerate() {
             let (row, column) = (rows[place / columns.len()], columns[place % columns.len()]);
             let of_row: Vec<&Point> = points.iter().filter(|p| p.row == *row).collect();
             panel_of(panel, &of_row, column, words).map_err(told)?;
@@ -166,6 +169,7 @@ mod tests {
     fn repeated_runs_are_one_point() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![4.0, 1.0]), 1.0);
+        assert!(svg(&[], WORDS).is_err());
         let points: Vec<_> = [1.0, 2.0, 9.0].map(|y| point("ext4", "read", "recorded", 2, y)).into();
         assert_eq!(svg(&points, WORDS).unwrap().matches("<circle").count(), 2);
     }

@@ -4,7 +4,7 @@
 use crate::frame::report::picture::Point;
 use crate::replay::plan::names::shown;
 use crate::replay::records::ReplayResult;
-use crate::replay::values::{LevelKind, ReplayDerived};
+use crate::replay::values::{LevelKind, ReplayDerived, ReplayWarning, VerdictKind};
 
 /// Longest name of a file system.
 const NAME: usize = 40;
@@ -28,9 +28,27 @@ pub(super) fn points(result: &ReplayResult, derived: &ReplayDerived) -> Vec<Poin
         };
         // Recorded once, whatever number of backends replays it: equal points join.
         add("recorded".to_owned(), true, level.recorded_bytes_per_second);
-        add(format!("replayed, {}", level.backend), false, level.replayed_bytes_per_second);
+        add(
+            format!("replayed, {}{}", level.backend, doubts(derived, &level.backend)),
+            false,
+            level.replayed_bytes_per_second,
+        );
     }
     points
+}
+
+/// What keeps the points of a backend from being compared with what was recorded, behind its name: a curve of its own.
+fn doubts(derived: &ReplayDerived, backend: &str) -> String {
+    let verdict = match derived.verdict.verdict {
+        VerdictKind::AsRecorded => None,
+        VerdictKind::NotAsRecorded => Some("not as recorded"),
+        VerdictKind::NotComplete => Some("not complete"),
+        VerdictKind::WrongData => Some("WRONG DATA"),
+    };
+    let is_other_cache =
+        |warning: &ReplayWarning| matches!(warning, ReplayWarning::CacheDiffers { backend: of, .. } if of == backend);
+    let cache = derived.warnings.iter().any(is_other_cache).then_some("other cache state");
+    verdict.into_iter().chain(cache).map(|doubt| format!(", {doubt}")).collect()
 }
 
 #[cfg(test)]
@@ -48,6 +66,14 @@ mod tests {
             assert_eq!((pair[0].column.as_str(), pair[0].is_reference), (pair[1].column.as_str(), true));
             assert!(!pair[1].is_reference && pair.iter().all(|p| p.y > 0.0 && p.x == result.setup.profile.processes));
         }
+        // A replay that is no fair comparison is not drawn as one.
+        let mut doubtful = derived.clone();
+        doubtful.verdict.verdict = VerdictKind::WrongData;
+        let (recorded_share, replayed_share) = (1.0, 0.0);
+        let backend = result.config.backends[0].clone();
+        doubtful.warnings = vec![ReplayWarning::CacheDiffers { backend, recorded_share, replayed_share }];
+        let curves = super::points(result, &doubtful);
+        assert!(curves.iter().any(|p| p.curve.ends_with(", WRONG DATA, other cache state")), "{curves:?}");
         // What moves no bytes has no bandwidth.
         assert!(points.iter().all(|p| !p.column.contains("open")));
     }

@@ -79,10 +79,10 @@ const STOPPED: u64 = u64::MAX;
 /// Begins are below.
 const MEETING: u64 = 1 << 63;
 
-/// Sent instead of a begin: the rank has come to a meeting. 17 bits of the communicator, 40 of its number, 6 of the round: what is
-/// longer than these repeats only after more meetings than can be under way.
+/// Sent instead of a begin: the rank has come to a meeting. 17 bits of the communicator, 40 of its number, 6 of the round. Numbers
+/// repeat after more meetings than can be under way; communicators whose numbers are 131072 apart share their words.
 fn meeting(comm: u32, number: u64, round: u64) -> u64 {
-    MEETING | u64::from(comm & 0xffff) << 46 | (number & ((1 << 40) - 1)) << 6 | round
+    MEETING | u64::from(comm & 0x1_ffff) << 46 | (number & ((1 << 40) - 1)) << 6 | round
 }
 
 impl<'a> Order<'a> {
