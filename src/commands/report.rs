@@ -35,8 +35,6 @@ const AFTER_HELP: &str = concat!(
       beff-raw report scratch.jsonl
   Replays of one application on 1, 2, 4 ... processes as a picture:
       beff-raw report app-1.json app-2.json app-4.json --format svg > app.svg
-  Several runs as one tidy table for a spreadsheet or a data frame:
-      beff-raw report monday.json tuesday.json --format csv > week.csv
 
 ",
     common_help!()
