@@ -64,3 +64,11 @@ fn named(found: Option<String>, what: &'static str) -> Result<&'static Benchmark
 #[cfg(test)]
 #[path = "benchmarks_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "benchmarks_hostile.rs"]
+mod hostile;
+
+#[cfg(test)]
+#[path = "benchmarks_terminal_tests.rs"]
+mod terminal_tests;

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::ArgMatches;
 
 use crate::benchmarks::BENCHMARKS;
@@ -10,6 +11,7 @@ use crate::commands::COMMANDS;
 use crate::frame::benchmark::Command;
 use crate::frame::error::UsageError;
 use crate::frame::options::common_help;
+use crate::frame::paths::word_of;
 
 const ABOUT: &str = "Effective parallel-I/O bandwidth (b_eff_io) through MPI-IO, POSIX, io_uring and mmap";
 
@@ -78,15 +80,32 @@ pub enum NoCommand {
 /// What there is to say where they ask for help or are no command line.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Command, ArgMatches), NoCommand> {
     let translate = |args, command: &Command| (command.translate)(args);
-    let args = commands().try_fold(args.into_iter().collect(), translate).map_err(NoCommand::Refused)?;
-    let mut matches = command_line().try_get_matches_from(args).map_err(NoCommand::Said)?;
+    let args: Vec<OsString> = commands().try_fold(args.into_iter().collect(), translate).map_err(NoCommand::Refused)?;
+    let mut matches = command_line().try_get_matches_from(&args).map_err(|error| match error.kind() {
+        ErrorKind::InvalidUtf8 => NoCommand::Refused(no_text(&args)),
+        _ => NoCommand::Said(error),
+    })?;
     let typed = matches.remove_subcommand();
     let of_name = |name: &str| commands().find(|command| command.name == name);
     match typed {
         Some((name, options)) => of_name(&name).map(|command| (command, options)),
         None => commands().next().map(|first| (first, matches)),
     }
-    .ok_or_else(|| NoCommand::Said(command_line().error(clap::error::ErrorKind::InvalidSubcommand, "no such command")))
+    .ok_or_else(|| NoCommand::Said(command_line().error(ErrorKind::InvalidSubcommand, "no such command")))
+}
+
+/// Which arguments are no text; clap does not say. Names of files need not be.
+fn no_text(args: &[OsString]) -> UsageError {
+    let at = |n: usize, arg: &OsString| {
+        let before = args[..n].last().and_then(|arg| arg.to_str()).filter(|arg| arg.starts_with('-'));
+        before.map_or_else(|| word_of(arg), |option| format!("{option} {}", word_of(arg)))
+    };
+    let odd = args.iter().enumerate().filter(|(_, arg)| arg.to_str().is_none());
+    let odd: Vec<String> = odd.map(|(n, arg)| at(n, arg)).collect();
+    UsageError::new(
+        format!("not UTF-8: {}", odd.join(", ")),
+        "Only names of files, --path and --out may be any bytes; give UTF-8 text elsewhere, also for --run-dir.",
+    )
 }
 
 #[cfg(test)]

@@ -7,12 +7,16 @@ use beff_ffi::alloc::CountingAllocator;
 use beff_raw::cli::{self, NoCommand};
 use beff_raw::frame::command::{complain, end_with, refuse};
 use beff_raw::frame::error::{Exit, UsageError};
+use beff_raw::frame::run::interrupt::make_file_limits_errors;
 
 /// Counts, so that every result can say that nothing was allocated inside the clock.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
+    if let Err(error) = make_file_limits_errors() {
+        complain(&format!("SIGXFSZ cannot be caught, so a limit of file sizes would end this process: {error}"));
+    }
     let (command, options) = match cli::parse(std::env::args_os()) {
         Ok(parsed) => parsed,
         Err(NoCommand::Refused(error)) => return refuse(&error.to_string()).into(),

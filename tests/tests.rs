@@ -13,6 +13,8 @@ mod backends;
 mod clock;
 #[path = "suite/comm.rs"]
 mod comm;
+#[path = "suite/damage.rs"]
+mod damage;
 #[path = "suite/direct_checks.rs"]
 mod direct_checks;
 #[path = "suite/faults.rs"]
@@ -21,6 +23,8 @@ mod faults;
 mod few_calls;
 #[path = "suite/full_disk.rs"]
 mod full_disk;
+#[path = "suite/hidden_errors.rs"]
+mod hidden_errors;
 #[path = "suite/imb.rs"]
 mod imb;
 #[path = "suite/imb_faults.rs"]
@@ -31,10 +35,16 @@ mod imb_format;
 mod inject;
 #[path = "suite/matrix.rs"]
 mod matrix;
+#[path = "suite/memory_fuse.rs"]
+mod memory_fuse;
 #[path = "suite/offline.rs"]
 mod offline;
+#[path = "suite/one_failure.rs"]
+mod one_failure;
 #[path = "suite/options.rs"]
 mod options;
+#[path = "suite/out_of_room.rs"]
+mod out_of_room;
 #[path = "suite/pairs.rs"]
 mod pairs;
 #[path = "../ffi/tests/ranks/patient.rs"]
@@ -55,15 +65,21 @@ mod replay_meet;
 mod replay_reuse;
 #[path = "suite/round_trip.rs"]
 mod round_trip;
+#[path = "suite/run_directory.rs"]
+mod run_directory;
 #[path = "suite/schedule.rs"]
 mod schedule;
 #[path = "suite/signals.rs"]
 mod signals;
 #[path = "suite/space.rs"]
 mod space;
+#[path = "suite/start.rs"]
+mod start;
 #[path = "suite/support.rs"]
 mod support;
 #[path = "suite/two_phase.rs"]
 mod two_phase;
+#[path = "suite/unable.rs"]
+mod unable;
 #[path = "suite/usage.rs"]
 mod usage;

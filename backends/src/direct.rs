@@ -19,11 +19,13 @@
 //! A plain read-modify-write of shared sectors would be simpler and loses the half sector of whoever wrote first. It is there as a
 //! hidden value of `--collective`, so that a test can show that this is found.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use nix::fcntl::OFlag;
+
+use crate::directory::FilePath;
 use crate::edges::{edge_failure, Edges, Stretch};
 use crate::error::Cause;
 use crate::route::{direct_route, Route};
@@ -108,7 +110,7 @@ impl FdPair {
 
     /// [`FdPair::open`] without a communicator: `creates` is true on rank 0, `agree` gives rank 0's value to all.
     pub(crate) fn open_as(
-        path: &Path,
+        path: &FilePath,
         mode: OpenMode,
         policy: impl Into<Policy>,
         creates: bool,
@@ -118,7 +120,7 @@ impl FdPair {
         let buffered = if mode == OpenMode::CreateNew {
             create_agreed(path, creates, agree)?
         } else {
-            options(mode).open(path).map_err(|e| BackendError::from_io("open", path, None, &e))?
+            path.open(flags(mode)).map_err(|e| BackendError::from_io("open", path, None, &e))?
         };
         let direct = match policy.direct {
             Direct::Off => DirectFd::NotWanted,
@@ -130,8 +132,9 @@ impl FdPair {
 
     /// [`FdPair::open_as`] for one rank alone.
     #[cfg(test)]
-    pub(crate) fn open_alone(path: &Path, mode: OpenMode, policy: impl Into<Policy>) -> Result<Self> {
-        Self::open_as(path, mode, policy, true, Ok)
+    pub(crate) fn open_alone(path: &std::path::Path, mode: OpenMode, policy: impl Into<Policy>) -> Result<Self> {
+        let path = FilePath::of(path).map_err(|e| BackendError::from_io("open", path, None, &e))?;
+        Self::open_as(&path, mode, policy, true, Ok)
     }
 
     /// Takes `other` for the descriptor with O_DIRECT.
@@ -294,10 +297,10 @@ impl FdPair {
 
 /// Exclusive creation on one rank, then the agreement, then the open of the others. Every rank reaches the
 /// agreement, so that none waits for ever.
-fn create_agreed(path: &Path, creates: bool, agree: impl FnOnce(bool) -> Result<bool>) -> Result<File> {
-    let open = |options: &OpenOptions| options.open(path).map_err(|e| BackendError::from_io("open", path, None, &e));
+fn create_agreed(path: &FilePath, creates: bool, agree: impl FnOnce(bool) -> Result<bool>) -> Result<File> {
+    let told = |e: std::io::Error| BackendError::from_io("open", path, None, &e);
     if creates {
-        let made = open(options(OpenMode::CreateNew).create_new(true));
+        let made = path.create().map_err(told);
         agree(made.is_ok())?;
         return made;
     }
@@ -305,20 +308,21 @@ fn create_agreed(path: &Path, creates: bool, agree: impl FnOnce(bool) -> Result<
         let text = "rank 0 could not create the file; its own message says why";
         return Err(BackendError::new("open", path, Cause::Path, text));
     }
-    open(&options(OpenMode::Update))
+    path.open(flags(OpenMode::Update)).map_err(told)
 }
 
-fn options(mode: OpenMode) -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(mode != OpenMode::ReadOnly);
-    options
+fn flags(mode: OpenMode) -> OFlag {
+    match mode {
+        OpenMode::ReadOnly => OFlag::O_RDONLY,
+        OpenMode::CreateNew | OpenMode::Update => OFlag::O_RDWR,
+    }
 }
 
 /// Opens the second descriptor if the file system names an alignment that the ring can give.
-fn open_direct(buffered: &File, path: &Path, mode: OpenMode) -> DirectFd {
+fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode) -> DirectFd {
     let align = match direct_align(buffered) {
         Ok(Some(align)) => align,
-        Ok(None) => return DirectFd::Impossible(no_alignment(options(mode).custom_flags(libc::O_DIRECT).open(path))),
+        Ok(None) => return DirectFd::Impossible(no_alignment(path.open(flags(mode) | OFlag::O_DIRECT))),
         Err(e) => return DirectFd::Impossible(format!("statx for the alignment of direct I/O failed: {e}")),
     };
     if RING_ALIGN_BYTES % align.memory_bytes != 0 {
@@ -327,7 +331,7 @@ fn open_direct(buffered: &File, path: &Path, mode: OpenMode) -> DirectFd {
             align.memory_bytes
         ));
     }
-    match options(mode).custom_flags(libc::O_DIRECT).open(path) {
+    match path.open(flags(mode) | OFlag::O_DIRECT) {
         Ok(file) => DirectFd::Ready { file, align },
         Err(e) => DirectFd::Impossible(format!("the open with O_DIRECT failed: {e}")),
     }

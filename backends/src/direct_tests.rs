@@ -7,14 +7,14 @@ fn creation_is_exclusive_and_agreed() {
     let dir = scratch();
     let path = dir.path().join("f");
     let mut told = None;
-    FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, |made| {
+    FdPair::open_as(&FilePath::of(&path).unwrap(), OpenMode::CreateNew, Direct::Off, true, |made| {
         told = Some(made);
         Ok(made)
     })
     .unwrap();
     assert_eq!(told, Some(true));
     std::fs::write(&path, b"precious").unwrap();
-    let error = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, |made| {
+    let error = FdPair::open_as(&FilePath::of(&path).unwrap(), OpenMode::CreateNew, Direct::Off, true, |made| {
         told = Some(made);
         Ok(made)
     })
@@ -28,7 +28,9 @@ fn creation_is_exclusive_and_agreed() {
 fn other_ranks_follow_rank_0() {
     let dir = scratch();
     let path = dir.path().join("f");
-    let other = |answer| FdPair::open_as(&path, OpenMode::CreateNew, Direct::Auto, false, move |_| answer);
+    let other = |answer| {
+        FdPair::open_as(&FilePath::of(&path).unwrap(), OpenMode::CreateNew, Direct::Auto, false, move |_| answer)
+    };
     let error = other(Ok(false)).unwrap_err();
     assert!(error.to_string().contains("rank 0 could not create"), "{error}");
     assert!(!path.exists(), "only rank 0 creates");
@@ -130,7 +132,7 @@ fn unequal_parts_odd_periods_and_nothing() {
 
 #[test]
 fn no_alignment_means_no_direct() {
-    let null = Path::new("/dev/null");
+    let null = std::path::Path::new("/dev/null");
     let refused = FdPair::open_alone(null, OpenMode::Update, Direct::Required).unwrap();
     assert!(refused.route(&pattern(4096, 1, 1), Direction::Write).unwrap_err().contains("gives no alignment"));
     let auto = FdPair::open_alone(null, OpenMode::Update, Direct::Auto).unwrap();

@@ -70,7 +70,7 @@ impl BackendError {
         let cause = match error.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Cause::NoSpace,
             Some(libc::EACCES | libc::EPERM | libc::ENOENT | libc::ENOTDIR | libc::EROFS | libc::EEXIST) => Cause::Path,
-            Some(libc::EOPNOTSUPP) => Cause::Unsupported,
+            Some(libc::EOPNOTSUPP | libc::ENOSYS) => Cause::Unsupported,
             _ => Cause::Io,
         };
         Self { offset_bytes, ..Self::new(operation, path, cause, error.to_string()) }

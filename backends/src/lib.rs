@@ -11,11 +11,11 @@
 //! # A file from open to close
 //!
 //! ```
-//! use beff_backends::{driver, Batch, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring};
+//! use beff_backends::{driver, Batch, Direction, DriverOptions, FilePath, Latency, OpenMode, OpenRequest, Pattern, Ring};
 //! use beff_ffi::Comm;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let path = std::env::temp_dir().join(format!("beff-example-{}", std::process::id()));
+//! let path = FilePath::of(&std::env::temp_dir().join(format!("beff-example-{}", std::process::id())))?;
 //! // One rank alone: it needs no MPI, except for the driver `mpiio`.
 //! let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::own(), hints: &[] };
 //! let row = driver("posix").ok_or("no such driver")?;
@@ -34,7 +34,7 @@
 //! assert_eq!(file.write(batch, &ring, &mut Latency::off())?, 409_600);
 //! file.sync()?;
 //! file.close()?;
-//! # std::fs::remove_file(&path)?;
+//! # path.remove()?;
 //! # Ok(())
 //! # }
 //! ```
@@ -54,6 +54,7 @@
 
 mod by_offsets;
 mod direct;
+pub mod directory;
 mod dontcache;
 mod edges;
 pub mod error;
@@ -77,9 +78,11 @@ pub mod statx;
 #[cfg(test)]
 mod testing;
 mod two_phase;
+mod unable;
 pub mod uring;
 mod walk;
 
+pub use directory::{Directory, FilePath};
 pub use error::{BackendError, Result};
 pub use latency::Latency;
 pub use memory::Ring;
@@ -87,8 +90,7 @@ pub use options::{Collective, Direct, DriverOptions, Exchange, Tuned, DEFAULT_DO
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use program::{Outcome, Program, ProgramRequest, Step, Tables};
 pub use registry::{driver, drivers, DriverRow};
-
-use std::path::Path;
+pub use unable::{unable, Unable};
 
 use beff_ffi::Comm;
 
@@ -107,7 +109,7 @@ pub enum OpenMode {
 #[derive(Clone, Copy, Debug)]
 pub struct OpenRequest<'a> {
     /// The file.
-    pub path: &'a Path,
+    pub path: &'a FilePath,
     /// Create, update or read.
     pub mode: OpenMode,
     /// The ranks that share the file; the world's own rank alone for a private file.

@@ -8,12 +8,11 @@
 pub mod memory;
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use beff_ffi::Comm;
 use beff_trace::{Call, Completion, ErrorClass, Type};
 
-use crate::{DriverOptions, Result, Ring};
+use crate::{DriverOptions, FilePath, Result, Ring};
 
 pub use memory::{area, Memory};
 
@@ -30,7 +29,7 @@ pub struct Tables {
     /// Hints.
     pub infos: Vec<Vec<(String, String)>>,
     /// Where the files are now.
-    pub paths: Vec<PathBuf>,
+    pub paths: Vec<FilePath>,
 }
 
 /// A call and where its data lies.

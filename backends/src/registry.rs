@@ -22,6 +22,8 @@ pub struct DriverRow {
     pub is_direct_by_default: bool,
     /// Buffered transfers can drop their pages when they are done (RWF_DONTCACHE).
     pub can_drop_pages: bool,
+    /// Opens files by their names and not relative to a held directory: see [`crate::FilePath::check_name`].
+    pub opens_by_name: bool,
     /// Takes hints, and reports which are granted.
     pub has_hints: bool,
     /// Has a shared file pointer; without one, shared-ordered patterns use their offsets directly.
@@ -36,6 +38,8 @@ pub struct DriverRow {
     pub uses_space: bool,
     /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::make_room`] comes first.
     pub grows_files: bool,
+    /// Needs something that not every system or file system has: tried out before a run, see [`crate::unable()`].
+    pub may_be_missing: bool,
     /// Makes the driver.
     pub make: fn(&DriverOptions) -> Box<dyn Driver>,
     /// Replays recorded programs, if it can.
@@ -49,6 +53,7 @@ pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     can_direct: false,
     is_direct_by_default: false,
     can_drop_pages: false,
+    opens_by_name: false,
     has_hints: false,
     has_shared_pointer: false,
     has_queue: false,
@@ -56,6 +61,7 @@ pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     has_two_phase: false,
     uses_space: true,
     grows_files: true,
+    may_be_missing: false,
     make: |_| Box::new(NullDriver),
     replay: None,
 };
@@ -64,6 +70,7 @@ static DRIVERS: [DriverRow; 5] = [
     DriverRow {
         name: "mpiio",
         summary: "MPI-IO: file views, collective calls, shared pointers, hints",
+        opens_by_name: true,
         has_hints: true,
         has_shared_pointer: true,
         is_collective_native: true,
@@ -88,6 +95,7 @@ static DRIVERS: [DriverRow; 5] = [
         is_direct_by_default: true,
         can_drop_pages: true,
         has_queue: true,
+        may_be_missing: true,
         has_two_phase: true,
         make: |options| Box::new(UringDriver::new(options)),
         replay: Some(by_offsets::URING),
@@ -97,6 +105,7 @@ static DRIVERS: [DriverRow; 5] = [
         name: "mmap",
         summary: "memcpy into and out of a shared mapping at the same offsets; always the page cache",
         grows_files: false,
+        may_be_missing: true,
         make: |_| Box::new(MmapDriver),
         ..BY_OFFSETS
     },

@@ -5,7 +5,10 @@ use std::path::Path;
 use beff_ffi::Comm;
 use tempfile::TempDir;
 
-use crate::{driver, Direct, DriverOptions, DriverRow, OpenFile, OpenMode, OpenRequest, Pattern, Result, Ring};
+use crate::{
+    driver, BackendError, Direct, DriverOptions, DriverRow, FilePath, OpenFile, OpenMode, OpenRequest, Pattern, Result,
+    Ring,
+};
 
 /// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
 /// often than in /tmp.
@@ -62,6 +65,9 @@ pub(crate) fn open_row(
     }
     let options = DriverOptions { direct, queue_depth, ..DriverOptions::default() };
     // A rank that is alone agrees with itself without MPI.
-    let request = OpenRequest { path, mode, comm: &Comm::own(), hints: &[] };
-    Some((row.make)(&options).open(&request))
+    let held = FilePath::of(path).map_err(|e| BackendError::from_io("open", path, None, &e));
+    Some(held.and_then(|path| {
+        let request = OpenRequest { path: &path, mode, comm: &Comm::own(), hints: &[] };
+        (row.make)(&options).open(&request)
+    }))
 }

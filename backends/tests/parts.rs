@@ -8,8 +8,8 @@ use std::fs::File;
 
 use beff_backends::error::Cause;
 use beff_backends::{
-    driver, AccessKind, CallPlace, CallStyle, Collective, Direct, Direction, DriverOptions, Latency, OpenMode,
-    OpenRequest,
+    driver, AccessKind, CallPlace, CallStyle, Collective, Direct, Direction, DriverOptions, FilePath, Latency,
+    OpenMode, OpenRequest,
 };
 use world::{has_read, lay_out, name_of, on_all_ranks, pattern_of, ring_for, table, World, ALL, CALLS, ORIGIN};
 
@@ -88,7 +88,7 @@ fn two_phase_needs_equal_parts(world: &World<'_>) {
     );
     for driver_name in ["posix", "uring"] {
         let options = DriverOptions { collective: Collective::TwoPhase, ..DriverOptions::default() };
-        let (path, comm) = (world.path("two-phase"), world.comm);
+        let (path, comm) = (FilePath::of(&world.path("two-phase")).unwrap(), world.comm);
         let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm, hints: &[] };
         let mut file = (driver(driver_name).unwrap().make)(&options).open(&request).unwrap();
         let refused = file.unsupported(&p).is_some_and(|why| why.contains("one length"));

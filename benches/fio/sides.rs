@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, Batch, Direct, Direction, DriverOptions, Latency, OpenMode, OpenRequest, Pattern, Ring, Tuned,
+    driver, Batch, Direct, Direction, DriverOptions, FilePath, Latency, OpenMode, OpenRequest, Pattern, Ring, Tuned,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
@@ -124,7 +124,8 @@ pub fn ours(work: &Work) -> Result<Sample, Failure> {
         Access::Read => OpenMode::ReadOnly,
     };
     let own = Comm::own();
-    let request = OpenRequest { path: &work.path, mode, comm: &own, hints: &[] };
+    let path = FilePath::of(&work.path)?;
+    let request = OpenRequest { path: &path, mode, comm: &own, hints: &[] };
     let mut file = (row.make)(&options).open(&request)?;
     let pattern = Pattern::private(work.chunk_bytes, 1, work.chunks);
     if let Some(reason) = file.unsupported(&pattern) {

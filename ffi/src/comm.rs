@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mpi_sys::MPI_Comm;
 
-use crate::error::{check, Result};
+use crate::error::{c_integer, check, Result};
 use crate::shim;
 
 /// A communicator. The predefined ones are borrowed from MPI, the others are freed on drop.
@@ -155,9 +155,11 @@ impl Comm {
         if self.size == 1 {
             return Ok(());
         }
-        let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
-        // SAFETY: the buffer holds `count` elements of the type the callers below pair with it; in place.
-        check(unsafe { shim::beff_allreduce_in_place(memory, count, datatype, op, self.handle) })
+        values.chunks_mut(MOST_ELEMENTS).try_for_each(|values| {
+            let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
+            // SAFETY: the buffer holds `count` elements of the type the callers below pair with it; in place.
+            check(unsafe { shim::beff_allreduce_in_place(memory, count, datatype, op, self.handle) })
+        })
     }
 
     /// Minimum or maximum. MPICH 4.0.2 compares MPI_UINT64_T as if it were signed (2^64 - 1 < 0): with the top bit turned
@@ -199,10 +201,12 @@ impl Comm {
         if self.size == 1 {
             return Ok(());
         }
-        let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
-        let root = c_int::try_from(root).unwrap_or(0);
-        // SAFETY: the buffer holds `count` elements of the type the callers below pair with it, equally many on all ranks.
-        check(unsafe { mpi_sys::MPI_Bcast(memory, count, datatype, root, self.handle) })
+        let root = c_integer(root, "MPI_ERR_ROOT")?;
+        values.chunks_mut(MOST_ELEMENTS).try_for_each(|values| {
+            let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
+            // SAFETY: the buffer holds `count` elements of the type the callers below pair with it, equally many on all ranks.
+            check(unsafe { mpi_sys::MPI_Bcast(memory, count, datatype, root, self.handle) })
+        })
     }
 
     /// Broadcast of numbers from `root`, in place. Does not allocate.
@@ -215,7 +219,7 @@ impl Comm {
         let ranks = usize::try_from(self.size).unwrap_or(1);
         let mut all = vec![0_u64; mine.len() * ranks];
         let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-        let (count, kind) = (count(mine), constant!(mpi_sys::RSMPI_UINT64_T));
+        let (count, kind) = (c_integer(mine.len() as u64, "MPI_ERR_COUNT")?, constant!(mpi_sys::RSMPI_UINT64_T));
         // SAFETY: equal counts on all ranks; the receive buffer holds one slot per rank.
         check(unsafe { mpi_sys::MPI_Allgather(from, count, kind, into, count, kind, self.handle) })?;
         Ok(all)
@@ -238,42 +242,66 @@ impl Comm {
         self.bcast_f64(&mut len, root)?;
         let mut bytes = bytes;
         bytes.resize(len[0] as usize, 0);
-        for part in bytes.chunks_mut(1 << 30) {
-            self.bcast(part, constant!(mpi_sys::RSMPI_UINT8_T), root)?;
-        }
+        self.bcast(&mut bytes, constant!(mpi_sys::RSMPI_UINT8_T), root)?;
         Ok(bytes)
     }
 
-    /// The bytes of every rank, in rank order, on rank 0; empty on the others.
+    /// The bytes of every rank, in rank order, on rank 0; empty on the others. Of any length: they go in as many rounds as it
+    /// takes.
     pub fn gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let ranks = usize::try_from(self.size).unwrap_or(usize::MAX);
+        self.gather_in_rounds(bytes, GATHERED_BYTES / ranks)
+    }
+
+    /// The same with at most `most_bytes` of each rank in one round.
+    pub fn gather_in_rounds(&self, bytes: &[u8], most_bytes: usize) -> Result<Vec<Vec<u8>>> {
         if self.size == 1 {
             return Ok(vec![bytes.to_vec()]);
         }
         let mut longest = [bytes.len() as u64];
         self.max_u64(&mut longest)?;
-        let slot = usize::try_from(longest[0]).unwrap_or(usize::MAX) + 8;
-        let mut mine = vec![0_u8; slot];
-        mine[..8].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-        mine[8..8 + bytes.len()].copy_from_slice(bytes);
+        let longest = usize::try_from(longest[0]).unwrap_or(usize::MAX);
+        let lengths = self.gather_equal(&(bytes.len() as u64).to_le_bytes())?;
+        let length = |b: &[u8]| b.iter().rev().fold(0_usize, |n, byte| (n << 8) | usize::from(*byte));
+        let lengths: Vec<usize> = lengths.chunks_exact(8).map(length).collect();
+        let mut all: Vec<Vec<u8>> = lengths.iter().map(|length| Vec::with_capacity(*length)).collect();
+        let mut mine = vec![0_u8; most_bytes.clamp(1, longest.max(1))];
+        let mut done = 0;
+        while done < longest {
+            let round = mine.len().min(longest - done);
+            let rest = bytes.get(done..).unwrap_or_default();
+            let own = rest.len().min(round);
+            mine[..own].copy_from_slice(&rest[..own]);
+            let parts = self.gather_equal(&mine[..round])?;
+            for ((whole, length), part) in all.iter_mut().zip(&lengths).zip(parts.chunks_exact(round)) {
+                whole.extend_from_slice(&part[..round.min(length - whole.len())]);
+            }
+            done += round;
+        }
+        Ok(all)
+    }
+
+    /// Equally many bytes of every rank, behind each other on rank 0; none on the others.
+    fn gather_equal(&self, mine: &[u8]) -> Result<Vec<u8>> {
         let ranks = usize::try_from(self.size).unwrap_or(1);
-        let mut all = vec![0_u8; if self.is_root() { slot * ranks } else { 0 }];
+        let mut all = vec![0_u8; if self.is_root() { mine.len() * ranks } else { 0 }];
         let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-        let (count, kind) = (count(&mine), constant!(mpi_sys::RSMPI_UINT8_T));
+        let (count, kind) = (c_integer(mine.len() as u64, "MPI_ERR_COUNT")?, constant!(mpi_sys::RSMPI_UINT8_T));
         // SAFETY: equal counts on all ranks; the receive buffer of the root holds one slot per rank.
         check(unsafe { mpi_sys::MPI_Gather(from, count, kind, into, count, kind, 0, self.handle) })?;
-        Ok(all
-            .chunks(slot)
-            .map(|s| {
-                let len = s[..8].iter().rev().fold(0_usize, |n, b| (n << 8) | usize::from(*b));
-                s[8..8 + len].to_vec()
-            })
-            .collect())
+        Ok(all)
     }
 }
 
-/// Elements as MPI counts them.
+/// Elements of one collective call at most: they and their sum over a few ranks fit a C integer.
+const MOST_ELEMENTS: usize = 1 << 28;
+/// Bytes that rank 0 takes in by one round of a gather.
+const GATHERED_BYTES: usize = 1 << 30;
+
+/// Elements as MPI counts them, of at most [`MOST_ELEMENTS`].
 fn count<T>(values: &[T]) -> c_int {
-    c_int::try_from(values.len()).unwrap_or(c_int::MAX)
+    debug_assert!(values.len() <= MOST_ELEMENTS);
+    values.len() as c_int
 }
 
 impl Drop for Comm {

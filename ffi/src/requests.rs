@@ -30,17 +30,39 @@ impl Requests {
     /// Waits for all messages (MPI_Waitall). Does not allocate.
     ///
     /// # Errors
-    /// What MPI reports; nothing is pending afterwards.
+    /// The first that MPI reports; nothing is pending afterwards.
     pub fn wait_all(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let count = c_int::try_from(self.pending.len()).unwrap_or(c_int::MAX);
-        // SAFETY: `count` requests made by MPI; the memory of their messages is valid by the promise given when they
-        // were begun; no status is wanted.
-        let code = unsafe { mpi_sys::MPI_Waitall(count, self.pending.as_mut_ptr(), mpi_sys::RSMPI_STATUSES_IGNORE) };
+        let mut first = Ok(());
+        for some in self.pending.chunks_mut(MOST_AT_ONCE) {
+            let count = c_int::try_from(some.len()).unwrap_or(c_int::MAX);
+            // SAFETY: `count` requests made by MPI; the memory of their messages is valid by the promise given when they
+            // were begun; no status is wanted.
+            let code = unsafe { mpi_sys::MPI_Waitall(count, some.as_mut_ptr(), mpi_sys::RSMPI_STATUSES_IGNORE) };
+            if code != 0 {
+                first = first.and(check(code));
+                wait_one_by_one(some);
+            }
+        }
         self.pending.clear();
-        check(code)
+        first
+    }
+}
+
+/// As many requests fit a C integer.
+const MOST_AT_ONCE: usize = 1 << 30;
+
+/// MPI_Waitall that fails may leave some under way (MPI-3.1 section 3.7.5, MPI_ERR_PENDING), and their memory is the library's
+/// until they are complete.
+#[cold]
+fn wait_one_by_one(requests: &mut [MPI_Request]) {
+    let null = constant!(mpi_sys::RSMPI_REQUEST_NULL);
+    for request in requests.iter_mut().filter(|request| **request != null) {
+        // SAFETY: a request made by MPI that is not complete, or has failed; its memory is still valid. What it says is told
+        // already: the first error counts.
+        unsafe { mpi_sys::MPI_Wait(request, mpi_sys::RSMPI_STATUS_IGNORE) };
     }
 }
 

@@ -105,12 +105,14 @@ impl Signals {
     }
 
     fn wait_for_sent(&mut self) -> Result<()> {
+        let mut first = Ok(());
         for (request, _) in &mut self.under_way {
-            // SAFETY: a pending request of this value; the status is not wanted.
-            check(unsafe { mpi_sys::MPI_Wait(request, mpi_sys::RSMPI_STATUS_IGNORE) })?;
+            // SAFETY: a pending request of this value; the status is not wanted. After an error the others are still waited
+            // for: their memory goes now.
+            first = first.and(check(unsafe { mpi_sys::MPI_Wait(request, mpi_sys::RSMPI_STATUS_IGNORE) }));
         }
         self.under_way.clear();
-        Ok(())
+        first
     }
 }
 

@@ -62,6 +62,8 @@ fn say(sentence: &str) {
     if !is_heard() {
         return;
     }
+    // Names in it may hold what a terminal would obey.
+    let sentence: String = sentence.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect();
     // Where stderr is closed there is nobody to tell.
     let _ = std::io::stderr().write_all(format!("beff-raw profiler: {sentence}\n").as_bytes());
 }

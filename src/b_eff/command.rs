@@ -1,5 +1,6 @@
 //! `beff-raw comm`: measures b_eff.
 
+use anyhow::anyhow;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::CommArgs;
@@ -11,7 +12,7 @@ use super::report::SUFFIXES;
 use super::run::Run;
 use crate::frame::command::finish::conduct;
 use crate::frame::command::observer::Collector;
-use crate::frame::command::start::Ready;
+use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::report::Views;
@@ -34,7 +35,7 @@ pub fn run(args: &CommArgs) -> anyhow::Result<Exit> {
         return show_plan(args, ranks);
     }
     start::under_mpi(|universe, world| {
-        let config = start::from_root(world, || args.config())?;
+        let config = start::from_root(world, "configuration", || args.config())?;
         measure(universe, world, &config, args)
     })
 }
@@ -53,7 +54,7 @@ fn show_plan(args: &CommArgs, ranks: u64) -> anyhow::Result<Exit> {
     if args.json {
         publish_json_once(&plan)?;
     } else {
-        publish_once(comm_plan::text(&plan).as_bytes());
+        publish_once(comm_plan::text(&plan).as_bytes())?;
     }
     Ok(Exit::Ok)
 }
@@ -67,18 +68,21 @@ fn make_plan(config: &CommConfig, ranks: u64, memory_bytes: u64) -> Result<CommP
     Ok(plan)
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommArgs) -> anyhow::Result<Exit> {
+fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommArgs) -> Result<Exit, Early> {
     if world.size() < 2 {
-        return Err(UsageError::new(
+        let alone = UsageError::new(
             "b_eff measures messages between processes, and there is only one",
             "Start at least two: mpirun -n 2 beff-raw comm.",
-        )
-        .into());
+        );
+        return Err(Early::Everywhere(alone.into()));
     }
     let survey = start::look_around(world)?;
     let memory_bytes = config.memory_per_process_bytes.unwrap_or(survey.memory_per_rank_bytes);
-    let plan = make_plan(config, world.size(), memory_bytes)?;
-    check_memory(&plan, config, &survey)?;
+    let plan = start::step(world, "plan", || {
+        let plan = make_plan(config, world.size(), memory_bytes)?;
+        check_memory(&plan, config, &survey)?;
+        Ok(plan)
+    })?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let collector = machine.map(|machine| {
@@ -102,7 +106,9 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
     let comm = start::or_abort(world.duplicate());
     let work = |observer: &mut dyn Observer<CommLine>| {
         let cpus = start::or_abort(HostCpus::survey(&comm));
-        let mut run = start::made(world, Run::new(&comm, &plan, config, cpus, &interrupt, observer))?;
+        let mut run = start::step(world, "memory", || {
+            Run::new(&comm, &plan, config, cpus, &interrupt, observer).map_err(|e| anyhow!(e))
+        })?;
         let announcement = start::or_abort(run.announce());
         start::announce(world, args.quiet, || announce(config, &announcement, world.size()));
         Ok(start::or_abort(run.execute()))

@@ -25,6 +25,7 @@ pub struct CommConfig {
     /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor.
     pub rmax_gflops: Option<f64>,
     /// Prefix of the output files; None: only stdout.
+    #[serde(default, with = "crate::frame::paths::optional")]
     pub out: Option<PathBuf>,
     /// Our loops are compared with bare ones in C after the patterns.
     pub bare: bool,

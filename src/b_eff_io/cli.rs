@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::config::{CollectivePolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify};
+use super::config::{
+    CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, Release, SpaceLimit, Termination, Verify,
+};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
@@ -111,7 +113,7 @@ pub struct RunArgs {
     /// Ranks that move data in a two-phase transfer [default: all ranks]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = ACCESS)]
     pub aggregators: Option<u64>,
-    /// Bytes one aggregator moves in one step of a two-phase transfer [default: 4M]
+    /// Bytes one aggregator moves in one step of a two-phase transfer, 4K to 1G [default: 4M]
     #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = ACCESS)]
     pub domain: Option<u64>,
     /// How ranks exchange data in a two-phase transfer
@@ -130,8 +132,8 @@ pub struct RunArgs {
     /// Record the time of every call: median, 99 %, 99.9 % and largest
     #[arg(long, help_heading = TRUST)]
     pub latency: bool,
-    /// How much of the data is compared: ring, what the last reads of each pattern left in memory; full, also every byte
-    /// of every file, outside the measured time
+    /// How much of the data is compared, outside the measured time: ring, what the last reads of each pattern left in memory and a
+    /// sample of the files; full, all reads and every byte of every file, before and after each access
     #[arg(long, value_enum, value_name = "DEPTH", default_value = "ring", help_heading = TRUST)]
     pub verify: Verify,
     /// Seed of the data; two runs with the same seed write the same bytes
@@ -140,6 +142,9 @@ pub struct RunArgs {
     /// Damage the files between writing and reading, to prove that it is found
     #[arg(long, value_enum, value_name = "DAMAGE", hide = true, help_heading = TRUST)]
     pub inject: Option<Inject>,
+    /// When to damage; then one place of every pattern
+    #[arg(long, value_enum, value_name = "MOMENT", hide = true, requires = "inject", help_heading = TRUST)]
+    pub inject_at: Option<InjectAt>,
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and further views; without it only
     /// stdout
     #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
@@ -186,8 +191,8 @@ words! { Termination:
     PerCall = "per-call", "a decision after each call";
 }
 words! { Verify:
-    Ring = "ring", "what the last reads of each pattern left in memory";
-    Full = "full", "also every byte of every file";
+    Ring = "ring", "what the last reads of each pattern left in memory, and a sample of the files";
+    Full = "full", "all reads, and every byte of every file";
 }
 words! { CollectivePolicy:
     Auto = "auto", "two-phase where sectors are shared, else independent";
@@ -204,7 +209,18 @@ words! { Inject:
     Flip = "flip", "one bit of one word is turned over";
     OtherRank = "other-rank", "a chunk holds another rank's data";
     Stale = "stale", "a chunk holds the first write after the rewrite";
-    Hole = "hole", "a chunk becomes zeros";
+    Zero = "zero", "a chunk becomes zeros";
+    Hole = "hole", "a chunk goes out of the file";
+    Swap = "swap", "two places change their data";
+    Misplaced = "misplaced", "a chunk holds the data of another place";
+}
+words! { InjectAt:
+    Write = "write", "on the way of the first write";
+    AfterWrite = "after-write", "before the rewrite";
+    Rewrite = "rewrite", "on the way of the rewrite";
+    AfterRewrite = "after-rewrite", "before the read";
+    Read = "read", "on the way of the read";
+    AfterRead = "after-read", "after the read";
 }
 
 /// Bytes per second; `/s` may be written.

@@ -1,24 +1,28 @@
 //! `beff-raw [io]`: measures b_eff_io.
 
+use anyhow::anyhow;
 use beff_ffi::{Comm, Universe};
 
 use super::cli::IoArgs;
-use super::config::Config;
+use super::config::{Config, ExchangePolicy, SpaceLimit};
 use super::plan::run::{writing_backends, Facts, RunPlan};
 use super::plan::space::PartitionSpace;
 use super::records::{JournalLine, Manifest, PartitionRecord, RunResult};
 use super::report::suffixes;
+use super::run::drivers::driver_options;
 use super::run::state::Run;
 use super::run::whole::execute;
 use crate::frame::command::finish::{conduct, Files};
 use crate::frame::command::observer::Collector;
-use crate::frame::command::start::Ready;
+use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::Views;
 use crate::frame::run::Observer;
+use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::{io_layer, Survey};
+use crate::frame::units::format_size;
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
 ///
@@ -27,15 +31,15 @@ use crate::frame::system::survey::{io_layer, Survey};
 pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
     start::under_mpi(|universe, world| {
         // Rank 0 reads command line and hints file for all, so that every rank runs with the same configuration.
-        let config = start::from_root(world, || args.config(&known_backends()))?;
+        let config = start::from_root(world, "configuration", || args.config(&known_backends()))?;
         measure(universe, world, &config, args)
     })
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> anyhow::Result<Exit> {
+fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, Early> {
     let survey = start::look_around(world)?;
     let storage = start::storage_below(world, &config.path)?;
-    let plan = make_plan(config, &survey, &storage, world.size())?;
+    let plan = start::step(world, "plan", || make_plan(config, &survey, &storage, world.size()))?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, config.latency)?;
 
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
@@ -53,7 +57,10 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         Collector::new(result, outputs, args.quiet)
     });
     let work = |observer: &mut dyn Observer<JournalLine>| {
-        let mut run = start::made(world, Run::new(world, config, &plan, &run_dir, &interrupt, observer))?;
+        let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
+        let mut run = start::step(world, "memory", || {
+            Run::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
+        })?;
         Ok(start::or_abort(execute(&mut run)))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
@@ -63,7 +70,15 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {
     let writing = writing_backends(config);
     let limit = config.space_limit.bytes(storage.free_bytes);
-    if writing > 0 && limit > storage.free_bytes {
+    let is_untold = is_space_untold(storage);
+    if writing > 0 && is_untold && !matches!(config.space_limit, SpaceLimit::Bytes(_)) {
+        return Err(UsageError::new(
+            format!("{} under {} does not tell its free space", storage.fs_type, storage.path),
+            "Give --space as a number of bytes that are there.",
+        )
+        .into());
+    }
+    if writing > 0 && !is_untold && limit > storage.free_bytes {
         return Err(UsageError::new(
             format!("--space asks for {limit} bytes, but only {} are free under {}", storage.free_bytes, storage.path),
             "Give a smaller --space or another --path.",
@@ -78,8 +93,50 @@ fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u
         limit_bytes: (writing > 0).then_some(limit),
         writing_backends: writing,
     };
-    RunPlan::new(config, &facts)
-        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit.").into())
+    let plan = RunPlan::new(config, &facts)
+        .map_err(|e| UsageError::new(e.to_string(), "`beff-raw plan` shows what would fit."))?;
+    check_memory(&plan, config, survey.memory_per_rank_bytes)?;
+    check_peers(config, ranks)?;
+    Ok(plan)
+}
+
+/// Refuses what only other ranks would heed.
+fn check_peers(config: &Config, ranks: u64) -> Result<(), UsageError> {
+    if let Some(wanted) = config.aggregators.filter(|wanted| *wanted > ranks) {
+        return Err(UsageError::new(
+            format!("--aggregators {wanted}: only {ranks} were started that could move data"),
+            "Give no more than there are ranks, or leave it out: then all of them do.",
+        ));
+    }
+    if ranks == 1 && config.exchange != ExchangePolicy::Auto {
+        return Err(UsageError::new(
+            "--exchange has no effect: one rank alone exchanges nothing",
+            "Leave it out, or start more ranks.",
+        ));
+    }
+    Ok(())
+}
+
+/// Domains of a two-phase transfer that a rank holds at most: four under way, and two that are exchanged.
+const DOMAINS: u64 = 6;
+
+/// Refuses calls and domains that no rank has the memory for: it would be ended in the middle, or swap. Equal on all ranks.
+fn check_memory(plan: &RunPlan, config: &Config, memory_per_rank_bytes: u64) -> Result<(), UsageError> {
+    let domains = config.domain_bytes.unwrap_or(0).saturating_mul(DOMAINS);
+    let needed = plan.rank_memory_bytes.saturating_add(domains);
+    if needed <= memory_per_rank_bytes {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!(
+            "calls of up to {}{} need {} in each rank, which has {}",
+            format_size(plan.max_call_bytes),
+            config.domain_bytes.map_or_else(String::new, |bytes| format!(" and domains of {}", format_size(bytes))),
+            format_size(needed),
+            format_size(memory_per_rank_bytes)
+        ),
+        "Give a smaller --memory-per-process, --segment-multiple or --domain, or start fewer ranks on a node.",
+    ))
 }
 
 /// The partitions as they are written into the result.
@@ -92,4 +149,45 @@ fn partitions(plan: &RunPlan) -> Vec<PartitionRecord> {
         time_seconds: plan.partition_seconds,
     };
     plan.partitions.iter().map(record).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::benchmark::of_words;
+
+    #[test]
+    fn what_needs_other_ranks_is_refused_without_them() {
+        let check = |options: &str, ranks: u64| {
+            let config = of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap();
+            check_peers(&config, ranks).map_err(|error| error.cause)
+        };
+        assert_eq!(check("--backend uring --aggregators 3 --exchange messages", 3), Ok(()));
+        assert!(check("--backend uring --aggregators 4", 3).unwrap_err().contains("--aggregators 4: only 3"));
+        assert!(check("--backend uring --exchange messages", 1).unwrap_err().contains("one rank alone"));
+    }
+
+    #[test]
+    fn what_no_rank_has_the_memory_for_is_refused() {
+        let check = |options: &str| {
+            let config = of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap();
+            let facts = Facts {
+                ranks: 2,
+                ranks_of_first_host: 2,
+                memory_per_rank_bytes: 1 << 30,
+                last_level_cache_bytes: 1 << 20,
+                limit_bytes: None,
+                writing_backends: 0,
+            };
+            check_memory(&RunPlan::new(&config, &facts).unwrap(), &config, facts.memory_per_rank_bytes)
+        };
+        assert_eq!(check(""), Ok(()));
+        assert_eq!(check("--memory-per-process 64G --backend uring --domain 64M"), Ok(()));
+        let error = check("--memory-per-process 300T").unwrap_err();
+        assert!(error.cause.contains("which has 1 GiB") && error.next_step.contains("--memory-per-process"), "{error}");
+        let error = check("--backend uring --domain 1G").unwrap_err();
+        assert!(error.cause.contains("domains of 1 GiB"), "{error}");
+        let error = check("--segment-multiple 2G").unwrap_err();
+        assert!(error.cause.contains("calls of up to 2 GiB"), "{error}");
+    }
 }

@@ -48,9 +48,9 @@ pub enum Termination {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verify {
-    /// What the last reads of each pattern left in memory. Always on.
+    /// What the last reads of each pattern left in memory, and after each pattern a sample of its bytes in the file.
     Ring,
-    /// Also an untimed pass over every byte of every file, by another rank than the writer.
+    /// All that reads leave in memory, and untimed passes over every byte of every file, by another rank than the writer.
     Full,
 }
 
@@ -93,7 +93,31 @@ pub enum Inject {
     /// A chunk holds what the first write wrote, after the rewrite.
     Stale,
     /// A chunk becomes zeros.
+    Zero,
+    /// The bytes of a chunk go out of the file, which keeps its length.
     Hole,
+    /// Two places change their data.
+    Swap,
+    /// A chunk holds what belongs 4096 bytes further on in the same stream.
+    Misplaced,
+}
+
+/// When damage is done, to one place of every pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InjectAt {
+    /// On the way of the first write: before anybody looks at it.
+    Write,
+    /// At rest between first write and rewrite.
+    AfterWrite,
+    /// On the way of the rewrite.
+    Rewrite,
+    /// At rest between rewrite and read.
+    AfterRewrite,
+    /// On the way of the read: in memory, when it returns.
+    Read,
+    /// At rest, after the read of the pattern.
+    AfterRead,
 }
 
 /// Partition sizes as the user asks for them.
@@ -145,12 +169,14 @@ pub struct Config {
     /// Backends in the order they take turns, by name.
     pub backends: Vec<String>,
     /// Directory under which the run directory is made.
+    #[serde(with = "crate::frame::paths")]
     pub path: PathBuf,
     /// Name of the run directory; None: made from time and process id.
     pub run_dir: Option<String>,
     /// Leave the measured files in place.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
+    #[serde(default, with = "crate::frame::paths::optional")]
     pub out: Option<PathBuf>,
     /// Partition sizes.
     pub partitions: Partitions,
@@ -207,4 +233,7 @@ pub struct Config {
     pub seed: u64,
     /// Damage on purpose, for tests of the verification.
     pub inject: Option<Inject>,
+    /// When; None: once in each file, between rewrite and read.
+    #[serde(default)]
+    pub inject_at: Option<InjectAt>,
 }

@@ -1,10 +1,12 @@
 //! From what the user typed to what will run: every combination that cannot be run is refused here, with its cause and
 //! what to type instead.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs};
-use crate::b_eff_io::config::{Config, Partitions, Release, SpaceLimit};
+use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitions, Release, SpaceLimit};
 use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
     backends, check_direct, check_effect, check_out, check_run_dir, join, names, no_effect, KnownBackend,
@@ -13,6 +15,7 @@ use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::hints::HintRule;
+use crate::frame::input;
 use crate::frame::values::NULL_BACKEND;
 
 /// Shortest scheduled time, seconds. One time unit is T/192 (T/150 in release 2.1): below this it is a few milliseconds,
@@ -24,6 +27,12 @@ pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
 
 /// Rounds of each pattern when several backends take turns and nothing else is said.
 pub const DEFAULT_ROUNDS: u32 = 8;
+
+/// Segments are rounded up to a multiple of this when nothing else is said.
+const DEFAULT_SEGMENT_MULTIPLE_BYTES: u64 = 1 << 20;
+
+/// Domains of two-phase transfers: a page to one message.
+const DOMAIN_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 
 impl IoArgs {
     /// The configuration of this command line. Reads the hints file, touches nothing else.
@@ -64,9 +73,11 @@ pub fn check_ranks(config: &Config, ranks: u64) -> Result<(), UsageError> {
 fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
     let chosen = backends(&measure.backend, known)?;
     check_options_have_effect(run, &chosen, known)?;
+    check_types(&measure.types)?;
+    check_types_heed(measure, &chosen, known)?;
+    check_two_phase(measure, run, &chosen, known)?;
     check_cache(run, &chosen, known)?;
     check_time(measure.time)?;
-    check_types(&measure.types)?;
     check_sizes(measure)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
     run.out.as_deref().map_or(Ok(()), check_out)?;
@@ -104,6 +115,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         hints: run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?,
         seed: run.seed,
         inject: run.inject,
+        inject_at: run.inject_at,
     })
 }
 
@@ -115,7 +127,81 @@ fn check_options_have_effect(
     check_direct(run.direct, chosen, known)?;
     check_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
     check_effect(run.unique_open, "--unique-open", chosen, known, |backend| backend.mpi)?;
-    check_effect(run.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)
+    check_effect(run.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)?;
+    check_effect(run.sqpoll, "--sqpoll", chosen, known, |backend| backend.queue)
+}
+
+/// An option that is about other pattern types than those that run.
+fn needs_types(given: bool, option: &str, types: &[u8], about: &[u8]) -> Result<(), UsageError> {
+    if !given || types.iter().any(|number| about.contains(number)) {
+        return Ok(());
+    }
+    let listed = |types: &[u8]| join(types).replace(", ", ",");
+    Err(UsageError::new(
+        format!("{option} has no effect with --types {}", listed(types)),
+        format!("Leave it out, or add a type that uses it: {}.", join(about)),
+    ))
+}
+
+fn check_types_heed(
+    measure: &MeasureArgs,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+) -> Result<(), UsageError> {
+    needs_types(measure.no_shared, "--no-shared", &measure.types, &[1])?;
+    // The others write at the same offsets either way.
+    check_effect(measure.no_shared, "--no-shared", chosen, known, |backend| backend.shared_pointer)?;
+    let multiple = measure.segment_multiple != DEFAULT_SEGMENT_MULTIPLE_BYTES;
+    needs_types(multiple, "--segment-multiple", &measure.types, &[3, 4])
+}
+
+/// Options about two-phase transfers: of backends that can, in patterns that are collective, where such transfers may happen.
+fn check_two_phase(
+    measure: &MeasureArgs,
+    run: &RunArgs,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+) -> Result<(), UsageError> {
+    let shared = [(run.aggregators.is_some(), "--aggregators"), (run.exchange != ExchangePolicy::Auto, "--exchange")];
+    let about_them = shared.into_iter().chain([(run.domain.is_some(), "--domain")]);
+    let policy = (run.collective != CollectivePolicy::Auto, "--collective");
+    for (given, option) in about_them.clone().chain([policy]) {
+        check_effect(given, option, chosen, known, |backend| backend.two_phase)?;
+        needs_types(given, option, &measure.types, &[0, 1, 4])?;
+    }
+    // In type 4 every rank moves its own segment: nothing is exchanged.
+    for (given, option) in shared {
+        needs_types(given, option, &measure.types, &[0, 1])?;
+    }
+    let may_happen = |backend: &KnownBackend<'_>| match run.collective {
+        _ if !backend.two_phase => false,
+        CollectivePolicy::TwoPhase => true,
+        CollectivePolicy::Auto => run.direct.of(backend.name) != DirectPolicy::Off,
+        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
+    };
+    let Some((_, option)) = about_them.into_iter().find(|(given, _)| *given) else { return Ok(()) };
+    if !chosen.iter().any(may_happen) {
+        return Err(UsageError::new(
+            format!(
+                "{option} has no effect: no transfer has two phases with these --backend, --direct and --collective"
+            ),
+            "Leave it out, or add --collective two-phase, or --direct auto.",
+        ));
+    }
+    check_domain(run.domain)
+}
+
+/// Smaller ones would be rounded up to four sectors, larger ones down to what one message holds.
+fn check_domain(domain_bytes: Option<u64>) -> Result<(), UsageError> {
+    let Some(bytes) = domain_bytes.filter(|bytes| !DOMAIN_BYTES.contains(bytes)) else { return Ok(()) };
+    Err(UsageError::new(
+        format!(
+            "--domain {bytes}: an aggregator moves {} to {} bytes in one step",
+            DOMAIN_BYTES.start(),
+            DOMAIN_BYTES.end()
+        ),
+        "Give a size between them, e.g. the striping unit of the file system.",
+    ))
 }
 
 /// `--cache dontcache` is done by the transfers themselves: all backends must be able to, and use the page cache at all.
@@ -205,13 +291,16 @@ fn check_sizes(measure: &MeasureArgs) -> Result<(), UsageError> {
 fn read_hints(path: &Path) -> Result<Vec<HintRule>, UsageError> {
     let format =
         "Lines are: <ranks|all> <access> <pattern type> <chunk size> <key> <value>; # in column 1 is a comment.";
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = input::text(path).map_err(|error| {
         UsageError::new(
             format!("--hints {}: cannot be read: {error}", path.display()),
             "Name a text file that every rank can read.",
         )
     })?;
-    hints::parse(&text).map_err(|error| UsageError::new(format!("--hints {}: {error}", path.display()), format))
+    let refused = |error: &dyn Display| UsageError::new(format!("--hints {}: {error}", path.display()), format);
+    let rules = hints::parse(&text).map_err(|error| refused(&error))?;
+    hints::check_amount(rules.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()))).map_err(|e| refused(&e))?;
+    Ok(rules)
 }
 
 #[cfg(test)]

@@ -61,8 +61,56 @@ fn options_without_effect_are_refused() {
     refused("--depth 8", &["--depth", "--backend mpiio", "uring"]);
     refused("--unique-open --backend posix,uring", &["--unique-open", "posix,uring", "mpiio"]);
     refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
+    refused("--sqpoll --backend mpiio,posix", &["--sqpoll", "mpiio,posix", "uring"]);
+    assert!(config("--sqpoll --backend mpiio,uring").unwrap().sqpoll);
     assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, Some(8));
     assert!(config("--unique-open").unwrap().unique_open);
+}
+
+#[test]
+fn options_about_types_need_such_a_type() {
+    refused("--no-shared --types 0,2", &["--no-shared", "--types 0,2", "uses it: 1"]);
+    refused("--no-shared --backend posix,uring,mmap", &["--no-shared", "posix,uring,mmap", "uses it: mpiio"]);
+    refused("plan --ranks 2 --no-shared --backend null", &["--no-shared", "--backend null"]);
+    assert!(!config("--no-shared --backend posix,mpiio --types 1").unwrap().shared_pointer);
+    refused("--segment-multiple 4M --types 0,2", &["--segment-multiple", "--types 0,2", "3, 4"]);
+    assert!(config("--segment-multiple 4M --types 0,3").is_ok());
+    assert!(config("--segment-multiple 1M --types 0").is_ok());
+}
+
+#[test]
+fn options_about_two_phases_need_such_transfers() {
+    for option in ["--aggregators 2", "--domain 1M", "--exchange messages", "--collective two-phase"] {
+        let name = option.split(' ').next().unwrap();
+        refused(option, &[name, "--backend mpiio", "posix, uring"]);
+        refused(&format!("{option} --backend mmap,null"), &[name, "--backend mmap,null"]);
+        refused(&format!("{option} --backend posix --types 2,3"), &[name, "--types 2,3"]);
+        let two_phase = if name == "--collective" { "" } else { " --collective two-phase" };
+        assert!(config(&format!("{option}{two_phase} --backend mpiio,posix")).is_ok(), "{option}");
+    }
+    for option in ["--aggregators 2", "--exchange shared-memory"] {
+        refused(&format!("{option} --collective two-phase --backend posix --types 2,4"), &["--types 2,4", "0, 1"]);
+    }
+    assert!(config("--domain 1M --collective two-phase --backend posix --types 2,4").is_ok());
+    for option in ["--aggregators 2", "--domain 1M", "--exchange messages"] {
+        let name = option.split(' ').next().unwrap();
+        // Buffered, they are independent unless it is said otherwise.
+        refused(&format!("{option} --backend posix"), &[name, "--collective two-phase"]);
+        refused(&format!("{option} --backend uring --direct off"), &[name, "--direct auto"]);
+        refused(&format!("{option} --backend uring --collective independent"), &[name, "no transfer has two phases"]);
+        assert!(config(&format!("{option} --backend uring")).is_ok(), "{option}");
+        assert!(config(&format!("{option} --backend posix --direct auto")).is_ok(), "{option}");
+    }
+}
+
+#[test]
+fn domains_are_what_one_step_can_move() {
+    for size in ["0", "1", "4095", "1025M", "16383P"] {
+        refused(&format!("--domain {size} --backend uring"), &["--domain", "4096 to 1073741824"]);
+    }
+    for (size, bytes) in [("4096", 4096), ("12345", 12345), ("1G", 1 << 30)] {
+        assert_eq!(config(&format!("--domain {size} --backend uring")).unwrap().domain_bytes, Some(bytes));
+    }
 }
 
 #[test]
@@ -115,6 +163,7 @@ fn names_stay_where_they_belong() {
 
 #[test]
 fn hints_come_with_file_line_and_cause() {
+    refused("--hints /dev/zero", &["--hints /dev/zero", "more than 1 MiB"]);
     refused("--hints /no/such/file", &["/no/such/file", "No such file", "every rank"]);
     let mut file = tempfile::NamedTempFile::new().unwrap();
     writeln!(file, "# comment\nall all all all striping_factor 4").unwrap();
@@ -123,6 +172,9 @@ fn hints_come_with_file_line_and_cause() {
     writeln!(file, "all write").unwrap();
     let name = file.path().display().to_string();
     refused(&option, &[&name, "line 3", "Lines are"]);
+    let mut many = tempfile::NamedTempFile::new().unwrap();
+    (0..20_000).for_each(|n| writeln!(many, "all all all all key{n} v").unwrap());
+    refused(&format!("--hints {}", many.path().display()), &["20000 hints are given, 4096 can be"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //!                         drop cached pages, lay out or poison the ring, look at counters
 //!                         (prepare,) loop over batches of calls, sync    <- the clock
 //!                         look at counters, verify, agree on errors      <- outside
-//!                 record every backend
+//!                 read a sample again, record every backend
 //!             close; with --verify full: re-read everything
 //! ```
 

@@ -41,7 +41,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     if args.json {
         publish_json_once(&plan)?;
     } else {
-        publish_once(plan_table::text(&plan).as_bytes());
+        publish_once(plan_table::text(&plan).as_bytes())?;
     }
     Ok(Exit::Ok)
 }

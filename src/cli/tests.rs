@@ -81,6 +81,7 @@ fn defaults() {
         verify: Verify::Ring,
         seed: DEFAULT_SEED,
         inject: None,
+        inject_at: None,
         out: None,
     };
     assert_eq!(format!("{:?}", args.run), format!("{run:?}"));

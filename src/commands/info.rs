@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use beff_backends::{drivers, DriverOptions, DriverRow, OpenMode, OpenRequest};
+use beff_backends::{drivers, unable, Directory, DriverOptions, DriverRow, OpenMode, OpenRequest};
 use beff_ffi::Comm;
 use clap::Args;
 
@@ -65,7 +65,7 @@ pub fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
     machine(&mut text)?;
     storage_lines(&mut text, &storage)?;
     backends(&mut text, args, &storage)?;
-    publish(text.as_bytes());
+    publish(text.as_bytes())?;
     Ok(Exit::Ok)
 }
 
@@ -158,12 +158,19 @@ fn trouble(row: &DriverRow, args: &InfoArgs) -> Option<String> {
     if row.is_collective_native {
         return None;
     }
-    let path = args.path.join(format!(".beff-raw-info-{}-{}", std::process::id(), row.name));
+    let name = format!(".beff-raw-info-{}-{}", std::process::id(), row.name);
+    let path = match Directory::hold(&args.path) {
+        Ok(directory) => directory.file(name.as_ref()),
+        Err(e) => return Some(format!("--path {}: {e}", args.path.display())),
+    };
+    if row.may_be_missing {
+        return unable(row, &DriverOptions::default(), &path).map(|e| e.to_string());
+    }
     let own = Comm::own();
     // A communicator of one needs no message, so this works without MPI for drivers that only ask for its rank.
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
     let opened = (row.make)(&DriverOptions::default()).open(&request);
     let result = opened.and_then(beff_backends::OpenFile::close);
-    let _ = std::fs::remove_file(&path);
+    let _ = path.remove();
     result.err().map(|e| e.to_string())
 }

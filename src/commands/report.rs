@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, Context};
+use anyhow::anyhow;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::Args;
 
@@ -10,6 +10,7 @@ use crate::benchmarks::{formats, load};
 use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::input::{self, MOST_RESULT_BYTES};
 use crate::frame::options::common_help;
 use crate::frame::report::picture::{svg, Words};
 use crate::frame::report::Report;
@@ -103,25 +104,31 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         .into());
     }
     if args.format == SVG {
-        publish(picture(&args.files)?.as_bytes());
+        publish(picture(&args.files)?.as_bytes())?;
         return Ok(Exit::Ok);
     }
     for path in &args.files {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let (benchmark, report) = load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-        if !publish(&view(report.as_ref(), benchmark, args, path)?) {
+        let (benchmark, report) = open(path)?;
+        if !publish(&view(report.as_ref(), benchmark, args, path)?)? {
             break;
         }
     }
     Ok(Exit::Ok)
 }
 
+/// A result, and what measured it.
+fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn Report>)> {
+    let name = path.display();
+    let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
+    let bytes = input::bytes(path, MOST_RESULT_BYTES).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
+    load(&bytes).map_err(|e| anyhow!("{name}: {e}"))
+}
+
 /// One picture of all results.
 fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
     let mut points = Vec::new();
     for path in files {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let (benchmark, report) = load(&bytes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+        let (benchmark, report) = open(path)?;
         if benchmark.formats.iter().all(|own| own.word != SVG) {
             return Err(not_a_view(benchmark, SVG, path).into());
         }
@@ -175,6 +182,16 @@ mod tests {
         let check = |line: &str| of_words::<ReportArgs>(line.split(' ')).check();
         check("a.json b.jsonl").unwrap();
         assert!(check("a.json b.txt").unwrap_err().to_string().contains("b.txt"));
+    }
+
+    /// A name that leads to a device without an end.
+    #[test]
+    fn results_have_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let error = format!("{:#}", run(&ReportArgs { files: vec![path], ..args(TABLE) }).unwrap_err());
+        assert!(error.contains("run.json: it has more than 256 MiB"), "{error}");
     }
 
     #[test]

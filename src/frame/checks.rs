@@ -18,6 +18,10 @@ pub struct KnownBackend<'a> {
     pub mpi: bool,
     /// Keeps several operations in flight.
     pub queue: bool,
+    /// Collective patterns can be moved in two phases.
+    pub two_phase: bool,
+    /// Has a shared file pointer.
+    pub shared_pointer: bool,
     /// Buffered transfers can drop their pages themselves (RWF_DONTCACHE).
     pub drops_pages: bool,
     /// Files become longer by writing behind their end.

@@ -8,6 +8,8 @@
 //! same place the last one wins. Fill-ups have no chunk size of their own, so only `all` reaches them; the warm-ups
 //! have one, 1048576.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::Access;
@@ -67,6 +69,39 @@ pub fn parse(text: &str) -> Result<Vec<HintRule>, HintError> {
         .filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty())
         .map(|(index, line)| parse_line(line).map_err(|cause| HintError { line: index + 1, cause }))
         .collect()
+}
+
+/// Lines of a file at most: every pattern, access and place of every partition of a usual run, many times.
+const MOST_RULES: usize = 4096;
+/// Different keys at most. Libraries know some dozen; each is set and asked for at every opening, one after the other.
+const MOST_KEYS: usize = 256;
+/// MPI_MAX_INFO_KEY and MPI_MAX_INFO_VAL are at most these in the libraries there are, with the end of the text.
+const MOST_KEY_BYTES: usize = 255;
+const MOST_VALUE_BYTES: usize = 1023;
+
+/// Refuses more hints, or longer ones, than any library takes.
+///
+/// # Errors
+/// What is too much, in words.
+pub fn check_amount<'a>(hints: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Result<(), String> {
+    let rules = hints.clone().count();
+    if rules > MOST_RULES {
+        return Err(format!("{rules} hints are given, {MOST_RULES} can be"));
+    }
+    if let Some((key, value)) = hints.clone().find(|(k, v)| k.len() > MOST_KEY_BYTES || v.len() > MOST_VALUE_BYTES) {
+        let begin: String = key.chars().take(20).collect();
+        return Err(format!(
+            "the hint that begins with '{begin}' has a key of {} bytes and a value of {}; MPI takes {MOST_KEY_BYTES} and \
+             {MOST_VALUE_BYTES}",
+            key.len(),
+            value.len()
+        ));
+    }
+    let keys = hints.map(|(key, _)| key).collect::<BTreeSet<_>>().len();
+    if keys > MOST_KEYS {
+        return Err(format!("{keys} different keys are given, {MOST_KEYS} can be"));
+    }
+    Ok(())
 }
 
 fn parse_line(line: &str) -> Result<HintRule, String> {
@@ -150,6 +185,22 @@ mod tests {
             assert_eq!(error.line, 3);
             assert!(error.to_string().contains(cause) && error.to_string().contains("line 3"), "{error}");
         }
+    }
+
+    #[test]
+    fn hints_are_as_many_and_as_long_as_a_library_takes() {
+        let check = |keys: usize, times: usize, value: &str| {
+            let keys: Vec<String> = (0..keys).map(|n| format!("key{n}")).collect();
+            check_amount(keys.iter().flat_map(|key| std::iter::repeat_n((key.as_str(), value), times)))
+        };
+        assert_eq!(check(256, 16, "v"), Ok(()));
+        assert_eq!(check(257, 1, "v").unwrap_err(), "257 different keys are given, 256 can be");
+        assert_eq!(check(241, 17, "v").unwrap_err(), "4097 hints are given, 4096 can be");
+        assert!(check(1, 1, &"v".repeat(1024))
+            .unwrap_err()
+            .contains("'key0' has a key of 4 bytes and a value of 1024"));
+        assert_eq!(check(1, 1, &"v".repeat(1023)), Ok(()));
+        assert!(check_amount([("k".repeat(256).as_str(), "v")].into_iter()).unwrap_err().contains("'kkkk"));
     }
 
     proptest! {

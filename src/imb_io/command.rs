@@ -1,5 +1,6 @@
 //! `beff-raw imb`: runs the benchmarks of IMB-IO.
 
+use anyhow::anyhow;
 use beff_backends::driver;
 use beff_ffi::{Comm, Universe};
 
@@ -10,17 +11,18 @@ use super::plan::{Benchmark, ImbPlan};
 use super::records::{ImbAnnouncement, ImbLine, ImbResult, ImbSetup};
 use super::report::plan as imb_plan;
 use super::report::{imb_format, SUFFIXES};
-use super::run::whole::{data_bytes, Run};
+use super::run::whole::{data_bytes, driver_options, Run};
 use super::values::ImbDerived;
 use crate::frame::command::finish::{conduct, exit_of, Files, Page};
 use crate::frame::command::observer::Collector;
-use crate::frame::command::start::Ready;
+use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
 use crate::frame::report::Views;
 use crate::frame::run::{harness, Observer};
+use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::Survey;
 use crate::frame::units::{format_seconds, format_size};
 
@@ -30,18 +32,18 @@ use crate::frame::units::{format_seconds, format_size};
 /// What ended the run before a result could be made.
 pub fn run(args: &ImbArgs) -> anyhow::Result<Exit> {
     if args.output.list {
-        publish_once(imb_plan::list(able).as_bytes());
+        publish_once(imb_plan::list(able).as_bytes())?;
         return Ok(Exit::Ok);
     }
     if let Some(ranks) = args.output.plan {
         let config = args.config(&known_backends())?;
         let plan = make_plan(&config, ranks)?;
-        publish_once(imb_plan::text(&plan, &config, ranks, runs_of(&plan, &config)).as_bytes());
+        publish_once(imb_plan::text(&plan, &config, ranks, runs_of(&plan, &config)).as_bytes())?;
         return Ok(Exit::Ok);
     }
     start::under_mpi(|universe, world| {
         // Rank 0 reads command line and files for all, so that every rank runs with the same configuration.
-        let config = start::from_root(world, || args.config(&known_backends()))?;
+        let config = start::from_root(world, "configuration", || args.config(&known_backends()))?;
         measure(universe, world, &config, args)
     })
 }
@@ -63,12 +65,15 @@ fn make_plan(config: &ImbConfig, ranks: u64) -> Result<ImbPlan, UsageError> {
         .map_err(|e| UsageError::new(e.to_string(), "`beff-raw imb --plan N` shows what would run."))
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> anyhow::Result<Exit> {
+fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> Result<Exit, Early> {
     let survey = start::look_around(world)?;
     let storage = start::storage_below(world, &config.path)?;
-    let plan = make_plan(config, world.size())?;
-    check_memory(&plan, config, &survey)?;
-    check_space(&plan, config, &storage, world.size())?;
+    let plan = start::step(world, "plan", || {
+        let plan = make_plan(config, world.size())?;
+        check_memory(&plan, config, &survey)?;
+        check_space(&plan, config, &storage, world.size())?;
+        Ok(plan)
+    })?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (run_dir, outputs) =
@@ -89,7 +94,10 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         Collector::new(ImbResult::new(config.clone(), setup), outputs, args.output.quiet)
     });
     let work = |observer: &mut dyn Observer<ImbLine>| {
-        let mut run = start::made(world, Run::new(world, &plan, config, &run_dir, &interrupt, observer))?;
+        let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
+        let mut run = start::step(world, "memory", || {
+            Run::new(world, &plan, config, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
+        })?;
         let announcement = start::or_abort(run.announce());
         let rows = || announce(config, &announcement, world.size(), runs_of(&plan, config));
         start::announce(world, args.output.quiet, rows);
@@ -140,7 +148,7 @@ fn check_space(plan: &ImbPlan, config: &ImbConfig, storage: &StorageRecord, rank
     let space = space(&plan.rows, &config.repetitions, (ranks, config.multi.is_some()), copies);
     let kept_bytes = if config.keep_files { space.kept_bytes } else { 0 };
     let needed = space.largest_bytes.saturating_add(kept_bytes);
-    if needed <= storage.free_bytes {
+    if needed <= storage.free_bytes || is_space_untold(storage) {
         return Ok(());
     }
     // No row is small enough where there is no room at all, as on /proc.

@@ -45,12 +45,14 @@ pub struct ImbConfig {
     /// Backends by name; each row runs with each of them that can do it, one after the other.
     pub backends: Vec<String>,
     /// Directory under which the run directory is made.
+    #[serde(with = "crate::frame::paths")]
     pub path: PathBuf,
     /// Name of the run directory; None: made from time and process id.
     pub run_dir: Option<String>,
     /// Leave the files of the last row of each benchmark in place.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
+    #[serde(default, with = "crate::frame::paths::optional")]
     pub out: Option<PathBuf>,
     /// Ranks of the first row of each benchmark; then twice as many, and so on, and all.
     pub npmin: u64,

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::frame::checks::{backends, check_direct, check_effect, check_out, check_run_dir, join, names, KnownBackend};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
+use crate::frame::input;
 use crate::imb_io::cli::{ImbAccessArgs, ImbArgs, ImbMeasureArgs};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::names::{find, in_text, select};
@@ -200,6 +201,13 @@ fn two_policies(a: Policy, b: Policy) -> UsageError {
 fn all_hints(access: &ImbAccessArgs) -> Result<Vec<(String, String)>, UsageError> {
     let mut all = access.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?;
     all.extend(access.hint.iter().cloned());
+    let pairs = all.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    hints::check_amount(pairs).map_err(|cause| {
+        UsageError::new(
+            format!("--hint and --hints: {cause}"),
+            "Give those that are to be tried, in one run or in several.",
+        )
+    })?;
     Ok(all)
 }
 
@@ -237,7 +245,7 @@ fn read_hints(path: &Path) -> Result<Vec<(String, String)>, UsageError> {
 }
 
 fn read(option: &str, path: &Path) -> Result<String, UsageError> {
-    std::fs::read_to_string(path).map_err(|error| {
+    input::text(path).map_err(|error| {
         UsageError::new(
             format!("{option} {}: cannot be read: {error}", path.display()),
             "Name a text file that rank 0 can read.",

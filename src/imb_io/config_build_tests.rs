@@ -93,6 +93,11 @@ fn sizes_come_from_exponents_or_a_file() {
     assert_eq!(c.sizes, Sizes::List(vec![4097, 1 << 20, 0]));
     refused_file("--msglen", "1\n2x\n", &["--msglen", "line 2"]);
     refused("--msglen nowhere", &["--msglen nowhere", "cannot be read"]);
+    refused("--msglen /dev/zero", &["--msglen /dev/zero", "more than 1 MiB"]);
+    refused("--input /dev/zero", &["--input /dev/zero", "more than 1 MiB"]);
+    refused_file("--msglen", &"8\n".repeat(1025), &["1025 sizes; 1024 can be"]);
+    let most = file(&"8\n".repeat(1024));
+    assert!(config(&format!("-msglen {}", most.path().display())).is_ok());
     refused("--msglog 31", &["--msglog 31", "exponent is 30"]);
     refused("--msglog 7:2", &["must not be above"]);
 }
@@ -171,5 +176,10 @@ fn hints_of_the_command_line_come_last() {
     refused_file("--hints", "cb_nodes 2\nlonely\n", &["line 2", "without a value"]);
     refused_file("--hints", "all write all all cb_nodes 2\n", &["line 1", "`io`"]);
     refused_file("--hints", "#\n", &["no hint"]);
+    refused("--hints /dev/zero", &["--hints /dev/zero", "more than 1 MiB"]);
+    let many: String = (0..20_000).map(|n| format!("key{n} v\n")).collect();
+    refused_file("--hints", &many, &["20000 hints are given, 4096 can be"]);
+    let keys: String = (0..257).map(|n| format!("key{n} v\n")).collect();
+    refused_file("--hints", &keys, &["257 different keys", "256 can be"]);
     refused("--hints nowhere", &["cannot be read"]);
 }

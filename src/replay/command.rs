@@ -22,13 +22,13 @@ use super::run::whole::{execute, refusals, Look, Means};
 use super::run::Stuck;
 use crate::frame::command::finish::{conduct, Files, Page};
 use crate::frame::command::observer::Collector;
-use crate::frame::command::start::Ready;
+use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{complain, directory, known_backends, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
 use crate::frame::report::Views;
-use crate::frame::run::{agree, Observer};
+use crate::frame::run::Observer;
 use crate::frame::system::survey::Survey;
 use crate::frame::units::{format_seconds, format_size};
 
@@ -47,11 +47,11 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         let sums = put_together(scans.into_iter().map(|scan| scan.sums));
         let space_bytes = space(&config, &profile.head, &sums);
         let data_bytes = data_bytes(&config, &sums, sums.landing_bytes + sums.reused_bytes)?;
-        publish_once(plan_text::text(&config, &facts, &leavings(&config, &sums), space_bytes, data_bytes).as_bytes());
+        publish_once(plan_text::text(&config, &facts, &leavings(&config, &sums), space_bytes, data_bytes).as_bytes())?;
         return Ok(Exit::Ok);
     }
     start::under_mpi(|universe, world| {
-        let config = start::from_root(world, || configuration(args))?;
+        let config = start::from_root(world, "configuration", || configuration(args))?;
         measure(universe, world, &config, args)
     })
 }
@@ -185,10 +185,13 @@ fn data_bytes(config: &ReplayConfig, sums: &Sums, landing_bytes: u64) -> Result<
     bytes.ok_or_else(|| unsound("a call has its data in more memory than can be counted".into()))
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &ReplayArgs) -> anyhow::Result<Exit> {
+fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &ReplayArgs) -> Result<Exit, Early> {
     let survey = start::look_around(world)?;
-    let profile = agreed(world, Profile::open(config))?;
-    check_ranks(world.size(), &profile.head, config)?;
+    let profile = start::step(world, "profile", || {
+        let profile = Profile::open(config)?;
+        check_ranks(world.size(), &profile.head, config)?;
+        Ok(profile)
+    })?;
     let storage = start::storage_below(world, &config.path)?;
     let refusals = refusals(&config.backends);
     let active = world.prefix(profile.head.processes.len() as u64)?;
@@ -197,20 +200,23 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
         None => Ok(None),
     };
     // What one of those that were recorded found, all of them have; the others hear it.
-    let scan = agreed(world, looked.map_err(|(_, message)| unsound(message)))?;
+    let scan = start::step(world, "calls", || Ok(looked.map_err(|(_, message)| unsound(message))?))?;
     let own = scan.as_ref().map(|scan| scan.sums.clone());
     let packed = world.gather_bytes(&serde_json::to_vec(&own)?)?;
     let all: Vec<Sums> = packed.iter().filter_map(|bytes| serde_json::from_slice(bytes).ok().flatten()).collect();
-    let shared = start::from_root(world, || {
+    let shared = start::from_root(world, "sums", || {
         let facts = profile.facts(&all.iter().collect::<Vec<_>>());
         check_content(&facts)?;
         Ok((facts, put_together(all)))
     })?;
     let (facts, sums) = shared;
-    let data_bytes = data_bytes(config, &sums, sums.landing_bytes + sums.reused_bytes)?;
-    let space_bytes = space(config, &profile.head, &sums);
-    check_memory(data_bytes, &survey)?;
-    check_space(space_bytes, config, &storage)?;
+    let (data_bytes, space_bytes) = start::step(world, "plan", || {
+        let data_bytes = data_bytes(config, &sums, sums.landing_bytes + sums.reused_bytes)?;
+        let space_bytes = space(config, &profile.head, &sums);
+        check_memory(data_bytes, &survey)?;
+        check_space(space_bytes, config, &storage)?;
+        Ok((data_bytes, space_bytes))
+    })?;
     let leavings = leavings(config, &sums);
 
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
@@ -246,7 +252,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
                     layouts: &profile.layouts,
                     scan,
                     most: &sums,
-                    run_dir: run_dir.path(),
+                    run_dir: &run_dir,
                     fs_type: &fs_type,
                     span,
                     interrupt: &interrupt,
@@ -263,19 +269,10 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
     conduct(world, Some(files), collector, work, |result, derived| Page::from(result.table(derived, false)))
 }
 
-/// What every rank has made, or the usage error of one, on every rank. Collective.
-fn agreed<T>(world: &Comm, mine: Result<T, UsageError>) -> anyhow::Result<T> {
-    let packed = mine.map_err(|e| serde_json::to_string(&(e.cause, e.next_step)).unwrap_or_default());
-    agree::all(world, packed)?.map_err(|(_, packed)| {
-        let (cause, next_step): (String, String) = serde_json::from_str(&packed).unwrap_or_default();
-        UsageError::new(cause, next_step).into()
-    })
-}
-
 fn outcome_of_root(
     world: &Comm,
     mine: crate::frame::records::Outcome,
-) -> anyhow::Result<crate::frame::records::Outcome> {
+) -> Result<crate::frame::records::Outcome, Early> {
     let bytes = world.bcast_bytes(serde_json::to_vec(&mine)?, 0)?;
     Ok(serde_json::from_slice(&bytes)?)
 }

@@ -38,16 +38,19 @@ pub enum Detail {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayConfig {
     /// The profile.
+    #[serde(with = "crate::frame::paths")]
     pub profile: PathBuf,
     /// Backends by name; never empty. Each pass runs with each of them, one after the other.
     pub backends: Vec<String>,
     /// Directory under which the run directory is made.
+    #[serde(with = "crate::frame::paths")]
     pub path: PathBuf,
     /// Name of the run directory; None: made from time and process id.
     pub run_dir: Option<String>,
     /// Leave the files of the last pass in place.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
+    #[serde(default, with = "crate::frame::paths::optional")]
     pub out: Option<PathBuf>,
     /// When calls begin.
     pub pace: Pace,

@@ -328,12 +328,19 @@ int MPI_Finalize(void) {
 }
 
 /* Files of the kernel. */
-int open64(const char *path, int flags, unsigned mode) {
-    static int (*real)(const char *, int, unsigned);
-    static struct known of = {.name = "open64"};
-    if (!real) real = (int (*)(const char *, int, unsigned))next("open64");
-    int planted = PLANTED, fd = real(path, flags, mode);
-    if (planted) plant(&of, fd, flags, fd < 0, path);
+int openat(int directory, const char *path, int flags, unsigned mode) {
+    static int (*real)(int, const char *, int, unsigned);
+    static struct known of = {.name = "openat"};
+    if (!real) real = (int (*)(int, const char *, int, unsigned))next("openat");
+    int planted = PLANTED, fd = real(directory, path, flags, mode);
+    if (!planted) return fd;
+    /* The program names a file in a directory that it holds. */
+    char link[64], name[8192];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+    ssize_t len = readlink(link, name, sizeof name / 2);
+    if (len < 0) len = 0;
+    snprintf(name + len, sizeof name - (size_t)len, "/%s", path);
+    plant(&of, fd, flags, fd < 0, name);
     return fd;
 }
 #define MOVES(function, CONST)                                                                                                    \

@@ -101,7 +101,7 @@ fn check_summary(text: &str, records: &[Value]) {
             .filter(|p| p["access"] == access && is_few(p) && number(&p["time_units"]) > 0)
             .map(|p| p["pattern"].to_string())
             .collect();
-        let list = text.lines().find_map(|line| line.strip_prefix(&format!("  {access}: patterns ")));
+        let list = text.lines().find_map(|line| line.strip_prefix(&format!("#   {access}: patterns ")));
         assert_eq!(list.unwrap_or_default(), expected.join(", "), "{access}");
         let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         for words in rows.filter(|words| words.len() == 10 && words[1] == "PEs" && words[4] == access) {

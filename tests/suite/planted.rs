@@ -37,7 +37,7 @@ impl Call {
         let number = |at: usize| words[at].parse::<i64>().unwrap_or_else(|e| panic!("{line}: {e}"));
         let failed = number(7) != 0;
         // The only calls that may fail are those that look whether a file can be opened.
-        assert!(!failed || words[0] == "open64", "a call of MPI failed: {line}");
+        assert!(!failed || words[0] == "openat", "a call of MPI failed: {line}");
         (!failed).then(|| Self {
             function: words[0].to_owned(),
             calls: number(2) as u64,
@@ -150,7 +150,7 @@ impl Planted {
         let mut sessions = Vec::new();
         for (at, open) in calls.iter().enumerate() {
             let Some(path) = open.name.as_deref().filter(|path| path.contains(name)) else { continue };
-            let close = if open.is("open64") { "close" } else { "MPI_File_close" };
+            let close = if open.is("openat") { "close" } else { "MPI_File_close" };
             let end = calls[at..].iter().position(|call| call.is(close) && call.file == open.file);
             let end = at + end.unwrap_or_else(|| panic!("rank {rank} never closes {path}"));
             sessions.push(Session { path, open, calls: &calls[at + 1..end], close: &calls[end] });

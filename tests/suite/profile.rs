@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::profile_support::{application, calls_of, launched, profile};
-use crate::support::{signal, succeed, Launch, Scratch};
+use crate::support::{signal, succeed, Launch, Scratch, PROGRAM};
 
 fn path(path: &Path) -> &str {
     path.to_str().expect("names of scratch files are text")
@@ -53,6 +55,38 @@ fn what_exists_is_not_overwritten() {
     fs::create_dir(scratch.join("other.csv.parts")).unwrap();
     let run = profile(&other, 1, Path::new("true"), &[]).run();
     assert_eq!(run.code(), 2, "{run}");
+}
+
+/// Next steps can be typed as they stand.
+#[test]
+fn a_profile_with_a_name_that_is_no_text() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "turns");
+    let output = scratch.path().join(OsString::from_vec(b"turns\xff.csv".to_vec()));
+    let run = profile(&output, 2, &program, &[path(&scratch.join("data")), "message", "5"]).run();
+    assert_eq!(run.code(), 0, "{run}");
+    assert!(fs::read(&output).unwrap().starts_with(b"beff-raw profile,1\n"), "{run}");
+    let next = run.stderr.split('`').nth(1).expect("a command").strip_prefix("beff-raw ").expect("of ours");
+    assert!(next.starts_with("profile show $'"), "{run}");
+    // Only bash and its like know these quotes.
+    let typed = Command::new("bash").arg("-c").arg(format!("{PROGRAM} {next}")).output().unwrap();
+    assert!(String::from_utf8_lossy(&typed.stdout).contains("2 ranks"), "{typed:?}");
+}
+
+/// The launcher stands behind `--`. Before it, one process would record and wait for others that never start.
+#[test]
+fn under_a_launcher_the_next_step_is_named() {
+    let scratch = Scratch::new();
+    let output = scratch.path().join(OsString::from_vec(b"turns\xff.csv".to_vec()));
+    let launch = Launch::new(2).args(["profile", "-o"]).arg(&output).args(["--", "./app", "input"]);
+    let run = launch.within(Duration::from_secs(60)).run();
+    run.expect(2).says(&[
+        "as 2 processes",
+        "behind `--`: beff-raw profile -o $'",
+        r"\xff.csv' -- mpirun -n 2 ./app input",
+    ]);
+    assert_eq!(run.stderr.matches("Put the launcher").count(), 1, "{run}");
+    assert_eq!(scratch.list(""), [] as [&str; 0], "{run}");
 }
 
 #[test]
@@ -125,7 +159,7 @@ fn a_killed_program_leaves_what_it_did() {
     };
     while recorded() < 2 {
         assert!(!running.is_over(), "{}", running.log("stderr"));
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     let ranks: Vec<i32> = below(running.pid()).into_iter().filter(|pid| is(*pid, "turns")).collect();
     assert_eq!(ranks.len(), 2);

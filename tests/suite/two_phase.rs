@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{document, items, list, number, skip, Launch, Scratch, SHORT};
+use crate::support::{document, items, list, number, signal, skip, Launch, Scratch, SHORT};
 
 const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-phase"];
 
@@ -131,4 +133,39 @@ fn files_are_the_same_after_an_exchange_by_messages() {
 #[test]
 fn segments_that_are_no_multiple_of_a_sector() {
     identical_files(3, "200M", &["--segment-multiple", "8"], &[]);
+}
+
+/// The other rank is stopped until this one sleeps in its wait, and then killed. A shell between them keeps the launcher from seeing that
+/// and from ending this rank itself.
+#[test]
+fn a_rank_that_is_killed_is_not_waited_for() {
+    let scratch = Scratch::new();
+    let hidden = ["sh", "-c", "\"$@\"; exec sleep 30", "sh"];
+    let args = ["-T", "60s", "--memory-per-process", "64M", "--types", "0", "--backend", "posix", "--space", "200M"];
+    let two_phase = ["--collective", "two-phase", "--exchange", "shared-memory"];
+    let mut running = Launch::through(&hidden, 2).args(args).args(two_phase).into(&scratch).start();
+    let out = scratch.join("out.jsonl");
+    running.until("a pattern", || fs::read_to_string(&out).is_ok_and(|text| text.contains(r#""record":"pattern""#)));
+    let ranks = running.ranks();
+    let [first, other] = ranks[..] else { panic!("{ranks:?}") };
+    // In the system call futex(2), number 202 of x86-64 and 98 elsewhere; otherwise it waits in MPI.
+    let sleeps = || {
+        let call = fs::read_to_string(format!("/proc/{first}/syscall")).unwrap_or_default();
+        call.split(' ').next().is_some_and(|number| number == if cfg!(target_arch = "x86_64") { "202" } else { "98" })
+    };
+    let stopped = (0..200).find(|_| {
+        signal(other, "STOP");
+        thread::sleep(Duration::from_millis(50));
+        sleeps() || {
+            signal(other, "CONT");
+            thread::sleep(Duration::from_millis(7));
+            false
+        }
+    });
+    assert!(stopped.is_some(), "it never sleeps");
+    signal(other, "KILL");
+    let killed = Instant::now();
+    let run = running.wait();
+    assert!(run.code() != 0 && killed.elapsed() < Duration::from_secs(20), "{run}");
+    run.says(&["is gone while rank", "ending all ranks"]);
 }

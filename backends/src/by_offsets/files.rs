@@ -1,17 +1,18 @@
 //! The open files of a program, and what is done to them as a whole.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use beff_trace::{Amode, Direction, ErrorClass};
+use nix::fcntl::OFlag;
 
 use super::fault::{Cause, Done, Fault};
 use super::meeting::Meetings;
 use super::mover::{DirectWay, Ways};
 use crate::direct::close_file;
+use crate::directory::FilePath;
 use crate::statx::direct_align;
 use crate::Direct;
 
@@ -61,7 +62,8 @@ impl Opened {
 #[derive(Debug)]
 pub(super) struct Files {
     open: Vec<Option<Opened>>,
-    paths: Vec<PathBuf>,
+    paths: Vec<FilePath>,
+    nowhere: FilePath,
     meetings: Meetings,
     direct: Direct,
 }
@@ -93,8 +95,8 @@ pub(super) fn check_amode(amode: Amode) -> Done<()> {
 }
 
 impl Files {
-    pub(super) fn new(paths: Vec<PathBuf>, meetings: Meetings, direct: Direct) -> Self {
-        Self { open: Vec::new(), paths, meetings, direct }
+    pub(super) fn new(paths: Vec<FilePath>, meetings: Meetings, direct: Direct) -> Self {
+        Self { open: Vec::new(), paths, nowhere: FilePath::nowhere(""), meetings, direct }
     }
 
     /// Room for files 0 .. `files` - 1.
@@ -105,13 +107,13 @@ impl Files {
     }
 
     /// A path by its number.
-    pub(super) fn path(&self, path: u32) -> &Path {
-        self.paths.get(path as usize).map_or(Path::new(""), PathBuf::as_path)
+    pub(super) fn path(&self, path: u32) -> &FilePath {
+        self.paths.get(path as usize).unwrap_or(&self.nowhere)
     }
 
     /// The path of an open file.
     pub(super) fn path_of(&self, file: u32) -> Option<&Path> {
-        self.get(file).map(|opened| self.path(opened.path))
+        self.get(file).map(|opened| &**self.path(opened.path))
     }
 
     /// MPI_File_delete.
@@ -119,7 +121,7 @@ impl Files {
     /// # Errors
     /// What unlink(2) reports.
     pub(super) fn delete(&self, path: u32) -> Done<()> {
-        std::fs::remove_file(self.path(path)).map_err(|error| Fault::io("unlink", &error))
+        self.path(path).remove().map_err(|error| Fault::io("unlink", &error))
     }
 
     pub(super) fn get(&self, file: u32) -> Option<&Opened> {
@@ -172,7 +174,7 @@ impl Files {
         failed
     }
 
-    fn open_direct(&self, buffered: &File, path: &Path, amode: Amode) -> (Option<DirectWay>, Option<String>) {
+    fn open_direct(&self, buffered: &File, path: &FilePath, amode: Amode) -> (Option<DirectWay>, Option<String>) {
         if self.direct == Direct::Off {
             return (None, None);
         }
@@ -186,7 +188,7 @@ impl Files {
         if MEMORY_ALIGN_BYTES % align.memory_bytes != 0 {
             return (None, Some(format!("the file system wants memory aligned to {} bytes", align.memory_bytes)));
         }
-        match options(amode).custom_flags(libc::O_DIRECT).open(path) {
+        match path.open(flags(amode) | OFlag::O_DIRECT) {
             Ok(file) => {
                 let read_align_bytes = align.bytes_of(crate::Direction::Read);
                 let write_align_bytes = align.bytes_of(crate::Direction::Write);
@@ -223,7 +225,7 @@ impl Files {
         let mut first = Ok(());
         for Opened { path, ways, .. } in self.open.drain(..).flatten() {
             let closed = ways.map_or(Ok(()), close_ways);
-            let name = || self.paths.get(path as usize).cloned().unwrap_or_default();
+            let name = || self.paths.get(path as usize).map_or_else(PathBuf::new, PathBuf::from);
             first = first.and(closed.map_err(|fault| (name(), fault)));
         }
         first
@@ -289,22 +291,23 @@ impl Files {
     }
 }
 
-fn options(amode: Amode) -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(!amode.has("wronly")).write(!amode.has("rdonly"));
-    options
+fn flags(amode: Amode) -> OFlag {
+    match (amode.has("rdonly"), amode.has("wronly")) {
+        (true, _) => OFlag::O_RDONLY,
+        (_, true) => OFlag::O_WRONLY,
+        _ => OFlag::O_RDWR,
+    }
 }
 
-fn open_plain(path: &Path, amode: Amode, makes: bool) -> Done<File> {
-    let mut options = options(amode);
+fn open_plain(path: &FilePath, amode: Amode, makes: bool) -> Done<File> {
+    let mut flags = flags(amode);
     if makes && amode.has("create") {
+        flags |= OFlag::O_CREAT;
         if amode.has("excl") {
-            options.create_new(true);
-        } else {
-            options.create(true).truncate(false);
+            flags |= OFlag::O_EXCL;
         }
     }
-    options.open(path).map_err(|error| Fault::io("open", &error))
+    path.open(flags).map_err(|error| Fault::io("open", &error))
 }
 
 fn close_ways(ways: Ways) -> Done<()> {

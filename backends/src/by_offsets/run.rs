@@ -81,7 +81,7 @@ impl<M: Mover> ByOffsets<M> {
             | Work::Sync { file } => Some(*file),
             _ => None,
         };
-        let path = call.file.map(|path| self.files.path(path)).or_else(|| self.files.path_of(file?));
+        let path = call.file.map(|path| &**self.files.path(path)).or_else(|| self.files.path_of(file?));
         let why = file.and_then(|file| self.files.get(file)).and_then(|opened| opened.why_not_direct.as_deref());
         let text = fault.describe(path, why);
         self.complaint = Some(format!("MPI_{} recorded at {} ns: {text}", call.function.name(), call.begin_ns));

@@ -12,6 +12,7 @@ use super::mover::{Counted, Job, Mover, Way, Ways, BLOCKING};
 use super::pieces::Piece;
 use crate::program::memory::{Area, Landing};
 use crate::program::Memory;
+use crate::queue::patience::Patience;
 use crate::queue::{Queue, MAX_PIECE_SHIFT};
 use crate::{dontcache, DriverOptions, Result};
 
@@ -63,6 +64,8 @@ pub(super) struct Uring {
     accesses: Vec<Access>,
     counted: Counted,
     dont_cache: bool,
+    /// With operations that shall be tried again.
+    patience: Patience,
 }
 
 impl Uring {
@@ -80,6 +83,7 @@ impl Uring {
             accesses: Vec::new(),
             counted: Counted::default(),
             dont_cache: options.dont_cache,
+            patience: Patience::default(),
         })
     }
 
@@ -119,14 +123,14 @@ impl Uring {
 
     /// Hands over what is in the queue and waits for `want` completions or more.
     fn wait(&mut self, want: usize) {
+        let mut patience = Patience::default();
         loop {
             match self.ring.submit_and_wait(want) {
                 Ok(_) => break,
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {
-                    if !self.ring.completion().is_empty() {
-                        break;
-                    }
-                }
+                Err(_) if !self.ring.completion().is_empty() => break,
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) && patience.try_again() => {}
                 Err(error) => give_up(self.in_flight(), &error),
             }
         }
@@ -148,10 +152,13 @@ impl Uring {
         let access = &mut self.accesses[operation.slot as usize];
         let failed = |errno| Fault::system(name(operation.direction), errno, Some(operation.offset));
         match u32::try_from(result) {
-            Err(_) if matches!(-result, libc::EINTR | libc::EAGAIN) => return self.enter(place),
+            Err(_) if matches!(-result, libc::EINTR | libc::EAGAIN) && self.patience.try_again() => {
+                return self.enter(place);
+            }
             Err(_) => set_fault(&mut access.moved, failed(-result)),
             Ok(0) if operation.direction == Direction::Write => set_fault(&mut access.moved, failed(libc::EIO)),
             Ok(got) => {
+                self.patience.restore();
                 self.counted.add(operation.align_bytes > 1, u64::from(got));
                 if let Ok(moved) = &mut access.moved {
                     *moved += u64::from(got);

@@ -51,7 +51,9 @@ impl Watch {
         let process = std::process::id();
         let who =
             if ranks > 1 { format!("rank {rank} of {ranks}, process {process}") } else { format!("process {process}") };
-        let message = format!("beff-raw: bus error (SIGBUS) on {who}, in {} at offset ", path.display()).into_bytes();
+        // The handler cannot look at it any more: a name may hold what a terminal would obey.
+        let name: String = path.display().to_string().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let message = format!("beff-raw: bus error (SIGBUS) on {who}, in {name} at offset ").into_bytes();
         let entry = entries().find(|e| *e.message == *message && !e.in_use.load(Ordering::Relaxed));
         let entry = entry.unwrap_or_else(|| {
             let entry: &'static Entry = Box::leak(Box::new(Entry {

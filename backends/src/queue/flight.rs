@@ -4,6 +4,7 @@ use std::io;
 
 use io_uring::{cqueue, squeue, EnterFlags, Submitter};
 
+use super::patience::Patience;
 use super::Queue;
 
 /// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
@@ -16,12 +17,22 @@ pub(crate) struct Flight<'a> {
     sqpoll: bool,
     /// Pushed and not yet taken out of the completion queue.
     in_flight: usize,
+    /// With a kernel that takes nothing and completes nothing.
+    patience: Patience,
 }
 
 impl<'a> Flight<'a> {
     pub(crate) fn new(queue: &'a mut Queue) -> Self {
         let (submitter, sq, cq) = queue.ring.split();
-        Self { submitter, sq, cq, abandoned: &mut queue.abandoned, sqpoll: queue.sqpoll, in_flight: 0 }
+        Self {
+            submitter,
+            sq,
+            cq,
+            abandoned: &mut queue.abandoned,
+            sqpoll: queue.sqpoll,
+            in_flight: 0,
+            patience: Patience::default(),
+        }
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -56,11 +67,16 @@ impl<'a> Flight<'a> {
     }
 
     /// Hands everything pushed to the kernel and waits for `want` completions.
+    ///
+    /// # Errors
+    /// Those of io_uring_enter(2); EAGAIN and EBUSY only after many tries with nothing completed between them.
     pub(crate) fn submit_and_wait(&mut self, want: usize) -> io::Result<()> {
         self.sq.sync();
         match self.submitter.submit_and_wait(want) {
             Err(error) if !is_transient(&error) => return Err(error),
-            // After a signal or without resources: what was not taken stays in the queue for the next time.
+            // Without resources, what was not taken stays in the queue for the next time; not for ever.
+            Err(error) if is_short(&error) && !self.patience.try_again() => return Err(error),
+            // After a signal likewise.
             Ok(_) | Err(_) => {}
         }
         self.sq.sync();
@@ -73,6 +89,7 @@ impl<'a> Flight<'a> {
     pub(crate) fn next_completion(&mut self) -> Option<(u64, i32)> {
         let entry = self.cq.next()?;
         self.in_flight -= 1;
+        self.patience.restore();
         Some((entry.user_data(), entry.result()))
     }
 
@@ -124,7 +141,11 @@ impl Drop for Flight<'_> {
 
 /// A signal, or a lack of resources that passes when completions are taken.
 fn is_transient(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+    error.raw_os_error() == Some(libc::EINTR) || is_short(error)
+}
+
+fn is_short(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY))
 }
 
 #[cfg(test)]

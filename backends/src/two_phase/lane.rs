@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::latency::Mark;
 use crate::queue::flight::Flight;
+use crate::queue::patience::Patience;
 use crate::queue::{self, abandoned, Queue};
 use crate::{dontcache, BackendError, Direction, Latency};
 
@@ -50,6 +51,8 @@ pub(crate) struct Lane<'a> {
     latency: &'a mut Latency,
     /// The queue failed: what is under way is waited for by the drop, and nothing more is begun.
     broken: bool,
+    /// With transfers that shall be tried again.
+    patience: Patience,
 }
 
 impl<'a> Lane<'a> {
@@ -62,7 +65,7 @@ impl<'a> Lane<'a> {
     ) -> Self {
         slots.iter_mut().for_each(|slot| *slot = Slot::default());
         let broken = queue.as_ref().is_some_and(|q| q.abandoned);
-        Self { way, flight: queue.map(Flight::new), slots, latency, broken }
+        Self { way, flight: queue.map(Flight::new), slots, latency, broken, patience: Patience::default() }
     }
 
     /// Slots.
@@ -180,7 +183,7 @@ impl<'a> Lane<'a> {
         };
         if result < 0 {
             let errno = (-result) as i32;
-            if matches!(errno, libc::EINTR | libc::EAGAIN) {
+            if matches!(errno, libc::EINTR | libc::EAGAIN) && self.patience.try_again() {
                 return true;
             }
             let (at, error) = (op.offset + state.moved as u64, io::Error::from_raw_os_error(errno));
@@ -189,6 +192,7 @@ impl<'a> Lane<'a> {
             return false;
         }
         state.moved += result as usize;
+        self.patience.restore();
         if state.moved >= op.need {
             self.latency.end(state.mark);
             state.op = None;

@@ -19,7 +19,8 @@
 mod batch;
 mod domain;
 mod edge;
-mod lane;
+pub(crate) mod lane;
+mod life;
 mod messages;
 mod outcome;
 mod pass;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use beff_ffi::{Comm, MpiError};
 
+use super::life::Life;
 use super::outcome::of_lowest;
 use super::shared::{Address, Control, Mapping};
 use crate::{Exchange, Ring};
@@ -49,6 +50,7 @@ impl From<MpiError> for LinkError {
 
 /// What a rank tells the others.
 struct Card {
+    life: Life,
     host: u64,
     period: u64,
     len: u64,
@@ -57,13 +59,14 @@ struct Card {
 }
 
 impl Card {
-    const WORDS: usize = 3 + 2 * Address::WORDS;
+    const WORDS: usize = 5 + 2 * Address::WORDS;
 
     fn to_words(&self) -> [u64; Self::WORDS] {
         let mut words = [0; Self::WORDS];
         words[..3].copy_from_slice(&[self.host, self.period, self.len]);
-        words[3..3 + Address::WORDS].copy_from_slice(&self.ring.to_words());
-        words[3 + Address::WORDS..].copy_from_slice(&self.control.to_words());
+        words[3..5].copy_from_slice(&[self.life.pid, self.life.began]);
+        words[5..5 + Address::WORDS].copy_from_slice(&self.ring.to_words());
+        words[5 + Address::WORDS..].copy_from_slice(&self.control.to_words());
         words
     }
 
@@ -72,8 +75,9 @@ impl Card {
             host: words[0],
             period: words[1],
             len: words[2],
-            ring: Address::from_words(&words[3..]),
-            control: Address::from_words(&words[3 + Address::WORDS..]),
+            life: Life { pid: words[3], began: words[4] },
+            ring: Address::from_words(&words[5..]),
+            control: Address::from_words(&words[5 + Address::WORDS..]),
         }
     }
 }
@@ -91,6 +95,7 @@ impl Peers {
         let control = if comm.is_root() { Control::create(ranks).ok() } else { None };
         let address = |file: Option<&std::fs::File>| file.and_then(|f| Address::of(f).ok()).unwrap_or(Address::NONE);
         let card = Card {
+            life: Life::own(),
             host: this_host(),
             period: ring.period_bytes(),
             len: ring.bytes().len() as u64,
@@ -130,7 +135,8 @@ fn share(cards: &[Card], me: usize, moves_data: bool) -> Result<Link, String> {
         return Err(format!("the transfer memory of rank {rank} was not made to be shared"));
     }
     let wrong = |rank: usize| move |e: io::Error| format!("rank {me} cannot map the memory of rank {rank}: {e}");
-    let control = Control::join(&cards[0].control, me, cards.len()).map_err(wrong(0))?;
+    let lives = cards.iter().map(|card| card.life).collect();
+    let control = Control::join(&cards[0].control, me, lives).map_err(wrong(0))?;
     let at_once = cards.iter().map(|c| c.ring.len).sum::<u64>() <= AT_ONCE_BYTES;
     let map = |(rank, card): (usize, &Card)| {
         if rank == me || !moves_data {
@@ -175,8 +181,10 @@ mod tests {
     #[test]
     fn cards_survive_the_journey() {
         let ring = Address { pid: 1, fd: 2, device: 3, inode: 4, len: 5 };
-        let card = Card { host: 9, period: 8, len: 7, ring, control: Address { pid: 6, ..ring } };
+        let life = Life { pid: 10, began: 11 };
+        let card = Card { life, host: 9, period: 8, len: 7, ring, control: Address { pid: 6, ..ring } };
         let same = Card::from_words(&card.to_words());
+        assert_eq!(same.life, life);
         assert_eq!((same.host, same.period, same.len, same.ring, same.control), (9, 8, 7, ring, card.control));
     }
 
@@ -184,7 +192,8 @@ mod tests {
     fn memory_that_is_not_shared_is_named() {
         let private = Ring::new(4096, 8).unwrap();
         assert!(private.shared_file().is_none());
-        let card = |host| Card { host, period: 1, len: 1, ring: Address::NONE, control: Address::NONE };
+        let card =
+            |host| Card { life: Life::own(), host, period: 1, len: 1, ring: Address::NONE, control: Address::NONE };
         assert!(share(&[card(1), card(1)], 0, true).unwrap_err().contains("not made to be shared"));
         assert!(share(&[card(1), card(2)], 0, true).unwrap_err().contains("2 hosts"));
     }

@@ -9,12 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use memmap2::{MmapOptions, MmapRaw};
 
+use super::life::Life;
 use crate::memory::memory_file;
 
 /// Looks at a counter before the processor is given away.
 const SPINS: u32 = 300;
 /// Times it is given away before the kernel is asked to wake us.
 const YIELDS: u32 = 30;
+/// So long the kernel lets us sleep before we look whether the other process still lives, seconds.
+const SLEEP_SECONDS: i64 = 1;
 
 /// How another process finds a memory file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +115,8 @@ struct Counters {
 pub(crate) struct Control {
     map: Mapping,
     me: usize,
-    ranks: usize,
+    /// The processes of all ranks.
+    ranks: Vec<Life>,
 }
 
 impl Control {
@@ -121,17 +125,17 @@ impl Control {
         memory_file(c"beff-control", (ranks * size_of::<Counters>()) as u64)
     }
 
-    /// The counters at `address`, seen by rank `me`.
-    pub(crate) fn join(address: &Address, me: usize, ranks: usize) -> io::Result<Self> {
+    /// The counters at `address`, seen by rank `me` of these.
+    pub(crate) fn join(address: &Address, me: usize, ranks: Vec<Life>) -> io::Result<Self> {
         let map = Mapping::new(&address.open()?, *address, true)?;
-        if map.map.len() < ranks * size_of::<Counters>() {
+        if map.map.len() < ranks.len() * size_of::<Counters>() {
             return Err(io::Error::other("the memory of the counters is too small"));
         }
         Ok(Self { map, me, ranks })
     }
 
     fn of(&self, rank: usize) -> &Counters {
-        assert!(rank < self.ranks);
+        assert!(rank < self.ranks.len());
         // SAFETY: the mapping holds one aligned `Counters` per rank (pages are aligned to more than 128 bytes), zeroed
         // at first, and all processes use it through atomic operations alone.
         unsafe { &*self.map.as_mut_ptr().cast::<Counters>().add(rank) }
@@ -148,9 +152,22 @@ impl Control {
         unsafe { libc::syscall(libc::SYS_futex, mine.reached.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 
-    /// Waits until all ranks have reached point `number`. Numbers grow, and may wrap.
+    /// Waits until all ranks have reached point `number`. Numbers grow, and may wrap. A rank whose process is gone ends all: nobody
+    /// could agree with it on anything.
     pub(crate) fn wait(&self, number: u32) {
-        for rank in (0..self.ranks).filter(|&r| r != self.me) {
+        if let Err(rank) = self.wait_for_living(number) {
+            let (me, process) = (self.me, self.ranks[rank].pid);
+            eprintln!(
+                "two-phase: rank {rank} (process {process}) is gone while rank {me} waits for it: ending all ranks"
+            );
+            beff_ffi::universe::abort(1);
+            std::process::abort();
+        }
+    }
+
+    /// As [`Control::wait`]; or a rank whose process has ended before it got there.
+    fn wait_for_living(&self, number: u32) -> Result<(), usize> {
+        for rank in (0..self.ranks.len()).filter(|&r| r != self.me) {
             let counter = &self.of(rank).reached;
             let mut looks = 0;
             loop {
@@ -163,27 +180,32 @@ impl Control {
                     std::hint::spin_loop();
                 } else if looks < SPINS + YIELDS {
                     std::thread::yield_now();
-                } else {
-                    // SAFETY: the address of an atomic that is mapped; returns at once if its value is no longer
-                    // `seen`; a null timeout is none.
-                    unsafe {
-                        libc::syscall(
-                            libc::SYS_futex,
-                            counter.as_ptr(),
-                            libc::FUTEX_WAIT,
-                            seen,
-                            std::ptr::null::<libc::timespec>(),
-                        )
-                    };
+                } else if sleep_while(counter, seen) {
+                    // Looked at before the counter: who is gone now has nothing more to say after that.
+                    let gone = self.ranks[rank].is_over();
+                    if gone && is_before(counter.load(Ordering::Acquire), number) {
+                        return Err(rank);
+                    }
                 }
             }
         }
+        Ok(())
     }
 
     /// True if a rank had an error at a point from `first` on.
     pub(crate) fn any_failed_since(&self, first: u32) -> bool {
-        (0..self.ranks).any(|r| !is_before(self.of(r).failed.load(Ordering::Relaxed), first))
+        (0..self.ranks.len()).any(|r| !is_before(self.of(r).failed.load(Ordering::Relaxed), first))
     }
+}
+
+/// Sleeps until somebody wakes this thread, at most [`SLEEP_SECONDS`]; not at all if the counter is not `seen` any more. True if the
+/// time was up.
+fn sleep_while(counter: &AtomicU32, seen: u32) -> bool {
+    let most = libc::timespec { tv_sec: SLEEP_SECONDS, tv_nsec: 0 };
+    // SAFETY: the address of an atomic that is mapped; returns at once if its value is no longer `seen`; the time is read.
+    let status =
+        unsafe { libc::syscall(libc::SYS_futex, counter.as_ptr(), libc::FUTEX_WAIT, seen, std::ptr::from_ref(&most)) };
+    status != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT)
 }
 
 /// True if `number` comes before `other`.
@@ -220,7 +242,7 @@ mod tests {
             for me in 0..RANKS {
                 let sum = &sum;
                 scope.spawn(move || {
-                    let control = Control::join(&address, me, RANKS).unwrap();
+                    let control = Control::join(&address, me, vec![Life::own(); RANKS]).unwrap();
                     for round in 1..200_u32 {
                         sum.fetch_add(1, Ordering::Relaxed);
                         control.reach(2 * round, me == 1 && round == 100);
@@ -233,6 +255,28 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_rank_that_is_gone_is_not_waited_for() {
+        let file = Control::create(2).unwrap();
+        let address = Address::of(&file).unwrap();
+        let mut other = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let ranks = vec![Life::own(), Life::of(other.id()).unwrap()];
+        let control = Control::join(&address, 0, ranks).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| control.wait_for_living(1));
+            std::thread::sleep(std::time::Duration::from_millis(1500));
+            assert!(!waits.is_finished(), "who lives is waited for");
+            // It stays there as a zombie: nobody has asked for its end yet.
+            other.kill().unwrap();
+            assert_eq!(waits.join().unwrap(), Err(1));
+        });
+        // What it had reached before, it has reached.
+        Control::join(&address, 1, vec![Life::own(); 2]).unwrap().reach(1, false);
+        assert_eq!(control.wait_for_living(1), Ok(()));
+        other.wait().unwrap();
+        assert_eq!(control.wait_for_living(2), Err(1));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! `queue.rs` is the ring of the kernel, `pump` feeds chunks in and takes completions out, `kept` restores memory
 //! beside what is read, `overlap` runs work under the transfers. Asynchronous completion never leaves this module.
 
+#[cfg(test)]
+mod again_tests;
 mod kept;
 mod overlap;
 mod pump;

@@ -7,6 +7,7 @@ use io_uring::squeue;
 use super::kept::Kept;
 use crate::latency::Mark;
 use crate::queue::flight::Flight;
+use crate::queue::patience::Patience;
 use crate::queue::{Memory, Queue, Way};
 use crate::route::Route;
 use crate::walk::{Guard, Piece, Pieces};
@@ -77,6 +78,8 @@ pub(super) struct Pump {
     again: Vec<u32>,
     /// Memory to put back, for each slot.
     kept: Option<Kept>,
+    /// With operations that shall be tried again.
+    patience: Patience,
 }
 
 impl Pump {
@@ -88,6 +91,7 @@ impl Pump {
             free: Vec::with_capacity(depth),
             again: Vec::with_capacity(depth),
             kept: None,
+            patience: Patience::default(),
         }
     }
 
@@ -126,6 +130,7 @@ impl Pump {
         let depth = job.depth.min(self.slots.len() as u32);
         self.slots.fill(Slot::default());
         self.again.clear();
+        self.patience.restore();
         self.free.clear();
         self.free.extend((0..depth).rev());
         let shape = Shape::new(queue, job);
@@ -240,6 +245,7 @@ impl Pump {
             latency.end(chunk.mark);
             chunk.left = 0;
             self.free.push(slot as u32);
+            self.patience.restore();
             return;
         }
         let moved = u64::from(result.max(0).unsigned_abs());
@@ -266,7 +272,11 @@ impl Pump {
         chunk.offset += moved;
         chunk.index += moved as usize;
         let got = (chunk.index - chunk.begin) as u64;
-        let retry = result == -libc::EAGAIN || result == -libc::EINTR;
+        if moved > 0 {
+            self.patience.restore();
+        }
+        let is_interrupted = result == -libc::EAGAIN || result == -libc::EINTR;
+        let retry = is_interrupted && self.patience.try_again();
         let is_complete = moved > 0 && chunk.left <= u64::from(chunk.guard.after);
         let goes_on = retry || (moved > 0 && job.route.can_continue(got));
         let number = chunk.number;

@@ -8,7 +8,7 @@ mod ranks;
 use std::path::{Path, PathBuf};
 
 use beff_backends::program::area;
-use beff_backends::{driver, DriverOptions, Outcome, Program, ProgramRequest, Step, Tables};
+use beff_backends::{driver, DriverOptions, FilePath, Outcome, Program, ProgramRequest, Step, Tables};
 use beff_ffi::Comm;
 use beff_trace::{Amode, Call, Completion, ErrorClass, Function, Type};
 
@@ -71,7 +71,7 @@ impl<'a> Player<'a> {
         comms.extend((0..ranks).map(|rank| vec![rank]));
         let infos = vec![vec![("cb_nodes".into(), "1".into())], Vec::new()];
         let types = [vec![named("BYTE", 1), named("INT", 4)], types].concat();
-        let paths = files.iter().map(|name| directory.join(name)).collect();
+        let paths = files.iter().map(|name| FilePath::of(&directory.join(name)).unwrap()).collect();
         let tables = Tables { library: String::new(), comms, types, infos, paths };
         let mut source = area(SOURCE_BYTES).unwrap();
         for (at, byte) in source.bytes_mut().iter_mut().enumerate() {

@@ -8,8 +8,8 @@ mod ranks;
 use std::path::{Path, PathBuf};
 
 use beff_backends::{
-    driver, AccessKind, Batch, CallForm, CallPlace, CallStyle, Direct, DriverOptions, OpenFile, OpenMode, OpenRequest,
-    Parts, Pattern, Ring, Unit,
+    driver, AccessKind, Batch, CallForm, CallPlace, CallStyle, Direct, DriverOptions, FilePath, OpenFile, OpenMode,
+    OpenRequest, Parts, Pattern, Ring, Unit,
 };
 use beff_ffi::Comm;
 
@@ -113,7 +113,7 @@ impl World<'_> {
 
     pub fn open_with(&self, driver_name: &str, name: &str, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
         let driver = (driver(driver_name).unwrap().make)(&DriverOptions { direct, ..DriverOptions::default() });
-        let path = self.path(name);
+        let path = FilePath::of(&self.path(name)).unwrap();
         driver.open(&OpenRequest { path: &path, mode, comm: self.comm, hints: &[] }).unwrap()
     }
 

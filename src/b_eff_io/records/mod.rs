@@ -2,9 +2,11 @@
 //!
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
+mod checks;
 mod run;
 mod warning;
 
+pub use checks::{CorruptionRecord, DamageRecord, SampleRecord, Verification};
 pub use run::{JournalLine, RunResult};
 pub use warning::IoWarning;
 
@@ -110,23 +112,6 @@ pub struct TuningRecord {
     pub wait_for: u32,
 }
 
-/// Outcome of the comparison of what was read with what was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verification {
-    /// 8-byte words compared, all ranks.
-    pub words_checked: u64,
-    /// Words that were wrong, all ranks.
-    pub words_wrong: u64,
-}
-
-impl Verification {
-    /// Takes in what else was compared.
-    pub fn add(&mut self, more: Self) {
-        self.words_checked += more.words_checked;
-        self.words_wrong += more.words_wrong;
-    }
-}
-
 /// One pattern with one access method on one partition through one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PatternRecord {
@@ -168,8 +153,12 @@ pub struct PatternRecord {
     pub rounds: Vec<RoundRecord>,
     /// Why it ended.
     pub ended: Ended,
-    /// Ring check of reads.
+    /// Reads: what they left in memory was compared, with `--verify full` after each batch. Rewrites with `--verify full`: what was
+    /// in the file before.
     pub verification: Verification,
+    /// With `--verify ring`: places of the written range that were read again after the pattern; None: not done.
+    #[serde(default)]
+    pub sample: Option<SampleRecord>,
     /// The calls used, in words.
     pub strategy: String,
     /// True if the page cache was bypassed, None if the backend cannot know.
@@ -182,6 +171,12 @@ pub struct PatternRecord {
     pub storage_read_bytes: Option<u64>,
     /// Bytes the ranks caused to be sent to storage (/proc/self/io).
     pub storage_written_bytes: Option<u64>,
+    /// Bytes that read calls of the ranks returned, as the kernel counted them during the transfer (rchar of /proc/self/io).
+    #[serde(default)]
+    pub call_read_bytes: Option<u64>,
+    /// Bytes that write calls of the ranks took (wchar).
+    #[serde(default)]
+    pub call_written_bytes: Option<u64>,
     /// Devices and page cache.
     #[serde(default)]
     pub evidence: Evidence,
@@ -232,7 +227,7 @@ pub struct TypeRecord {
     pub hints_requested: Vec<(String, String)>,
     /// Hints the library says are in force after the open.
     pub hints_granted: Vec<(String, String)>,
-    /// Untimed re-read of everything with `--verify full`, after a write or rewrite.
+    /// Untimed re-read of everything with `--verify full`, after the access.
     pub full_verification: Option<Verification>,
 }
 
@@ -280,33 +275,6 @@ pub struct Calibration {
     pub sync_seconds: f64,
 }
 
-/// A wrong word found by the verification, named.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CorruptionRecord {
-    /// Backend name.
-    pub backend: String,
-    /// Ranks of the partition.
-    pub ranks: u64,
-    /// Access method after or during which it was found.
-    pub access: Access,
-    /// Pattern number that wrote the place.
-    pub pattern: u8,
-    /// Rank whose data it should be.
-    pub rank: u64,
-    /// File name below the run directory.
-    pub file: String,
-    /// Offset of the first wrong word in the file.
-    pub offset_bytes: u64,
-    /// Expected word.
-    pub expected: u64,
-    /// Word found.
-    pub found: u64,
-    /// What it looks like: "one bit flipped", "data of rank 3", "data of the first write", "hole (zeros)", ...
-    pub looks_like: String,
-    /// Wrong words in this place altogether.
-    pub words_wrong: u64,
-}
-
 /// The end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
@@ -314,7 +282,7 @@ pub struct Ending {
     pub outcome: Outcome,
     /// Time from the calibration to the last close, with everything between, verification and bookkeeping too.
     pub real_seconds: f64,
-    /// Of that, untimed verification with `--verify full`.
+    /// Of that, reading again what was written: samples, or everything with `--verify full`.
     pub full_verify_seconds: f64,
     /// Of that, calibration before the first pattern.
     pub calibrate_seconds: f64,

@@ -1,8 +1,8 @@
 //! A whole run as one record, and as lines of its journal.
 
 use super::{
-    Calibration, CorruptionRecord, Ending, IoWarning, Manifest, PartitionRecord, PatternRecord, TuningRecord,
-    TypeRecord, B_EFF_IO,
+    Calibration, CorruptionRecord, DamageRecord, Ending, IoWarning, Manifest, PartitionRecord, PatternRecord,
+    TuningRecord, TypeRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
 use crate::frame::records::{run_record, HarnessCost};
@@ -34,6 +34,9 @@ run_record! {
         types: Vec<TypeRecord> = Type(TypeRecord),
         /// Corruption found.
         corruptions: Vec<CorruptionRecord> = Corruption(CorruptionRecord),
+        /// Damage done on purpose.
+        #[serde(default)]
+        damages: Vec<DamageRecord> = Damage(DamageRecord),
     }
     warnings IoWarning,
     ending Ending cleaned up in cleanup_seconds,
@@ -43,6 +46,7 @@ impl RunResult {
     fn has_wrong_data(&self) -> bool {
         let full = self.types.iter().filter_map(|t| t.full_verification);
         let mut all = self.patterns.iter().map(|p| p.verification).chain(full);
-        all.any(|v| v.words_wrong > 0)
+        let mut samples = self.patterns.iter().filter_map(|p| p.sample.as_ref());
+        all.any(|v| v.words_wrong > 0) || samples.any(|s| s.words_wrong > 0)
     }
 }

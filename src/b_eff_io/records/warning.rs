@@ -140,6 +140,15 @@ pub enum IoWarning {
         /// First reason.
         reason: String,
     },
+    /// The sample of `--verify ring` could not be read: no file by this name.
+    NotSampled {
+        /// Backend name.
+        backend: String,
+        /// How many patterns.
+        patterns: u64,
+        /// First reason.
+        reason: String,
+    },
     /// Transfers of a pattern were buffered although direct ones were asked for (`--direct auto`).
     Buffered {
         /// Backend name.

@@ -39,7 +39,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 59] {
+fn columns<'r>() -> [Column<Row<'r>>; 64] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -103,6 +103,11 @@ fn columns<'r>() -> [Column<Row<'r>>; 59] {
         ("involuntary_switches", |r| r.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
         ("taken_seconds", |r| taken_seconds(r.record).into()),
         ("known_digits", |r| known_digits(r.record).into()),
+        ("sample_bytes", |r| r.record.sample.as_ref().map(|s| s.bytes).into()),
+        ("sample_of_bytes", |r| r.record.sample.as_ref().map(|s| s.of_bytes).into()),
+        ("sample_past_cache_bytes", |r| r.record.sample.as_ref().map(|s| s.past_cache_bytes).into()),
+        ("call_read_bytes", |r| r.record.call_read_bytes.into()),
+        ("call_written_bytes", |r| r.record.call_written_bytes.into()),
     ]
 }
 

@@ -6,6 +6,7 @@ mod rungs;
 mod settings;
 mod warnings;
 
+use crate::b_eff_io::config::InjectAt;
 use crate::b_eff_io::records::*;
 use crate::b_eff_io::values::Derived;
 use crate::frame::records::*;
@@ -122,6 +123,16 @@ pub fn failed() -> RunResult {
     result.types[0].full_verification = Some(Verification { words_checked: 1 << 20, words_wrong: 128 });
     result.types[1].segment_bytes = Some(8 * MB);
     result.corruptions.push(corruption());
+    result.damages.push(DamageRecord {
+        backend: "mpiio".into(),
+        ranks: 2,
+        at: InjectAt::AfterWrite,
+        pattern: 5,
+        rank: 1,
+        file: "mpiio/n2-type0-scatter.dat".into(),
+        offset_bytes: 4096,
+        bytes: 8,
+    });
     result.errors.push(ErrorRecord {
         during: "mpiio read pattern 5".into(),
         rank: 1,
@@ -174,6 +185,7 @@ pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));
     lines.extend(result.types.iter().cloned().map(JournalLine::Type));
     lines.extend(result.corruptions.iter().cloned().map(JournalLine::Corruption));
+    lines.extend(result.damages.iter().cloned().map(JournalLine::Damage));
     lines.extend(result.errors.iter().cloned().map(JournalLine::Error));
     lines.extend(result.warnings.iter().cloned().map(JournalLine::Warning));
     lines.push(JournalLine::End(result.ending.clone()));

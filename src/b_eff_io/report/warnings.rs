@@ -70,6 +70,11 @@ fn cause(warning: &IoWarning) -> String {
         IoWarning::NotRun { backend, patterns, reason } => {
             format!("{backend}: {} left out: {}.", count(*patterns, "pattern run"), clause(reason))
         }
+        IoWarning::NotSampled { backend, patterns, reason } => format!(
+            "{backend}: no sample of the file was compared after {}: {}.",
+            count(*patterns, "pattern run"),
+            clause(reason)
+        ),
         IoWarning::Buffered { backend, patterns, reason } => format!(
             "{backend}: {} went through the page cache although direct I/O was asked for, the first with {}.",
             count(*patterns, "pattern run"),
@@ -176,6 +181,9 @@ fn next_step(warning: &IoWarning, termination: Termination) -> String {
         },
         IoWarning::NotRun { .. } => {
             "Values that need these patterns are missing; use another --backend or other settings for them."
+        }
+        IoWarning::NotSampled { .. } => {
+            "Only what the last reads left in memory was compared. Use a --path whose files every rank can open by their names."
         }
         IoWarning::Buffered { .. } => {
             "Use --direct required to leave such patterns out, or --direct off to treat all patterns alike."

@@ -1,6 +1,6 @@
 //! A small write and sync before the run, so that the first patterns know what their sync will cost.
 
-use std::fs;
+use std::path::Path;
 
 use beff_backends::{Direction, OpenMode, OpenRequest, Pattern};
 use beff_ffi::{Comm, MpiError};
@@ -12,6 +12,7 @@ use crate::b_eff_io::run::clocked;
 use crate::b_eff_io::run::clocked::Task;
 use crate::b_eff_io::run::state::Run;
 use crate::frame::run::agree::first_message;
+use crate::frame::run::named;
 
 /// Bytes of one call.
 const CALL_BYTES: u64 = 1 << 20;
@@ -38,12 +39,13 @@ pub fn calibrate(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
 
 fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
     let name = run.backends[index].name.clone();
-    let path = run.run_dir.path().join(&name).join(format!("calibration-rank{:07}.dat", comm.rank()));
+    let path = run.run_dir.file(&Path::new(&name).join(format!("calibration-rank{:07}.dat", comm.rank())));
     let own = Comm::own();
     let during = format!("{name}, calibration before the first pattern");
 
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
-    let opened = run.backends[index].driver.open(&request);
+    let opened = named::check(&name, &path).and_then(|()| run.backends[index].driver.open(&request));
+    let opened = opened.and_then(|file| named::check(&name, &path).map(|()| file));
     if run.failed(comm, opened.as_ref().err(), &during)? {
         return Ok(());
     }
@@ -70,10 +72,14 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
     for max_calls in rounds.into_iter().filter(|_| !refused) {
         let limits = Limits { max_calls, ..limits };
         let task = Task { pattern: &pattern, direction: Direction::Write, limits: &limits, hints: &[], resume: None };
-        let m = clocked::run(file.as_mut(), comm, &mut run.ring, task, &mut run.notes, run.interrupt)?;
+        let m = clocked::run(file.as_mut(), comm, &mut run.ring, task, &mut run.notes, (run.interrupt, None))?;
         // The first of two rounds is all latency, however many ranks share it.
         let bytes = if max_calls == 1 && pattern.max_calls > 1 { 0 } else { m.moved_bytes };
         model.learn(bytes, m.intervals.sync_seconds);
+        if let Some(counters) = &mut run.backends[index].counters {
+            // A loss here costs no result: that it was heard is all that is wanted.
+            let _ = counters.missing(Direction::Write, m.moved_bytes, m.io);
+        }
         error = error.or(m.error);
         if max_calls == pattern.max_calls {
             run.observer.record(JournalLine::Calibration(Calibration {
@@ -86,7 +92,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
     }
     let closed = file.close();
     // The directory is removed at the end in any case; this only gives the space back early.
-    let _ = fs::remove_file(&path);
+    let _ = path.remove();
     run.failed(comm, error.or(closed.err()).as_ref(), &during)?;
     run.backends[index].sync = model;
     Ok(())

@@ -8,6 +8,7 @@
 //! Allocations are counted from after `prepare` to after the sync. The counter sees Rust's allocator, not what the MPI library
 //! allocates in C.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use beff_backends::{AccessKind, BackendError, Batch, Direction, OpenFile, Pattern, Ring};
@@ -18,7 +19,7 @@ use crate::b_eff_io::records::{Ended, Intervals};
 use crate::b_eff_io::run::batching::{next, Limits, Progress, Step};
 use crate::b_eff_io::run::measured::{Measured, Notes};
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::system::memory::{process_io, ProcessIo};
+use crate::frame::system::memory::{process_io, process_io_since};
 
 /// What runs.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +36,21 @@ pub struct Task<'a> {
     pub resume: Option<Progress>,
 }
 
+/// Looks at what reads have left in memory before later ones take its place, with the clock stopped.
+pub struct Inspector<'a> {
+    /// Calls after which it must look.
+    pub most_calls: u64,
+    /// Looks at what these calls have left.
+    pub look: &'a mut dyn FnMut(&mut Ring, Range<u64>),
+}
+
 /// State of the loop on one rank.
-struct Loop<'a> {
+struct Loop<'a, 'i> {
     comm: &'a Comm,
     task: Task<'a>,
     notes: &'a mut Notes,
     interrupt: &'a Interrupt,
+    inspector: Option<Inspector<'i>>,
     started: Instant,
     /// Time of the rounds before.
     carried_seconds: f64,
@@ -49,9 +59,12 @@ struct Loop<'a> {
     moved_bytes: u64,
     error: Option<BackendError>,
     decisions: u64,
+    /// Time for which the clock was stopped, and what was allocated meanwhile.
+    stopped_seconds: f64,
+    stopped_allocations: u64,
 }
 
-impl Loop<'_> {
+impl Loop<'_, '_> {
     fn transfer(&mut self, file: &mut dyn OpenFile, ring: &mut Ring, calls: u64) {
         let batch = Batch { first_call: self.progress.calls, calls };
         let (room, room_seconds) = match self.task.direction {
@@ -82,9 +95,22 @@ impl Loop<'_> {
         self.progress.last_seconds = room_seconds + seconds;
     }
 
-    /// Time of the pattern so far, without the turns of others between its rounds.
+    /// Time of the pattern so far, without the turns of others between its rounds and without inspections.
     fn elapsed_seconds(&self) -> f64 {
-        self.carried_seconds + self.started.elapsed().as_secs_f64()
+        self.carried_seconds + self.started.elapsed().as_secs_f64() - self.stopped_seconds
+    }
+
+    /// With an inspector: stops the clock until all ranks have looked at the last calls.
+    fn inspect(&mut self, ring: &mut Ring, calls: u64) -> Result<(), MpiError> {
+        let Some(inspector) = &mut self.inspector else { return Ok(()) };
+        let (begin, allocations) = (Instant::now(), alloc::allocations());
+        if self.error.is_none() {
+            (inspector.look)(ring, self.progress.calls - calls..self.progress.calls);
+        }
+        self.comm.barrier()?;
+        self.stopped_seconds += begin.elapsed().as_secs_f64();
+        self.stopped_allocations += alloc::allocations() - allocations;
+        Ok(())
     }
 
     /// All ranks learn the slowest rank's times, and whether one of them has an error or a signal, which ends the loop. As
@@ -132,7 +158,7 @@ impl Loop<'_> {
         loop {
             let calls = match next(self.task.limits, &self.progress) {
                 Step::Stop(ended) => return Ok(ended),
-                Step::Run(calls) => calls,
+                Step::Run(calls) => calls.min(self.inspector.as_ref().map_or(u64::MAX, |i| i.most_calls)),
             };
             // With the per-call decision a rank may have an error that the others do not know of yet; they still need it
             // in their collective calls.
@@ -141,6 +167,7 @@ impl Loop<'_> {
             } else {
                 self.progress.calls += calls;
             }
+            self.inspect(ring, calls)?;
             // Nothing is left to decide after the last call; errors are agreed on after the clock.
             let end = if self.progress.calls < self.task.limits.max_calls { self.decide()? } else { None };
             self.notes.batch(calls, self.progress.last_seconds);
@@ -151,7 +178,7 @@ impl Loop<'_> {
     }
 }
 
-/// Runs one pattern, or one round of it. Collective over `comm`; every rank comes out with the same numbers, whatever happened.
+/// Runs one pattern, or one round of it. An `inspector` is for reads. Collective over `comm`; every rank comes out with the same numbers, whatever happened.
 ///
 /// # Errors
 /// Only when MPI itself fails between the ranks; errors of the storage are in [`Measured::error`].
@@ -161,7 +188,7 @@ pub fn run(
     ring: &mut Ring,
     task: Task<'_>,
     notes: &mut Notes,
-    interrupt: &Interrupt,
+    (interrupt, inspector): (&Interrupt, Option<Inspector<'_>>),
 ) -> Result<Measured, MpiError> {
     notes.clear();
     let io_before = process_io();
@@ -183,6 +210,7 @@ pub fn run(
         task,
         notes,
         interrupt,
+        inspector,
         started,
         carried_seconds: before.elapsed_seconds,
         progress: before,
@@ -190,6 +218,8 @@ pub fn run(
         moved_bytes: 0,
         error,
         decisions: 0,
+        stopped_seconds: 0.0,
+        stopped_allocations: 0,
     };
     let ended = l.run(file, ring)?;
     let mut sync_result = Ok(());
@@ -199,7 +229,7 @@ pub fn run(
         sync_result = file.sync();
         l.intervals.sync_seconds = begin.elapsed().as_secs_f64();
     }
-    let allocations = alloc::allocations() - allocations;
+    let allocations = alloc::allocations() - allocations - l.stopped_allocations;
     // The clock has stopped.
 
     if let (Err(e), None) = (sync_result, &l.error) {
@@ -215,13 +245,8 @@ pub fn run(
         in_force,
         error,
         allocations_in_clock: allocations,
-        storage_bytes: storage_delta(io_before),
+        io: process_io_since(io_before),
         ..Measured::nothing(ended)
     };
     mine.bring_together(comm, notes)
-}
-
-fn storage_delta(before: Option<ProcessIo>) -> Option<(u64, u64)> {
-    let (before, after) = (before?, process_io()?);
-    Some((after.read_bytes.saturating_sub(before.read_bytes), after.written_bytes.saturating_sub(before.written_bytes)))
 }

@@ -6,6 +6,7 @@ use beff_ffi::{Comm, MpiError};
 use crate::b_eff_io::records::{BatchRecord, Ended, Intervals};
 use crate::b_eff_io::run::batching::Progress;
 use crate::frame::run::agree::slowest;
+use crate::frame::system::memory::ProcessIo;
 
 /// Decisions whose cost is kept one by one. Geometric batches never need more; with a decision after every call the
 /// later ones are taken to cost what these cost.
@@ -86,8 +87,8 @@ pub struct Measured {
     pub error: Option<BackendError>,
     /// Allocations inside the clock, all ranks.
     pub allocations_in_clock: u64,
-    /// From storage and to storage, all ranks; None where the kernel does not tell.
-    pub storage_bytes: Option<(u64, u64)>,
+    /// What the kernel counted, all ranks; None where it does not tell.
+    pub io: Option<ProcessIo>,
 }
 
 impl Measured {
@@ -105,7 +106,7 @@ impl Measured {
             in_force: None,
             error: None,
             allocations_in_clock: 0,
-            storage_bytes: None,
+            io: None,
         }
     }
 
@@ -121,21 +122,39 @@ impl Measured {
         self.ended = later.ended;
         self.error = self.error.take().or(later.error);
         self.allocations_in_clock += later.allocations_in_clock;
-        self.storage_bytes =
-            self.storage_bytes.zip(later.storage_bytes).map(|((r, w), (later_r, later_w))| (r + later_r, w + later_w));
+        self.io = self.io.zip(later.io).map(|(a, b)| ProcessIo {
+            read_bytes: a.read_bytes + b.read_bytes,
+            written_bytes: a.written_bytes + b.written_bytes,
+            call_read_bytes: a.call_read_bytes + b.call_read_bytes,
+            call_written_bytes: a.call_written_bytes + b.call_written_bytes,
+        });
     }
 
     /// Brings the ranks' numbers together, after the clock.
     pub(super) fn bring_together(mut self, comm: &Comm, notes: &mut Notes) -> Result<Self, MpiError> {
         let is_direct = |direct| u64::from(self.in_force.as_ref().is_some_and(|i| i.direct == Some(direct)));
-        let (read, written) = self.storage_bytes.unwrap_or_default();
-        let [untold, failed] = [self.storage_bytes.is_none(), self.error.is_some()].map(u64::from);
+        let io = self.io.unwrap_or_default();
+        let [untold, failed] = [self.io.is_none(), self.error.is_some()].map(u64::from);
         let (moved, allocations) = (self.moved_bytes, self.allocations_in_clock);
-        let mut sums = [moved, allocations, read, written, untold, failed, is_direct(true), is_direct(false)];
+        let [calls_read, calls_written] = [io.call_read_bytes, io.call_written_bytes];
+        let (is_direct, is_buffered) = (is_direct(true), is_direct(false));
+        let mut sums = [
+            moved,
+            allocations,
+            io.read_bytes,
+            io.written_bytes,
+            calls_read,
+            calls_written,
+            untold,
+            failed,
+            is_direct,
+            is_buffered,
+        ];
         comm.sum_u64(&mut sums)?;
-        let [moved, allocations, read, written, untold, failed, direct, buffered] = sums;
+        let [moved, allocations, read_bytes, written_bytes, call_read_bytes, call_written_bytes, untold, failed, direct, buffered] =
+            sums;
         (self.moved_bytes, self.allocations_in_clock) = (moved, allocations);
-        self.storage_bytes = (untold == 0).then_some((read, written));
+        self.io = (untold == 0).then_some(ProcessIo { read_bytes, written_bytes, call_read_bytes, call_written_bytes });
         if failed > 0 {
             self.ended = Ended::Error;
         }

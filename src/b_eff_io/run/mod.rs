@@ -10,13 +10,17 @@
 pub mod batching;
 pub mod calibrate;
 pub mod clocked;
+pub mod counted;
 pub mod drivers;
 pub mod files;
 pub mod inject;
 pub mod measured;
 pub mod pattern_run;
 pub mod place;
+pub mod places;
 pub mod prelude;
+pub mod recheck;
+pub mod region;
 pub mod state;
 pub mod tune;
 pub mod turn;

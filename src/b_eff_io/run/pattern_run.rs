@@ -2,12 +2,14 @@
 
 use beff_ffi::MpiError;
 
+use crate::b_eff_io::config::InjectAt;
 use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
 use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, Verification};
 use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::measured::Measured;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::Prelude;
+use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::turn::{describe, Ran, Turn};
 use crate::frame::records::{Access, Evidence, Outcome};
@@ -65,7 +67,7 @@ fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
 
 /// The record of a pattern that is over, and what follows from it.
 fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) -> Result<(), MpiError> {
-    let Turn { prelude, ran, rounds, verification, latency, watch, cpu_watch, .. } = turn;
+    let Turn { prelude, index, ran, rounds, mut verification, latency, watch, cpu_watch, .. } = turn;
     let evidence = match watch {
         Some(watch) => watch.end(place.site, place.comm, ran.calls())?,
         None => Evidence::default(),
@@ -73,12 +75,21 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
     let machine = cpu_watch.end(place.cpus, place.comm)?;
     note_written(run, place.access, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
+    let moment = match place.access {
+        Access::Write => InjectAt::Write,
+        Access::Rewrite => InjectAt::Rewrite,
+        Access::Read => InjectAt::AfterRead,
+    };
+    recheck::injure(run, place, open, index, moment)?;
+    verification.add(recheck::unmade_calls(run, place, open, index, ran.moved(), &during)?);
+    let sample = recheck::sample(run, place, open, index, (ran.seconds(), verification.words_wrong > 0))?;
     let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
     let of = ran.timed();
     let latency = latency.map_or(Ok(None), |histogram| latency::merge(place.comm, &histogram, of))?;
     let record = PatternRecord {
         hints_granted,
         rounds,
+        sample,
         latency,
         evidence,
         machine,
@@ -151,12 +162,15 @@ fn record(
         rounds: Vec::new(),
         ended: m.ended,
         verification,
+        sample: None,
         strategy: in_force.strategy,
         direct: in_force.direct,
         hints_granted: Vec::new(),
         hints_requested: p.hints,
-        storage_read_bytes: m.storage_bytes.map(|s| s.0),
-        storage_written_bytes: m.storage_bytes.map(|s| s.1),
+        storage_read_bytes: m.io.map(|io| io.read_bytes),
+        storage_written_bytes: m.io.map(|io| io.written_bytes),
+        call_read_bytes: m.io.map(|io| io.call_read_bytes),
+        call_written_bytes: m.io.map(|io| io.call_written_bytes),
         evidence: Evidence::default(),
         machine: None,
         latency: None,

@@ -1,22 +1,29 @@
 //! What a run works with and what it has learned so far: one per rank, handed down to whatever works.
 
-use beff_backends::{driver, BackendError, Driver, OpenFile, Ring};
+use std::io;
+
+use beff_backends::{driver, BackendError, Driver, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
+use nix::libc;
 
 use crate::b_eff_io::config::Config;
 use crate::b_eff_io::plan::run::RunPlan;
 use crate::b_eff_io::records::{JournalLine, Verification};
 use crate::b_eff_io::run::batching::SyncModel;
+use crate::b_eff_io::run::counted::Counters;
 use crate::b_eff_io::run::drivers::{driver_options, shares_memory};
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::measured::Notes;
 use crate::b_eff_io::run::verify::{Data, Findings};
 use crate::frame::records::{ErrorRecord, Outcome};
+use crate::frame::run::able;
+use crate::frame::run::able::NotRun;
 use crate::frame::run::agree::gather;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{Generation, Stream};
 use crate::frame::run::{trouble, Observer};
+use crate::frame::values::MPI_IO;
 
 /// A backend of the run with what has been learned about it.
 pub struct Backend {
@@ -24,8 +31,12 @@ pub struct Backend {
     pub name: String,
     /// The driver.
     pub driver: Box<dyn Driver>,
-    /// False for the null backend: there is nothing to verify.
+    /// False for the null backend and for one that is not run: there is nothing to verify.
     pub moves_data: bool,
+    /// False if it cannot work here.
+    pub is_run: bool,
+    /// What the kernel's counters say about it; only of libraries whose word stands alone.
+    pub counters: Option<Counters>,
     /// Prediction of its syncs.
     pub sync: SyncModel,
     /// Time by which the access method is behind its schedule on the partition now measured.
@@ -58,7 +69,7 @@ pub struct Run<'a> {
     pub files: Vec<TypeFile>,
     /// Why the run stops, once it does.
     pub stop: Option<Outcome>,
-    /// Untimed verification so far.
+    /// Time of reading again so far.
     pub full_verify_seconds: f64,
     /// Scheduled time of the patterns done.
     pub done_seconds: f64,
@@ -71,7 +82,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Allocates everything.
+    /// Allocates everything. Of the backends `not_run` none is touched: each pattern is told why.
     ///
     /// # Errors
     /// The kernel's answer if the memory is not there, in words for the user.
@@ -81,26 +92,36 @@ impl<'a> Run<'a> {
         plan: &'a RunPlan,
         run_dir: &'a RunDir,
         interrupt: &'a Interrupt,
+        not_run: &[NotRun],
         observer: &'a mut dyn Observer<JournalLine>,
     ) -> Result<Self, String> {
         let new_ring = if shares_memory(config, world.size()) { Ring::new_shareable } else { Ring::new };
         let ring = new_ring(plan.period_bytes, plan.max_call_bytes).map_err(|e| {
             format!(
-                "rank {} cannot have its {} bytes of transfer memory: {e}; give a smaller --memory-per-process",
+                "rank {} cannot have its {} bytes of transfer memory: {e}; {}",
                 world.rank(),
-                plan.period_bytes + plan.max_call_bytes
+                plan.period_bytes + plan.max_call_bytes,
+                next_step(&e)
             )
         })?;
         let backends = config
             .backends
             .iter()
             .filter_map(|name| driver(name))
-            .map(|row| Backend {
-                name: row.name.to_owned(),
-                driver: (row.make)(&driver_options(config, row.name)),
-                moves_data: row.uses_space,
-                sync: SyncModel::default(),
-                debt_seconds: 0.0,
+            .map(|row| {
+                let why_not = able::reason(not_run, row.name);
+                Backend {
+                    name: row.name.to_owned(),
+                    driver: match why_not {
+                        Some(reason) => Box::new(Unable { reason: reason.to_owned() }),
+                        None => (row.make)(&driver_options(config, row.name)),
+                    },
+                    moves_data: row.uses_space && why_not.is_none(),
+                    is_run: why_not.is_none(),
+                    counters: (row.name == MPI_IO).then(Counters::default),
+                    sync: SyncModel::default(),
+                    debt_seconds: 0.0,
+                }
             })
             .collect();
         Ok(Self {
@@ -164,18 +185,46 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Sums of all ranks; wrong places go into the records. Collective.
+    /// Sums of all ranks; wrong places go into the records, and only there. Collective.
     ///
     /// # Errors
     /// MPI between the ranks.
-    pub fn report_findings(&mut self, comm: &Comm, findings: &Findings) -> Result<Verification, MpiError> {
-        let mut sums = [findings.verification.words_checked, findings.verification.words_wrong];
+    pub fn report_findings(&mut self, comm: &Comm, findings: &Findings) -> Result<Findings, MpiError> {
+        let mine = findings.verification;
+        let mut sums = [mine.words_checked, mine.words_wrong, findings.past_cache_bytes, findings.places_read];
         comm.sum_u64(&mut sums)?;
         if sums[1] > 0 {
             for place in gather(comm, &findings.places)?.into_iter().flatten() {
                 self.observer.record(JournalLine::Corruption(place));
             }
         }
-        Ok(Verification { words_checked: sums[0], words_wrong: sums[1] })
+        let [words_checked, words_wrong, past_cache_bytes, places_read] = sums;
+        let verification = Verification { words_checked, words_wrong };
+        Ok(Findings { verification, past_cache_bytes, places_read, places: Vec::new() })
+    }
+}
+
+/// What helps against this answer to a wish for memory. Only memory that ranks share can be refused, by memfd_create(2).
+fn next_step(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+            "memory that ranks share needs memfd_create, which something forbids (a seccomp filter of a container?): allow it, or take \
+             --exchange messages"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+        _ => "give a smaller --memory-per-process",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_memory_is_advised_only_where_memory_is_missing() {
+        let of = |errno| next_step(&io::Error::from_raw_os_error(errno));
+        assert!(of(libc::ENOMEM).contains("--memory-per-process"));
+        assert!(of(libc::EPERM).contains("--exchange messages") && !of(libc::ENOSYS).contains("--memory"));
+        assert!(of(libc::EMFILE).contains("ulimit -n"));
     }
 }

@@ -5,13 +5,12 @@
 
 pub mod choice;
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use beff_backends::{
-    driver, BackendError, Batch, Direction, DriverOptions, DriverRow, Latency, OpenFile, OpenMode, OpenRequest,
-    Pattern, Ring, Tuned,
+    driver, BackendError, Batch, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile, OpenMode,
+    OpenRequest, Pattern, Ring, Tuned,
 };
 use beff_ffi::{Comm, MpiError};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
@@ -52,7 +51,8 @@ pub fn tune(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
         return Ok(());
     }
     for index in 0..run.backends.len() {
-        if backends::can(&run.backends[index].name, |row| row.has_queue) && run.stop.is_none() {
+        let backend = &run.backends[index];
+        if backend.is_run && backends::can(&backend.name, |row| row.has_queue) && run.stop.is_none() {
             tune_one(run, comm, index)?;
         }
     }
@@ -62,13 +62,13 @@ pub fn tune(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
 fn tune_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
     let begin = Instant::now();
     let name = run.backends[index].name.clone();
-    let path = run.run_dir.path().join(&name).join(format!("tuning-rank{:07}.dat", comm.rank()));
+    let path = run.run_dir.file(&Path::new(&name).join(format!("tuning-rank{:07}.dat", comm.rank())));
     let Some(row) = driver(&name) else { return Ok(()) };
     let tuner = Tuner { comm, row, path, begin, options: driver_options(run.config, &name) };
     let records = tuner.all_sets(run);
     // The directory is removed at the end in any case; this gives the space back before the first pattern. No file, no
     // error: the space may have been too small for one.
-    let _ = fs::remove_file(&tuner.path);
+    let _ = tuner.path.remove();
     // Reads have gone into the ring.
     run.spoil();
     let rows = records?.into_iter().map(|record| {
@@ -88,7 +88,7 @@ struct Tuner<'t> {
     comm: &'t Comm,
     row: &'static DriverRow,
     /// This rank's file.
-    path: PathBuf,
+    path: FilePath,
     begin: Instant,
     options: DriverOptions,
 }
@@ -345,9 +345,9 @@ fn transfer(
 }
 
 /// Takes the clean pages of the file out of the page cache (posix_fadvise(2)); after a sync that is all of them.
-fn drop_pages(path: &Path) -> Result<(), BackendError> {
+fn drop_pages(path: &FilePath) -> Result<(), BackendError> {
     let failed = |error: &std::io::Error| BackendError::from_io("posix_fadvise", path, None, error);
-    let file = File::open(path).map_err(|e| failed(&e))?;
+    let file = path.open_to_read().map_err(|e| failed(&e))?;
     file.sync_all().map_err(|e| failed(&e))?;
     posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).map_err(|e| failed(&e.into()))
 }

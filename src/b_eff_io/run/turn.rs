@@ -2,31 +2,36 @@
 
 use std::ops::Range;
 
-use beff_backends::{Direction, Pattern};
+use beff_backends::{Direction, Pattern, Ring};
 use beff_ffi::MpiError;
 use hdrhistogram::Histogram;
 
+use crate::b_eff_io::config::{InjectAt, Verify};
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::records::{Ended, JournalLine, Verification};
 use crate::b_eff_io::run::clocked;
-use crate::b_eff_io::run::clocked::Task;
+use crate::b_eff_io::run::clocked::{Inspector, Task};
+use crate::b_eff_io::run::inject::OnTheWay;
 use crate::b_eff_io::run::measured::Measured;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::{limits, prelude, Prelude};
+use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::Run;
+use crate::b_eff_io::run::verify::Findings;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::{Access, ErrorRecord, Outcome, RoundRecord};
 use crate::frame::run::agree::first_message;
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::run::machine_share::CpuWatch;
 use crate::frame::run::stamp::Generation;
+use crate::frame::system::memory::ProcessIo;
 
 /// A pattern on its way through one backend.
 pub(super) struct Turn {
     pub(super) prelude: Prelude,
     /// This rank's part; None if there is nothing to run.
     pattern: Option<Pattern>,
-    index: usize,
+    pub(super) index: usize,
     pub(super) ran: Ran,
     pub(super) rounds: Vec<RoundRecord>,
     pub(super) verification: Verification,
@@ -83,9 +88,16 @@ impl Turn {
         if first_call >= limits.max_calls {
             return Ok(());
         }
+        if resume.is_none() {
+            let before = recheck::before_rewrite(run, place, open, self.index)?;
+            self.verification.add(before);
+            if run.stop.is_some() {
+                return Ok(());
+            }
+        }
         let direction = fill_ring(run, place.access, &pattern, first_call..limits.max_calls);
         if resume.is_none() {
-            let path = run.run_dir.path().join(run.files[open.file].name(place.part_rank(run)));
+            let path = run.run_dir.file(&run.files[open.file].name(place.part_rank(run)));
             let target = Target { path: &path, pattern: &pattern, calls: self.prelude.max_calls };
             self.watch = watch(run, place, open, &target)?;
         }
@@ -94,7 +106,7 @@ impl Turn {
             watch.resume(place.site);
         }
         self.cpu_watch.resume(place.cpus);
-        let m = clocked::run(open.handle.as_mut(), place.comm, &mut run.ring, task, &mut run.notes, run.interrupt)?;
+        let (m, inspected) = clocked(run, place, open, self.index, task)?;
         self.cpu_watch.pause(place.cpus);
         if let Some(watch) = &mut self.watch {
             watch.pause(place.site);
@@ -107,7 +119,7 @@ impl Turn {
         let calls = first_call..m.progress.calls;
         self.take(run, m);
         if direction == Direction::Read && !calls.is_empty() {
-            self.verify(run, place, open, &pattern, calls)?;
+            self.verify(run, place, open, &pattern, calls, inspected)?;
         }
         Ok(())
     }
@@ -138,16 +150,61 @@ impl Turn {
         open: &Open,
         pattern: &Pattern,
         calls: Range<u64>,
+        inspected: Option<Findings>,
     ) -> Result<(), MpiError> {
         // After an error or a signal the ranks may have read less than their calls say.
         if !run.backends[open.backend].moves_data || run.stop == Some(Outcome::Failed) {
             return Ok(());
         }
         let (file, rank) = (&run.files[open.file], place.part_rank(run));
-        let findings = run.data.check_ring(&run.ring, file, &file.written[self.index], pattern, rank, calls);
-        self.verification.add(run.report_findings(place.comm, &findings)?);
+        let written = &file.written[self.index];
+        let findings = inspected.unwrap_or_else(|| run.data.check_ring(&run.ring, file, written, pattern, rank, calls));
+        self.verification.add(run.report_findings(place.comm, &findings)?.verification);
         Ok(())
     }
+}
+
+/// Runs the loop. Where everything is compared, what reads leave in memory is looked at before later ones take its place.
+fn clocked(
+    run: &mut Run<'_>,
+    place: Place<'_>,
+    open: &mut Open,
+    index: usize,
+    task: Task<'_>,
+) -> Result<(Measured, Option<Findings>), MpiError> {
+    let inspects =
+        task.direction == Direction::Read && run.config.verify == Verify::Full && run.backends[open.backend].moves_data;
+    let (data, file, rank, pattern) = (run.data, &run.files[open.file], place.part_rank(run), task.pattern);
+    let mut findings = Findings::default();
+    let injury = on_the_way(run, place, open, index);
+    let most_calls = data.calls_kept(pattern);
+    let mut look = |ring: &mut Ring, calls: Range<u64>| {
+        let next = calls.end..calls.end.saturating_add(most_calls);
+        if let Some(injury) = &injury {
+            injury.apply(ring, pattern, rank, &calls, &data);
+        }
+        findings.add(data.check_ring(ring, file, &file.written[index], pattern, rank, calls));
+        data.poison(ring, pattern, next);
+    };
+    let inspector = inspects.then_some(Inspector { most_calls, look: &mut look });
+    let (watches, first_call) = ((run.interrupt, inspector), task.resume.map_or(0, |progress| progress.calls));
+    let m = clocked::run(open.handle.as_mut(), place.comm, &mut run.ring, task, &mut run.notes, watches)?;
+    let calls = first_call..m.progress.calls;
+    if let Some(injury) = injury.filter(|injury| task.direction == Direction::Read && injury.is_in(&calls)) {
+        if !inspects {
+            injury.apply(&mut run.ring, pattern, rank, &calls, &data);
+        }
+        run.observer.record(JournalLine::Damage(injury.record));
+    }
+    Ok((m, inspects.then_some(findings)))
+}
+
+/// Damage to what the reads of a pattern leave in memory, if that was asked for.
+fn on_the_way(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Option<OnTheWay> {
+    let how = run.config.inject.filter(|_| run.config.inject_at == Some(InjectAt::Read))?;
+    let reads = place.access == Access::Read && run.backends[open.backend].moves_data;
+    let file = &run.files[open.file];
+    reads.then(|| OnTheWay::choose(file, &file.written[index], how, &run.data)).flatten()
 }
 
 /// Lays out what is written, or poisons what is read into.
@@ -177,6 +234,22 @@ impl Ran {
         match self {
             Self::Measured(m) => m.calls,
             _ => 0,
+        }
+    }
+
+    /// Time of the slowest rank.
+    pub(super) fn seconds(&self) -> f64 {
+        match self {
+            Self::Measured(m) => m.intervals.total_seconds(),
+            _ => 0.0,
+        }
+    }
+
+    /// Bytes of all ranks, and what the kernel counted of them.
+    pub(super) fn moved(&self) -> (u64, Option<ProcessIo>) {
+        match self {
+            Self::Measured(m) => (m.moved_bytes, m.io),
+            _ => (0, None),
         }
     }
 

@@ -2,21 +2,21 @@
 
 use std::time::Instant;
 
-use beff_backends::{BackendError, Driver, OpenMode, OpenRequest};
+use beff_backends::{Driver, OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::Verify;
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
-use crate::b_eff_io::records::{JournalLine, TypeRecord, Verification};
+use crate::b_eff_io::records::{JournalLine, TypeRecord};
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::pattern_run::run_pattern;
 use crate::b_eff_io::run::place::{Open, Place};
+use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::{Backend, Run};
-use crate::b_eff_io::run::verify::{reader_of, Findings};
 use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::agree::slowest;
+use crate::frame::run::named;
 
 /// Runs the type through all backends, pattern by pattern in turn. Collective over the partition.
 ///
@@ -70,7 +70,7 @@ fn open(
     };
     let own = Comm::own();
     let file = &run.files[index];
-    let path = run.run_dir.path().join(file.name(place.part_rank(run)));
+    let path = run.run_dir.file(&file.name(place.part_rank(run)));
     let hints_requested = hints::for_open(&run.config.hints, part.ranks, access, pattern_type);
     let mode = match access {
         Access::Write => OpenMode::CreateNew,
@@ -79,7 +79,12 @@ fn open(
     };
     let of_file = if file.is_private() { &own } else { comm };
     let request = OpenRequest { path: &path, mode, comm: of_file, hints: &hints_requested };
+    // Outside the clock, and agreed on: the opening is collective.
+    if run.failed(comm, named::check(&name, &path).err().as_ref(), &during)? {
+        return Ok(None);
+    }
     let (opened, open_seconds) = timed(&mut run.backends[backend], comm, |driver| driver.open(&request))?;
+    let opened = opened.and_then(|file| named::check(&name, &path).map(|()| file));
     if run.failed(comm, opened.as_ref().err(), &during)? {
         // Those that could open keep the file until the process ends: closing is collective.
         if let Ok(file) = opened {
@@ -156,10 +161,8 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
     // After a signal the names are gone already, which some libraries complain about; nobody needs the files any more.
     let error = closed.err().filter(|_| run.stop != Some(Outcome::Interrupted));
     run.failed(comm, error.as_ref(), &during)?;
-    let full = run.config.verify == Verify::Full;
-    let verified = full && access != Access::Read && run.backends[backend].moves_data;
-    let full_verification = if verified && run.stop.is_none() { verify_fully(run, place, file)? } else { None };
-    let path = run.run_dir.path().join(run.files[file].name(0));
+    let full_verification = recheck::whole_file(run, place, backend, file)?;
+    let path = run.run_dir.file(&run.files[file].name(0));
     run.observer.record(JournalLine::Type(TypeRecord {
         backend: name,
         ranks: part.ranks,
@@ -167,28 +170,11 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
         pattern_type,
         open_seconds,
         close_seconds,
-        file_bytes: std::fs::metadata(path).map_or(0, |m| m.len()),
+        file_bytes: path.size_bytes().unwrap_or(0),
         segment_bytes: run.files[file].segment_bytes,
         hints_requested,
         hints_granted,
         full_verification,
     }));
     Ok(())
-}
-
-fn verify_fully(run: &mut Run<'_>, place: Place<'_>, file: usize) -> Result<Option<Verification>, MpiError> {
-    let Place { access, comm, .. } = place;
-    let begin = Instant::now();
-    let checked = run.data.check_file(run.run_dir.path(), &run.files[file], access, comm.rank());
-    let (findings, error) = match checked {
-        Ok(findings) => (findings, None),
-        Err(e) => {
-            let path = run.run_dir.path().join(run.files[file].name(reader_of(comm.rank(), comm.size())));
-            (Findings::default(), Some(BackendError::from_io("re-read for --verify full", path, None, &e)))
-        }
-    };
-    let verification = run.report_findings(comm, &findings)?;
-    run.failed(comm, error.as_ref(), "--verify full")?;
-    run.full_verify_seconds += begin.elapsed().as_secs_f64();
-    Ok(Some(verification))
 }

@@ -1,21 +1,23 @@
-//! Comparing what was read with what was written, after the clock has stopped.
+//! Comparing what was read with what was written, after the clock has stopped: what reads left in memory, whole files, and a
+//! sample of what a pattern has written.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::time::{Duration, Instant};
 
 use beff_backends::{Pattern, Ring};
-use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 
 use crate::b_eff_io::records::{CorruptionRecord, Verification};
 use crate::b_eff_io::run::files::{TypeFile, Written};
+use crate::b_eff_io::run::places::{inside, places};
+use crate::b_eff_io::run::region::Region;
 use crate::frame::records::Access;
 use crate::frame::run::pieces::pieces;
-use crate::frame::run::stamp::{diagnose, to_word, Stream, Suspects, POISON_BYTE};
+use crate::frame::run::reread::{Reread, Stretch};
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::stamp::{diagnose, mix, to_word, Stream, Suspects, POISON_BYTE};
 
-/// Wrong places reported in detail per rank and pattern; the count of words is always complete.
+/// Wrong places reported in detail per rank, pattern and check; the count of words is always complete.
 const PLACES_KEPT: usize = 4;
 /// Bytes read at once by the full pass.
 const READ_BYTES: u64 = 4 << 20;
@@ -34,22 +36,60 @@ pub struct Data {
 pub struct Findings {
     /// Counts.
     pub verification: Verification,
+    /// Of what was read again, bytes that did not come out of this host's page cache.
+    pub past_cache_bytes: u64,
+    /// Places that were read again.
+    pub places_read: u64,
     /// First wrong places.
     pub places: Vec<CorruptionRecord>,
 }
 
 impl Findings {
-    fn add(&mut self, other: Self) {
+    /// Takes in what else was found in the same pattern.
+    pub fn add(&mut self, mut other: Self) {
+        other.places.truncate(PLACES_KEPT.saturating_sub(self.places.len()));
+        self.add_pattern(other);
+    }
+
+    /// Takes in what was found in another pattern.
+    fn add_pattern(&mut self, other: Self) {
         self.verification.add(other.verification);
-        let room = PLACES_KEPT.saturating_sub(self.places.len());
-        self.places.extend(other.places.into_iter().take(room));
+        self.past_cache_bytes += other.past_cache_bytes;
+        self.places_read += other.places_read;
+        self.places.extend(other.places);
     }
 }
 
-/// Whose bytes `rank` reads again in the full pass: its neighbour's, so that nobody checks what his own caches hold.
+/// Whose bytes `rank` reads again: its neighbour's, so that nobody checks what his own caches hold.
 #[must_use]
 pub fn reader_of(rank: u64, ranks: u64) -> u64 {
     (rank + 1) % ranks
+}
+
+/// What is read again, and by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Again<'a> {
+    /// Where the files are.
+    pub run_dir: &'a RunDir,
+    /// The file, or the files of all ranks.
+    pub file: &'a TypeFile,
+    /// After or before which access.
+    pub access: Access,
+    /// This rank.
+    pub rank: u64,
+    /// Pages of this reading may be given back.
+    pub drops: bool,
+}
+
+impl Again<'_> {
+    /// Whose file or segment this rank reads.
+    fn owner(&self) -> u64 {
+        reader_of(self.rank, self.file.ranks)
+    }
+
+    fn open(&self) -> io::Result<Reread> {
+        Reread::open(&self.run_dir.file(&self.file.name(self.owner())), self.drops)
+    }
 }
 
 /// Some bytes that should be a piece of a rank's stream, and where they come from.
@@ -84,6 +124,12 @@ impl Data {
         }
     }
 
+    /// Calls whose bytes the ring holds beside each other.
+    #[must_use]
+    pub fn calls_kept(&self, pattern: &Pattern) -> u64 {
+        (self.period_bytes / pattern.call_bytes().max(1)).max(1)
+    }
+
     /// Compares what the reads `calls` of a pattern left in the ring. Every window that was not written over by a
     /// later call is compared whole.
     #[must_use]
@@ -97,24 +143,34 @@ impl Data {
         calls: Range<u64>,
     ) -> Findings {
         let call_bytes = p.call_bytes();
-        let kept = (self.period_bytes / call_bytes.max(1)).max(1).min(calls.end - calls.start);
+        let kept = self.calls_kept(p).min(calls.end - calls.start);
         let mut findings = Findings::default();
         for call in calls.end - kept..calls.end {
             let position = p.stream_position(call);
             let bytes = ring.window(position, call_bytes as usize);
-            findings.add(self.check(file, written, p, Access::Read, &Piece { bytes, rank, call, position }));
+            let offset_of = |inside| {
+                let in_pattern = position + inside - p.stream_bytes;
+                p.chunk_offset(in_pattern / p.chunk_bytes) + in_pattern % p.chunk_bytes
+            };
+            let piece = Piece { bytes, rank, call, position };
+            findings.add(self.check((file, written), Access::Read, &piece, offset_of));
         }
         findings
     }
 
-    fn check(&self, file: &TypeFile, written: &Written, p: &Pattern, access: Access, piece: &Piece<'_>) -> Findings {
+    fn check(
+        &self,
+        (file, written): (&TypeFile, &Written),
+        access: Access,
+        piece: &Piece<'_>,
+        offset_of: impl Fn(u64) -> u64,
+    ) -> Findings {
         let generation = written.generation(piece.call);
         let stream = Stream::new(self.seed, generation, piece.rank, self.period_bytes);
         let (wrong, first) = stream.compare(piece.bytes, piece.position);
-        let mut findings = Findings {
-            verification: Verification { words_checked: (piece.bytes.len() / 8) as u64, words_wrong: wrong },
-            places: Vec::new(),
-        };
+        let words_checked = (piece.bytes.len() / 8) as u64;
+        let mut findings =
+            Findings { verification: Verification { words_checked, words_wrong: wrong }, ..Findings::default() };
         if let Some(first) = first {
             let position = piece.position + first as u64;
             let found = to_word(&piece.bytes[first..]);
@@ -126,8 +182,6 @@ impl Data {
                 period_bytes: self.period_bytes,
                 position,
             };
-            let in_pattern = position - p.stream_bytes;
-            let offset = p.chunk_offset(in_pattern / p.chunk_bytes) + in_pattern % p.chunk_bytes;
             findings.places.push(CorruptionRecord {
                 backend: file.backend.clone(),
                 ranks: file.ranks,
@@ -135,7 +189,7 @@ impl Data {
                 pattern: written.spec.number,
                 rank: piece.rank,
                 file: file.name(piece.rank).display().to_string(),
-                offset_bytes: offset,
+                offset_bytes: offset_of(first as u64),
                 expected: stream.word(position),
                 found,
                 looks_like: diagnose(found, &suspects),
@@ -145,111 +199,109 @@ impl Data {
         findings
     }
 
-    /// Reads everything that was written to `file` once more, through plain reads, and compares it. The ranks share the
-    /// work so that in private files and segments nobody reads what he wrote himself.
+    /// Compares what was read again of a region, from its byte `at` on.
+    fn check_stretch(&self, region: &Region<'_>, access: Access, at: u64, stretch: &Stretch<'_>) -> Findings {
+        let mut findings = Findings::default();
+        let len = stretch.bytes.len() as u64;
+        let mut done = 0;
+        while done < len {
+            let filled = region.filled(at + done);
+            let end = len.min(done + filled.bytes);
+            let piece = Piece {
+                bytes: &stretch.bytes[done as usize..end as usize],
+                rank: filled.rank,
+                call: filled.call,
+                position: filled.position,
+            };
+            let offset_of = |inside| region.offset() + at + done + inside;
+            let mut of_piece = self.check((region.file, region.written), access, &piece, offset_of);
+            let file_end = region.offset() + at + stretch.in_file as u64;
+            for place in of_piece.places.iter_mut().filter(|p| p.found == 0 && p.offset_bytes >= file_end) {
+                place.looks_like = format!("missing: the file ends at {file_end}");
+            }
+            findings.add(of_piece);
+            done = end;
+        }
+        findings
+    }
+
+    /// Reads everything that was written to a file once more and compares it. The ranks share the work so that in private
+    /// files and segments nobody reads what he wrote himself.
     ///
     /// # Errors
     /// What open or read report. The end of the file before its time is no error but a finding.
-    pub fn check_file(&self, run_dir: &Path, file: &TypeFile, access: Access, rank: u64) -> io::Result<Findings> {
-        let reader = reader_of(rank, file.ranks);
-        let source = File::open(run_dir.join(file.name(reader)))?;
-        let mut buffer = vec![0_u8; READ_BYTES as usize];
+    pub fn check_file(&self, again: &Again<'_>) -> io::Result<Findings> {
+        let mut source = again.open()?;
         let mut findings = Findings::default();
-        for written in file.written.iter().filter(|w| w.calls > 0) {
-            if file.pattern_type <= 1 {
-                findings.add(self.check_rows(&source, file, written, access, reader, &mut buffer)?);
-            } else {
-                findings.add(self.check_segment(&source, file, written, access, reader, &mut buffer)?);
+        for written in &again.file.written {
+            findings.add_pattern(self.check_written(again, &mut source, written)?);
+        }
+        findings.past_cache_bytes = source.past_cache_bytes();
+        Ok(findings)
+    }
+
+    /// The same for one pattern.
+    ///
+    /// # Errors
+    /// As [`Data::check_file`].
+    pub fn check_pattern(&self, again: &Again<'_>, written: &Written) -> io::Result<Findings> {
+        let mut source = again.open()?;
+        let mut findings = self.check_written(again, &mut source, written)?;
+        findings.past_cache_bytes = source.past_cache_bytes();
+        Ok(findings)
+    }
+
+    fn check_written(&self, again: &Again<'_>, source: &mut Reread, written: &Written) -> io::Result<Findings> {
+        let mut findings = Findings::default();
+        if written.calls == 0 {
+            return Ok(findings);
+        }
+        let region = Region::of(again.file, written, again.owner()).map_err(io::Error::other)?;
+        let range = if region.is_shared() {
+            // Each rank takes as many rows.
+            let row_bytes = written.spec.chunk_bytes * again.file.ranks;
+            let rows = region.bytes() / row_bytes;
+            let bound = |n: u64| (u128::from(rows) * u128::from(n) / u128::from(again.file.ranks)) as u64 * row_bytes;
+            bound(again.owner())..bound(again.owner() + 1)
+        } else {
+            0..region.bytes()
+        };
+        for (at, len) in pieces(range, READ_BYTES) {
+            let stretch = source.read(region.offset() + at, len)?;
+            findings.add(self.check_stretch(&region, again.access, at, &stretch));
+        }
+        Ok(findings)
+    }
+
+    /// Reads this rank's share of some hundred places of a pattern once more, and the ends of its neighbour's part, until
+    /// `longest` is over.
+    ///
+    /// # Errors
+    /// As [`Data::check_file`].
+    pub fn check_sample(&self, again: &Again<'_>, written: &Written, longest: Duration) -> io::Result<Findings> {
+        let mut findings = Findings::default();
+        if written.calls == 0 {
+            return Ok(findings);
+        }
+        let begin = Instant::now();
+        let mut source = again.open()?;
+        let region = Region::of(again.file, written, again.owner()).map_err(io::Error::other)?;
+        for block in places(&region, again.owner(), again.rank, again.file.ranks, self.key(again, written)) {
+            if begin.elapsed() > longest {
+                break;
             }
+            let (at, len) = inside(&region, block);
+            let stretch = source.read(region.offset() + at, len as usize)?;
+            findings.add(self.check_stretch(&region, again.access, at, &stretch));
+            findings.places_read += 1;
         }
-        // What was looked at here must not be what makes the measured reads fast. Where the kernel keeps it all the same,
-        // the reads carry the mark of the cache.
-        let _ = posix_fadvise(&source, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        findings.past_cache_bytes = source.past_cache_bytes();
         Ok(findings)
     }
 
-    /// Private file or segment: the pattern's bytes of one rank lie in one piece.
-    fn check_segment(
-        &self,
-        source: &File,
-        file: &TypeFile,
-        written: &Written,
-        access: Access,
-        owner: u64,
-        buffer: &mut [u8],
-    ) -> io::Result<Findings> {
-        let p = file.pattern(written, owner, written.calls).map_err(io::Error::other)?;
-        let mut findings = Findings::default();
-        let call_bytes = p.call_bytes();
-        let total = written.calls * call_bytes;
-        let rewritten = written.rewritten_calls * call_bytes;
-        let mut done = 0;
-        while done < total {
-            // A block never crosses from rewritten to first-written data.
-            let end = if done < rewritten { rewritten } else { total };
-            let len = (end - done).min(READ_BYTES);
-            let bytes = &mut buffer[..len as usize];
-            read_or_zero(source, bytes, p.base_bytes + done)?;
-            let piece = Piece { bytes, rank: owner, call: done / call_bytes, position: p.stream_bytes + done };
-            findings.add(self.check(file, written, &p, access, &piece));
-            done += len;
-        }
-        Ok(findings)
+    /// Chooses places: others for each rank, pattern, access method and partition, the same for all backends.
+    fn key(&self, again: &Again<'_>, written: &Written) -> u64 {
+        let facts = [again.rank, again.file.ranks, u64::from(written.spec.number), again.access as u64];
+        facts.into_iter().fold(mix(self.seed), |key, fact| mix(key ^ fact))
     }
-
-    /// Strided over the ranks: row k holds chunk k of every rank. This rank takes a contiguous share of the rows.
-    fn check_rows(
-        &self,
-        source: &File,
-        file: &TypeFile,
-        written: &Written,
-        access: Access,
-        share: u64,
-        buffer: &mut [u8],
-    ) -> io::Result<Findings> {
-        let first = file.pattern(written, 0, written.calls).map_err(io::Error::other)?;
-        let chunk = first.chunk_bytes;
-        let row_bytes = chunk * file.ranks;
-        let rows = written.calls * first.chunks_per_call;
-        let bound = |n: u64| (u128::from(rows) * u128::from(n) / u128::from(file.ranks)) as u64 * row_bytes;
-        let mut findings = Findings::default();
-        for (at, len) in pieces(bound(share)..bound(share + 1), READ_BYTES) {
-            let block = &mut buffer[..len];
-            read_or_zero(source, block, first.origin_bytes + at)?;
-            let len = len as u64;
-            let mut inside = 0;
-            while inside < len {
-                let offset = at + inside;
-                let (index, within) = (offset / chunk, offset % chunk);
-                let (row, rank) = (index / file.ranks, index % file.ranks);
-                let piece_len = (chunk - within).min(len - inside);
-                let p = file.pattern(written, rank, written.calls).map_err(io::Error::other)?;
-                let piece = Piece {
-                    bytes: &block[inside as usize..(inside + piece_len) as usize],
-                    rank,
-                    call: row / first.chunks_per_call,
-                    position: p.stream_bytes + row * chunk + within,
-                };
-                findings.add(self.check(file, written, &p, access, &piece));
-                inside += piece_len;
-            }
-        }
-        Ok(findings)
-    }
-}
-
-/// Reads at `offset`; what lies beyond the end of the file counts as zeros, so that a file that is too short is found
-/// as a hole with its offset.
-fn read_or_zero(source: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    let mut got = 0;
-    while got < bytes.len() {
-        match source.read_at(&mut bytes[got..], offset + got as u64) {
-            Ok(0) => break,
-            Ok(n) => got += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    bytes[got..].fill(0);
-    Ok(())
 }

@@ -5,17 +5,21 @@ use std::time::Instant;
 
 use beff_ffi::{Comm, MpiError};
 
+use crate::b_eff_io::config::InjectAt;
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
-use crate::b_eff_io::records::{Ending, JournalLine};
+use crate::b_eff_io::records::Ending;
 use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::calibrate::calibrate;
+use crate::b_eff_io::run::counted::Counters;
+use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::place::Place;
+use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
-use crate::frame::records::{Access, ErrorRecord, Outcome};
+use crate::frame::records::{Access, Outcome};
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::stamp::Generation;
@@ -45,9 +49,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     agree_on_stop(run)?;
     let calibrate_seconds = begin.elapsed().as_secs_f64();
     for access in Access::ALL {
-        if access == Access::Read {
-            injure(run);
-        }
+        injure(run, access);
         for (part, inside) in &parts {
             if let (Some(inside), None) = (inside, run.stop) {
                 run_partition(run, access, part, inside)?;
@@ -92,6 +94,11 @@ fn run_partition(
         let mut parts = backend.sync.to_parts();
         comm.bcast_f64(&mut parts, 0)?;
         backend.sync = SyncModel::from_parts(parts);
+        if let Some(counters) = &mut backend.counters {
+            let mut parts = counters.to_parts();
+            comm.bcast_f64(&mut parts, 0)?;
+            *counters = Counters::from_parts(parts);
+        }
     }
     for &pattern_type in &run.config.types {
         if access == Access::Rewrite && !is_rewritten(run.config.full_rewrite, pattern_type) {
@@ -121,18 +128,29 @@ fn agree_on_stop(run: &mut Run<'_>) -> Result<(), MpiError> {
     Ok(())
 }
 
-/// Damages the files, if that was asked for, to see whether it is found.
-fn injure(run: &mut Run<'_>) {
+/// Damages the files at rest before the partitions begin this access, if that was asked for, to see whether it is found.
+fn injure(run: &mut Run<'_>, access: Access) {
     let (Some(how), None) = (run.config.inject, run.stop) else { return };
     // All ranks have closed the files: the agreement at the end of the partition was a barrier.
     if !run.world.is_root() {
         return;
     }
-    for file in run.files.iter().filter(|f| run.backends.iter().any(|b| b.name == f.backend && b.moves_data)) {
-        if let Err(e) = inject::damage(run.run_dir.path(), file, how, &run.data) {
-            let message = format!("{}: {e}", file.name(0).display());
-            let next_step = "the damage could not be made; nothing was proved";
-            run.observer.record(JournalLine::Error(ErrorRecord::of_rank(0, "--inject", message, next_step)));
+    let at = run.config.inject_at;
+    let moves = |f: &&TypeFile| run.backends.iter().any(|b| b.name == f.backend && b.moves_data);
+    let files: Vec<TypeFile> = run.files.iter().filter(moves).cloned().collect();
+    for file in files {
+        match (access, at) {
+            (Access::Read, None) => {
+                let done = inject::damage_once(run.run_dir, &file, how, &run.data);
+                recheck::told_damage(run, &file, done.map(|()| None));
+            }
+            (Access::Rewrite, Some(at @ InjectAt::AfterWrite)) | (Access::Read, Some(at @ InjectAt::AfterRewrite)) => {
+                for written in &file.written {
+                    let done = inject::damage_file(run.run_dir, &file, written, (how, at), &run.data);
+                    recheck::told_damage(run, &file, done);
+                }
+            }
+            _ => {}
         }
     }
 }

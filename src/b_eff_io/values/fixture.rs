@@ -85,6 +85,9 @@ fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> 
         direct: None,
         hints_requested: Vec::new(),
         hints_granted: vec![("cb_nodes".into(), "2".into())],
+        call_read_bytes: None,
+        call_written_bytes: None,
+        sample: None,
         storage_read_bytes: (access == Access::Read).then_some(moved_bytes),
         storage_written_bytes: None,
         evidence: crate::frame::records::Evidence::default(),
@@ -142,6 +145,7 @@ fn config(release: Release, sizes: &[u64]) -> Config {
         hints: Vec::new(),
         seed: 1,
         inject: None,
+        inject_at: None,
     }
 }
 

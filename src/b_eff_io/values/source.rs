@@ -125,14 +125,15 @@ mod tests {
         assert_eq!(share("ext4", None, &[0], Some(0)), Some(1.0));
         assert_eq!(share("ext4", None, &[], None), None);
         assert_eq!(share("ext4", None, &[2000], None), None, "devices alone are everybody's");
+        assert_eq!(share("ext4", None, &[20], None), Some(0.98), "but nobody can have had more");
     }
 
     #[test]
     fn a_count_that_means_nothing_is_not_used() {
         assert_eq!(share("nfs4", Some(0), &[], None), Some(1.0));
-        assert_eq!(share("lustre", Some(0), &[], None), None);
-        assert_eq!(share("lustre", Some(0), &[], Some(500)), Some(0.5));
-        assert_eq!(share("fuse.sshfs", Some(1000), &[], None), Some(0.0), "a large number says something");
+        assert_eq!(share("nfs4", Some(1000), &[], Some(0)), None, "from the memory of the server?");
+        assert_eq!(share("lustre", Some(0), &[], Some(500)), None);
+        assert_eq!(share("fuse.mergerfs", Some(1000), &[], Some(0)), None);
         assert_eq!(share("zfs", Some(1000), &[], None), None);
         assert_eq!(share("tmpfs", Some(0), &[], None), Some(1.0));
     }

@@ -39,6 +39,7 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
             // It moves nothing: neither storage nor caches nor the schedule say anything about it.
             continue;
         }
+        found.extend(not_sampled(backend, &own));
         found.extend(ended_by_space(backend, &own));
         found.extend(time_guard(backend, &own));
         found.extend(debt::warning(backend, &own));
@@ -77,6 +78,12 @@ fn not_run(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
         _ => None,
     }))?;
     Some(IoWarning::NotRun { backend: backend.to_owned(), patterns, reason })
+}
+
+fn not_sampled(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+    let reasons = own.iter().filter_map(|p| p.sample.as_ref()?.not_read.clone());
+    let (patterns, reason) = number_and_first(reasons)?;
+    Some(IoWarning::NotSampled { backend: backend.to_owned(), patterns, reason })
 }
 
 fn ended_by_space(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
@@ -189,6 +196,7 @@ fn decision_cost(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::records::SampleRecord;
     use crate::b_eff_io::values::derive;
     use crate::b_eff_io::values::fixture::{edit, full_run};
     use crate::frame::records::{Evidence, HostRecord, Warning};
@@ -211,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_cause() {
-        let damages: [(Damage, &[&str]); 19] = [
+        let damages: [(Damage, &[&str]); 20] = [
             (|r| r.manifest.machine.hosts[0].cores = 1, &["oversubscribed"]),
             (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
             (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
@@ -221,6 +229,7 @@ mod tests {
             (|r| edit(r, 4, Access::Write, 3, |p| p.budget_seconds *= 0.89), &["short_of_time"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.calls = 9), &["few_calls"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::NotRun("x".into())), &["not_run"]),
+            (|r| edit(r, 4, Access::Write, 3, |p| p.sample = unread()), &["not_sampled"]),
             (|r| edit(r, 4, Access::Read, 3, |p| p.intervals.sync_seconds = 400.0), &["overrun"]),
             (|r| edit(r, 4, Access::Read, 3, |p| p.decision_cost_seconds = 1.0), &["decision_cost"]),
             (|r| edit(r, 4, Access::Read, 3, |p| p.hints_requested = hint("a", "1")), &["hint_not_granted"]),
@@ -241,6 +250,10 @@ mod tests {
 
     fn hint(key: &str, value: &str) -> Vec<(String, String)> {
         vec![(key.into(), value.into())]
+    }
+
+    fn unread() -> Option<SampleRecord> {
+        Some(SampleRecord { not_read: Some("no such file".into()), ..SampleRecord::default() })
     }
 
     fn stay(result: &mut RunResult, cache: CachePolicy, access: Access) {

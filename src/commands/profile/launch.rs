@@ -15,14 +15,19 @@ use nix::unistd::Pid;
 use super::launcher::{is_launcher, with_variables, Launch};
 use super::program::{Abi, Program};
 use super::{library, merge, must_be_new, program, ProfileArgs};
-use crate::frame::command::complain;
+use crate::frame::command::{complain, refuse};
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::paths::word_of;
+use crate::frame::system::launcher::started_with_others;
 
 /// Runs the command, and ends this process as it ended: the exit code is the application's.
 ///
 /// # Errors
 /// The command cannot be started, or its profile cannot be written.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
+    if let Some(processes) = started_with_others(|name| std::env::var(name).ok()) {
+        return Ok(refuse(&inside_out(args, processes)));
+    }
     let first = args.command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let is_launched = is_launcher(first);
     let version = if is_launched { version_of(first) } else { String::new() };
@@ -58,6 +63,17 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<Exit> {
         }
     }
     end_as(status)
+}
+
+/// A launcher has started this program several times: one of them alone can make the directory, and its application waits for
+/// those of the others, which never start.
+fn inside_out(args: &ProfileArgs, processes: u64) -> String {
+    let words: Vec<String> = args.command.iter().map(|word| word_of(word)).collect();
+    let output = args.output.as_ref().map_or_else(String::new, |path| format!("-o {} ", word_of(path.as_os_str())));
+    let cause =
+        format!("a launcher started `profile` as {processes} processes, but it is one that starts the launcher");
+    let next = format!("beff-raw profile {output}-- mpirun -n {processes} {}", words.join(" "));
+    UsageError::new(cause, format!("Put the launcher behind `--`: {next}")).to_string()
 }
 
 /// What the ranks get. A preload that is there already stays, behind ours.
@@ -194,7 +210,8 @@ fn conclude(parts: &Path, output: &Path) -> anyhow::Result<()> {
         merge::merge(parts, output)?;
     }
     merge::remove_parts(parts);
-    complain(&format!("wrote {0}; `beff-raw profile show {0}` shows what is in it", output.display()));
+    let word = word_of(output.as_os_str());
+    complain(&format!("wrote {}; `beff-raw profile show {word}` shows what is in it", output.display()));
     Ok(())
 }
 

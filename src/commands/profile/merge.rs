@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{must_be_new, MergeArgs};
 use crate::frame::command::complain;
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::paths::word_of;
 
 /// Ending of the directory where the processes of a program write.
 const PARTS: &str = ".parts";
@@ -52,7 +53,7 @@ pub fn merge(parts: &Path, output: &Path) -> anyhow::Result<()> {
     let report = beff_trace::merge::merge(parts, output, &beff_trace::merge::Options::default()).map_err(|e| {
         let next = format!(
             "Once that is mended: beff-raw profile merge {} -o FILE, which may be on another disk.",
-            parts.display()
+            word_of(parts.as_os_str())
         );
         UsageError::new(e.to_string(), next)
     })?;

@@ -23,6 +23,6 @@ pub fn run(args: &ShowArgs) -> anyhow::Result<Exit> {
         text.push('\n');
         text += &summary.details(WIDTH);
     }
-    publish(text.as_bytes());
+    publish(text.as_bytes())?;
     Ok(Exit::Ok)
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use beff_ffi::Comm;
+use beff_ffi::{Comm, MpiError};
 
+use super::start::Early;
 use crate::frame::error::UsageError;
 use crate::frame::records::{Outcome, Warning};
 use crate::frame::report::Outputs;
@@ -20,7 +21,7 @@ pub(crate) fn make(
     name: Option<&str>,
     backends: &[String],
     outputs: Option<Outputs>,
-) -> anyhow::Result<(RunDir, Option<Outputs>)> {
+) -> Result<(RunDir, Option<Outputs>), Early> {
     let name = agreed_name(world, name)?;
     match RunDir::make(world, parent, &name, backends)? {
         Ok(run_dir) => Ok((run_dir, outputs)),
@@ -28,12 +29,12 @@ pub(crate) fn make(
             if let Some(outputs) = outputs {
                 outputs.discard();
             }
-            Err(UsageError::new(message, "Nothing was measured.").into())
+            Err(Early::Everywhere(UsageError::new(message, "Nothing was measured.").into()))
         }
     }
 }
 
-fn agreed_name(world: &Comm, name: Option<&str>) -> anyhow::Result<String> {
+fn agreed_name(world: &Comm, name: Option<&str>) -> Result<String, MpiError> {
     let name = name.map(str::to_owned).unwrap_or_else(|| {
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
         format!("beff-raw-{now}-{}", std::process::id())
@@ -48,11 +49,8 @@ pub(crate) fn clean_up(world: &Comm, run_dir: &RunDir, keep_files: bool, outcome
     if outcome != Outcome::Failed {
         let _ = world.barrier();
     }
-    if !world.is_root() || (keep_files && outcome == Outcome::Complete) || !run_dir.path().exists() {
+    if !world.is_root() || (keep_files && outcome == Outcome::Complete) {
         return None;
     }
-    run_dir
-        .remove()
-        .err()
-        .map(|e| Warning::FilesLeft { path: run_dir.path().display().to_string(), reason: e.to_string() })
+    run_dir.remove().err().map(|e| Warning::FilesLeft { path: run_dir.whereabouts(), reason: e.to_string() })
 }

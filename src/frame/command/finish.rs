@@ -5,6 +5,7 @@ use std::time::Instant;
 use beff_ffi::Comm;
 
 use super::observer::Collector;
+use super::start::Early;
 use super::{complain, directory, start};
 use crate::frame::error::Exit;
 use crate::frame::records::{Outcome, Record, RunEnd, Warning};
@@ -48,14 +49,14 @@ pub(crate) fn conduct<R: Views>(
     world: &Comm,
     files: Option<Files<'_>>,
     mut collector: Option<Collector<R>>,
-    work: impl FnOnce(&mut dyn Observer<R::Line>) -> anyhow::Result<R::Ending>,
+    work: impl FnOnce(&mut dyn Observer<R::Line>) -> Result<R::Ending, Early>,
     page: impl FnOnce(&R, &R::Derived) -> Page,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit, Early> {
     let ended = match &mut collector {
         Some(collector) => work(collector),
         None => work(&mut NoObserver),
     };
-    if ended.is_err() {
+    if matches!(ended, Err(Early::Everywhere(_))) {
         if let Some(files) = files {
             let _ = directory::clean_up(world, files.run_dir, false, Outcome::Failed);
         }
@@ -73,7 +74,7 @@ fn conclude<R: Views>(
     mut ending: R::Ending,
     collector: Option<Collector<R>>,
     page: impl FnOnce(&R, &R::Derived) -> Page,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit, Early> {
     let mut worst = [*ending.rank_memory_high_water_bytes()];
     world.max_u64(&mut worst)?;
     *ending.rank_memory_high_water_bytes() = worst[0];

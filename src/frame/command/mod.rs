@@ -16,12 +16,27 @@ use serde::Serialize;
 
 use crate::frame::checks::KnownBackend;
 use crate::frame::error::Exit;
+use crate::frame::plain;
 use crate::frame::system::launcher::speaks_for_all;
 use crate::frame::system::{host, memory};
 
 /// A message for the user on stderr. A closed stderr is no reason to fail.
 pub fn complain(message: &str) {
-    let _ = writeln!(std::io::stderr(), "beff-raw: {message}");
+    let _ = writeln!(std::io::stderr(), "beff-raw: {}", paragraph(message));
+}
+
+/// Lines behind the first one are indented: a line break in a name does not begin a message of ours.
+pub(crate) fn paragraph(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    for (number, line) in plain::text(message).split('\n').enumerate() {
+        match number {
+            0 => {}
+            _ if line.is_empty() || line.starts_with("  ") => out.push('\n'),
+            _ => out.push_str("\n  "),
+        }
+        out.push_str(line);
+    }
+    out
 }
 
 /// How long a process that leaves the last words to another waits for them.
@@ -42,30 +57,38 @@ pub fn end_with(said: &clap::Error) -> ExitCode {
         // Without colours: Open MPI gives its processes a terminal, also where the user's output is a file.
         let text = said.render().to_string();
         if said.use_stderr() {
-            let _ = std::io::stderr().write_all(text.as_bytes());
+            let _ = std::io::stderr().write_all(plain::text(&text).as_bytes());
         } else {
-            publish(text.as_bytes());
+            return publish(text.as_bytes()).map_or_else(|error| failed(&error), |_| code.into());
         }
     }
     code.into()
 }
 
+fn failed(error: &anyhow::Error) -> ExitCode {
+    complain(&error.to_string());
+    Exit::Failure.into()
+}
+
 /// A result that every process of a launch has, without MPI: on stdout, once.
-pub fn publish_once(text: &[u8]) {
+///
+/// # Errors
+/// Those of [`publish`].
+pub fn publish_once(text: &[u8]) -> anyhow::Result<()> {
     if speaks(Exit::Ok.code()) {
-        publish(text);
+        publish(text)?;
     }
+    Ok(())
 }
 
 /// A plan as scripts read it, on stdout, once.
 ///
 /// # Errors
-/// A value that has no JSON: a defect.
+/// A value that has no JSON: a defect; those of [`publish`].
 pub(crate) fn publish_json_once(plan: &impl Serialize) -> anyhow::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(plan)?;
     bytes.push(b'\n');
-    publish_once(&bytes);
-    Ok(())
+    publish_once(&bytes)
 }
 
 /// Memory of a rank of a plan, if nothing was said. Without a run nobody knows how many ranks share a node: as if this
@@ -92,9 +115,17 @@ fn speaks(code: u8) -> bool {
 }
 
 /// A result on stdout; false if nobody reads it (a closed pipe is the reader's choice, not an error).
-pub fn publish(text: &[u8]) -> bool {
+///
+/// # Errors
+/// Stdout is a file that cannot be written, as on a full disk: a result would be lost.
+pub fn publish(text: &[u8]) -> anyhow::Result<bool> {
+    let text = String::from_utf8_lossy(text);
     let mut out = std::io::stdout().lock();
-    out.write_all(text).and_then(|()| out.flush()).is_ok()
+    match out.write_all(plain::text(&text).as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(anyhow::anyhow!("stdout cannot be written: {error}; what is there is not whole")),
+    }
 }
 
 /// What the command line must know of the backends of this build.
@@ -105,6 +136,8 @@ pub fn known_backends() -> Vec<KnownBackend<'static>> {
         direct: row.can_direct,
         mpi: row.has_hints,
         queue: row.has_queue,
+        two_phase: row.has_two_phase,
+        shared_pointer: row.has_shared_pointer,
         drops_pages: row.can_drop_pages,
         grows_files: row.grows_files,
     });

@@ -6,26 +6,51 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{anyhow, Context};
+use beff_backends::DriverOptions;
 use beff_ffi::{Comm, MpiError, Universe};
 use serde::de::DeserializeOwned;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{complain, publish, refuse};
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::planted;
 use crate::frame::records::{HarnessCost, Machine, StorageRecord};
 use crate::frame::report::Outputs;
+use crate::frame::run::able::NotRun;
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::run::{agree, harness};
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::{able, agree, harness};
 use crate::frame::system::launcher::{before_init, wrong_launcher};
 use crate::frame::system::storage::storage_record;
 use crate::frame::system::survey::{machine, survey, Survey, LIBRARY_CHARS};
 
+/// Why a command ends before it has a result. Nothing becomes [`Early::Everywhere`] by `?` alone: who agrees on an error says so.
+#[derive(Debug)]
+pub(crate) enum Early {
+    /// The same on every rank, agreed: all of them leave together.
+    Everywhere(anyhow::Error),
+    /// Perhaps of this rank alone: the others may wait for it in a call that it will never make.
+    Alone(anyhow::Error),
+}
+
+impl From<MpiError> for Early {
+    fn from(error: MpiError) -> Self {
+        Self::Alone(error.into())
+    }
+}
+
+impl From<serde_json::Error> for Early {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Alone(error.into())
+    }
+}
+
 /// Starts MPI, refuses the launcher of another MPI, and does `work` on every rank. Every rank ends with an exit code; of
-/// what `work` failed with, rank 0 alone speaks, so it must be the same on all ranks.
+/// what `work` failed with everywhere, rank 0 alone speaks. What one rank alone failed with ends all ranks.
 ///
 /// # Errors
 /// MPI does not start, or fails between the ranks at the end.
-pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Early>) -> anyhow::Result<Exit> {
     let env = |name: &str| std::env::var(name).ok();
     let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
     if let Some(message) = before_init(&library, env) {
@@ -37,14 +62,18 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> anyhow::Result<Ex
     if let Some(message) = wrong_launcher(world.size(), beff_ffi::built_with(), env) {
         return Ok(refuse(&message));
     }
-    work(&universe, &world).or_else(|error| {
-        // Rank 0 speaks before any rank ends: some launchers kill the others, and their last words, at the first exit.
-        if world.is_root() {
-            complain(&format!("{error:#}"));
+    match work(&universe, &world) {
+        Ok(exit) => Ok(exit),
+        Err(Early::Alone(error)) => Ok(or_abort(Err(format!("{error:#}")))),
+        Err(Early::Everywhere(error)) => {
+            // Rank 0 speaks before any rank ends: some launchers kill the others, and their last words, at the first exit.
+            if world.is_root() {
+                complain(&format!("{error:#}"));
+            }
+            world.barrier()?;
+            Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
         }
-        world.barrier()?;
-        Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
-    })
+    }
 }
 
 /// A rank that panics would leave the others in a collective call for ever.
@@ -57,37 +86,78 @@ fn abort_on_panic() {
     }));
 }
 
+/// An error on its way to the other ranks.
+#[derive(Default, Serialize, Deserialize)]
+struct Told {
+    /// What cannot be run, in two halves: [`UsageError`].
+    usage: Option<(String, String)>,
+    other: String,
+}
+
+impl From<anyhow::Error> for Told {
+    fn from(error: anyhow::Error) -> Self {
+        match error.downcast::<UsageError>() {
+            Ok(e) => Self { usage: Some((e.cause, e.next_step)), ..Self::default() },
+            Err(e) => Self { other: format!("{e:#}"), ..Self::default() },
+        }
+    }
+}
+
+impl From<Told> for anyhow::Error {
+    fn from(told: Told) -> Self {
+        match told.usage {
+            Some((cause, next_step)) => UsageError::new(cause, next_step).into(),
+            None => anyhow!(told.other),
+        }
+    }
+}
+
+/// One step before the measurement: what every rank has made, or on every rank the error of the lowest rank that could not.
+/// Collective; every step that may fail on one rank alone goes through here, so none leaves the others behind.
+///
+/// # Errors
+/// Everywhere: what `make` failed with on some rank.
+pub(crate) fn step<T>(world: &Comm, name: &str, make: impl FnOnce() -> anyhow::Result<T>) -> Result<T, Early> {
+    let made = planted::failure(name, world.rank()).map_err(|message| anyhow!(message)).and_then(|()| make());
+    let packed = made.map_err(|error| serde_json::to_string(&Told::from(error)).unwrap_or_default());
+    agree::all(world, packed)?.map_err(|(rank, packed)| {
+        let unreadable = |_| Told { other: format!("rank {rank} failed in the step {name}"), ..Told::default() };
+        Early::Everywhere(serde_json::from_str::<Told>(&packed).unwrap_or_else(unreadable).into())
+    })
+}
+
 /// What rank 0 makes, on every rank: the configuration of the command line and its files, facts about rank 0's host.
 /// Collective; `make` runs on rank 0 alone.
 ///
 /// # Errors
-/// On every rank: what `make` refused, as [`UsageError`]; MPI between the ranks.
+/// Everywhere: what `make` refused.
 pub(crate) fn from_root<T: Serialize + DeserializeOwned>(
     world: &Comm,
+    name: &str,
     make: impl FnOnce() -> Result<T, UsageError>,
-) -> anyhow::Result<T> {
-    let mine =
-        if world.is_root() { make().map_err(|e| (e.cause, e.next_step)) } else { Err((String::new(), String::new())) };
-    let bytes = world.bcast_bytes(serde_json::to_vec(&mine)?, 0)?;
-    let shared: Result<T, (String, String)> = serde_json::from_slice(&bytes)?;
-    shared.map_err(|(cause, next_step)| UsageError::new(cause, next_step).into())
+) -> Result<T, Early> {
+    // What cannot be written for the others is an error of the step, too.
+    let pack = || if world.is_root() { Ok(serde_json::to_vec(&make()?)?) } else { Ok(Vec::new()) };
+    let packed = step(world, name, pack)?;
+    Ok(serde_json::from_slice(&world.bcast_bytes(packed, 0)?)?)
 }
 
-/// What every rank has made for itself, or the error of the lowest rank that could not, on every rank. Collective.
+/// The backends that cannot work here: they are not run, which is said at once. Collective.
 ///
 /// # Errors
-/// On every rank the same; MPI between the ranks.
-pub(crate) fn on_all<T, E: Display>(world: &Comm, mine: Result<T, E>) -> anyhow::Result<T> {
-    let mine = mine.map_err(|e| format!("{e:#}"));
-    agree::all(world, mine)?.map_err(|(rank, message)| anyhow!("rank {rank}: {message}"))
-}
-
-/// The run that every rank has made, or on every rank the message of one that could not. Collective.
-///
-/// # Errors
-/// On every rank the same; MPI between the ranks.
-pub(crate) fn made<T>(world: &Comm, run: Result<T, String>) -> anyhow::Result<T> {
-    agree::all(world, run)?.map_err(|(_, message)| anyhow!(message))
+/// Everywhere: no other backend is left. MPI between the ranks.
+pub(crate) fn leave_out(
+    world: &Comm,
+    run_dir: &RunDir,
+    backends: &[String],
+    options: impl Fn(&str) -> DriverOptions,
+) -> Result<Vec<NotRun>, Early> {
+    let not_run = able::not_run(world, run_dir, backends, options)?;
+    able::refuse_if_all(backends, &not_run).map_err(|e| Early::Everywhere(e.into()))?;
+    if world.is_root() {
+        not_run.iter().for_each(|n| complain(&format!("{} is not run, the others are: {}", n.backend, n.reason)));
+    }
+    Ok(not_run)
 }
 
 /// What a user who waits wants to know, once.
@@ -101,17 +171,21 @@ pub(crate) fn announce(world: &Comm, quiet: bool, text: impl FnOnce() -> String)
 /// cannot be kept is not worth measuring. Collective.
 ///
 /// # Errors
-/// A failure on rank 0 is a failure everywhere.
-pub(crate) fn open_outputs(
-    world: &Comm,
-    prefix: Option<&Path>,
-    suffixes: &[String],
-) -> anyhow::Result<Option<Outputs>> {
-    let made = match prefix.filter(|_| world.is_root()) {
-        Some(prefix) => Outputs::create(prefix, suffixes).map(Some).map_err(|e| e.to_string()),
-        None => Ok(None),
+/// Everywhere: what failed on some rank.
+pub(crate) fn open_outputs(world: &Comm, prefix: Option<&Path>, suffixes: &[String]) -> Result<Option<Outputs>, Early> {
+    let mut made = None;
+    let make = || match prefix.filter(|_| world.is_root()) {
+        Some(prefix) => Outputs::create(prefix, suffixes)
+            .map(|outputs| made = Some(outputs))
+            .map_err(|e| UsageError::new(e.to_string(), "Choose another --out.").into()),
+        None => Ok(()),
     };
-    agree::all(world, made)?.map_err(|(_, message)| UsageError::new(message, "Choose another --out.").into())
+    let agreed = step(world, "output files", make);
+    if agreed.is_err() {
+        // Another rank failed: nothing will fill them.
+        made.take().into_iter().for_each(Outputs::discard);
+    }
+    agreed.map(|()| made)
 }
 
 /// What the run brought, or the end of all ranks: the others may wait in a call that this one will never make, and
@@ -127,17 +201,19 @@ pub(crate) fn or_abort<T>(result: Result<T, impl Display>) -> T {
 /// What is known of the machine when the plan is made. The same on all ranks.
 ///
 /// # Errors
-/// On every rank the same; MPI between the ranks.
-pub(crate) fn look_around(world: &Comm) -> anyhow::Result<Survey> {
-    survey(world)?.map_err(|e| anyhow!(e))
+/// Everywhere: a fact that cannot be found out.
+pub(crate) fn look_around(world: &Comm) -> Result<Survey, Early> {
+    survey(world)?.map_err(|e| Early::Everywhere(anyhow!(e)))
 }
 
 /// The storage below `path`, as rank 0 sees it. Collective.
 ///
 /// # Errors
-/// On every rank the same; MPI between the ranks.
-pub(crate) fn storage_below(world: &Comm, path: &Path) -> anyhow::Result<StorageRecord> {
-    from_root(world, || storage_record(path).map_err(|e| UsageError::new(e.to_string(), "Nothing was measured.")))
+/// Everywhere: what the system says.
+pub(crate) fn storage_below(world: &Comm, path: &Path) -> Result<StorageRecord, Early> {
+    from_root(world, "storage", || {
+        storage_record(path).map_err(|e| UsageError::new(e.to_string(), "Nothing was measured."))
+    })
 }
 
 /// What a measurement needs besides its plan.
@@ -153,11 +229,16 @@ pub(crate) struct Ready {
 /// Gets ready to measure: what can fail on one rank alone comes here, before anything is made. Collective.
 ///
 /// # Errors
-/// On every rank the same; MPI between the ranks.
-pub(crate) fn get_ready(universe: &Universe, world: &Comm, survey: &Survey, latency: bool) -> anyhow::Result<Ready> {
+/// Everywhere: what failed on some rank.
+pub(crate) fn get_ready(universe: &Universe, world: &Comm, survey: &Survey, latency: bool) -> Result<Ready, Early> {
     let costs = harness::measure(world, latency)?;
-    let interrupt = on_all(world, Interrupt::watch().context("signals cannot be watched"))?;
-    let machine = on_all(world, if world.is_root() { machine(universe, survey).map(Some) } else { Ok(None) })?;
+    let of_rank = || format!("rank {}", world.rank());
+    let interrupt =
+        step(world, "signals", || Interrupt::watch().context("signals cannot be watched").with_context(of_rank))?;
+    let machine = step(world, "machine", || match world.is_root() {
+        true => machine(universe, survey).map(Some).with_context(of_rank),
+        false => Ok(None),
+    })?;
     Ok(Ready { costs, interrupt, machine })
 }
 
@@ -169,7 +250,7 @@ pub(crate) fn end_in(seconds: f64) -> String {
 }
 
 /// Fills the output files with what `view` makes for their suffixes and prints the table. For rank 0. False if a file
-/// could not be written; the reason has been told.
+/// or stdout could not be written; the reason has been told.
 pub(crate) fn deliver(
     outputs: Option<Outputs>,
     view: impl FnMut(&str) -> io::Result<Vec<u8>>,
@@ -177,7 +258,10 @@ pub(crate) fn deliver(
 ) -> bool {
     // Files before stdout: after a signal Open MPI's mpirun stops reading, and a rank that prints waits until its kill.
     let written = outputs.map(|outputs| outputs.write(view));
-    publish(table().as_bytes());
+    let published = publish(table().as_bytes());
+    if let Err(error) = &published {
+        complain(&error.to_string());
+    }
     match written {
         None => {}
         Some(Ok(paths)) => paths.iter().for_each(|path| complain(&format!("wrote {}", path.display()))),
@@ -186,7 +270,7 @@ pub(crate) fn deliver(
             return false;
         }
     }
-    true
+    published.is_ok()
 }
 
 /// Rank 0's exit code on all ranks. Collective.

@@ -1,6 +1,6 @@
 //! What follows from the evidence of one pattern alone.
 
-use super::Evidence;
+use super::{DeviceTraffic, Evidence};
 
 impl Evidence {
     /// Bytes that were read from the devices: of the levels of each host the least, because what one level answers from a
@@ -16,6 +16,15 @@ impl Evidence {
             }
         }
         (!hosts.is_empty()).then(|| hosts.iter().map(|(_, bytes)| bytes).sum())
+    }
+
+    /// Names of the devices at the bottom, of each host, without its name.
+    pub fn bottoms(&self) -> impl Iterator<Item = &str> {
+        let split = |level: &'_ DeviceTraffic| level.device.rsplit_once(':').map_or(0, |(host, _)| host.len() + 1);
+        let host = move |level: &DeviceTraffic| level.device[..split(level)].to_owned();
+        let last = move |at: usize| self.devices.get(at + 1).is_none_or(|next| host(next) != host(&self.devices[at]));
+        let levels = (0..self.devices.len()).filter(move |at| last(*at)).map(|at| &self.devices[at]);
+        levels.flat_map(move |level| level.device[split(level)..].split('+'))
     }
 
     /// Share of the range that was in the page cache before the pattern, 0 to 1; None: not known, or nothing there.
@@ -43,6 +52,13 @@ mod tests {
             let devices = list.iter().copied().map(device).collect();
             Evidence { devices, ..Evidence::default() }.device_read_bytes()
         };
+        let bottoms = |list: &[(&str, u64)]| {
+            let devices = list.iter().copied().map(device).collect();
+            Evidence { devices, ..Evidence::default() }.bottoms().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(bottoms(&[]), [""; 0]);
+        assert_eq!(bottoms(&[("loop0", 1), ("sda1+sdb", 1)]), ["sda1", "sdb"]);
+        assert_eq!(bottoms(&[("a:dm-0", 1), ("a:sda", 1), ("b:loop0", 1)]), ["sda", "loop0"]);
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[("loop0", 100), ("sda1+sdb", 7)]), Some(7));
         assert_eq!(read(&[("a:loop0", 100), ("a:sda", 7), ("b:sda", 30)]), Some(37));

@@ -27,6 +27,7 @@ pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine 
         started_utc: "2025-01-31T12:00:00Z".into(),
         command_line: command_line.iter().map(|&word| word.to_owned()).collect(),
         kernel: "Linux 6.18.0 x86_64".into(),
+        kernel_version: Some("#1 SMP PREEMPT_DYNAMIC 6.18.0-1".into()),
         ranks: hosts.iter().map(|h| h.ranks).sum(),
         memory_per_rank_bytes: (1 << 30) / hosts[0].ranks,
         hosts,

@@ -68,6 +68,9 @@ pub struct Machine {
     pub command_line: Vec<String>,
     /// Operating system and kernel.
     pub kernel: String,
+    /// Version of the kernel (uname(2)): its number and time of build; None: not recorded.
+    #[serde(default)]
+    pub kernel_version: Option<String>,
     /// Hosts.
     pub hosts: Vec<HostRecord>,
     /// Ranks of the world.

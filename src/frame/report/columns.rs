@@ -5,7 +5,7 @@ use std::fmt::Display;
 use super::text::{fit, Page};
 
 /// What stands where there is no number.
-const NONE: &str = "-";
+pub(crate) const NONE: &str = "-";
 
 /// A number, or a hyphen where there is none.
 pub(crate) fn or_none(number: Option<impl Display>) -> String {

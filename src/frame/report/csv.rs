@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use crate::frame::plain;
+
 /// A column: its name, and what stands in it in a row made of `R`.
 pub(crate) type Column<R> = (&'static str, for<'a> fn(&'a R) -> Cell<'a>);
 
-/// What stands in a column of a row, written as serde would write it.
+/// What stands in a column of a row, written as serde would write it. What a terminal would obey is shown as an escape.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Cell<'a> {
@@ -44,6 +46,13 @@ impl Cell<'_> {
             _ => Self::Nothing,
         }
     }
+
+    fn shown(self) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(plain::line(&text).into_owned().into()),
+            other => other,
+        }
+    }
 }
 
 /// The whole table as UTF-8 bytes, header first; the header alone if nothing was measured.
@@ -54,7 +63,7 @@ pub(crate) fn table<R>(columns: &[Column<R>], rows: impl IntoIterator<Item = R>)
     let mut writer = ::csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.write_record(columns.iter().map(|(name, _)| name))?;
     for row in rows {
-        let cells: Vec<Cell<'_>> = columns.iter().map(|(_, cell)| cell(&row)).collect();
+        let cells: Vec<Cell<'_>> = columns.iter().map(|(_, cell)| cell(&row).shown()).collect();
         writer.serialize(cells)?;
     }
     writer.into_inner().map_err(|e| ::csv::Error::from(e.into_error()))

@@ -14,6 +14,8 @@ pub struct Journal {
     file: File,
     /// Bytes of the whole lines in the file.
     length_bytes: u64,
+    /// A line is missing.
+    is_cut: bool,
 }
 
 impl Journal {
@@ -23,15 +25,34 @@ impl Journal {
     /// Those of open(2); [`io::ErrorKind::AlreadyExists`] if there is such a file.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-        Ok(Self { file, length_bytes: 0 })
+        Ok(Self { file, length_bytes: 0, is_cut: false })
+    }
+
+    /// A journal in a file that cannot be written.
+    #[cfg(test)]
+    pub(super) fn full() -> Self {
+        let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        Self { file, length_bytes: 0, is_cut: false }
+    }
+
+    /// True if every line given to it is in the file.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        !self.is_cut
     }
 
     /// Appends one line and waits until it is on storage (fdatasync). If it cannot be written whole, the file is cut
     /// back to the last whole line, so that a later line does not grow together with the torn one.
     ///
     /// # Errors
-    /// Those of write(2) and fdatasync(2), and a path in the line that is not UTF-8.
+    /// Those of write(2) and fdatasync(2), and a path in the line that is not UTF-8. The journal is not whole from then on.
     pub fn append<L: Serialize>(&mut self, line: &L) -> io::Result<()> {
+        let appended = self.append_whole(line);
+        self.is_cut |= appended.is_err();
+        appended
+    }
+
+    fn append_whole<L: Serialize>(&mut self, line: &L) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         if let Err(error) = self.file.write_all(&bytes) {

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::frame::plain;
 use crate::frame::records::{Record, SCHEMA_VERSION};
 
 /// Value of the field `program`, by which the document is recognised.
@@ -56,7 +57,7 @@ struct Document<'a, R, D> {
 /// # Errors
 /// A path of the configuration that is not UTF-8 has no JSON form.
 pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut bytes = serde_json::to_vec_pretty(&Document { program: PROGRAM, result, derived })?;
+    let mut bytes = plain::json(serde_json::to_vec_pretty(&Document { program: PROGRAM, result, derived })?);
     bytes.push(b'\n');
     Ok(bytes)
 }

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
@@ -37,17 +38,48 @@ pub enum OutputError {
         source: io::Error,
     },
     /// A file could not be filled.
-    #[error(
-        "cannot write {}: {source}; the journal ({}) has all records: make room and run beff-raw report on it",
-        path.display(), journal.display()
-    )]
+    #[error("cannot write {}: {source}; {kept}", path.display())]
     Write {
-        /// File.
+        /// File, which is empty.
         path: PathBuf,
-        /// Where the records are all the same.
-        journal: PathBuf,
+        /// Where the result is all the same.
+        kept: Kept,
         /// Cause.
         source: io::Error,
+    },
+}
+
+/// Where the whole result is when not all files could be written.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// In the journal.
+    #[error("the journal ({}) has all records: make room and run beff-raw report on it", .0.display())]
+    Journal(PathBuf),
+    /// In the document.
+    #[error("the whole result is in {}: make room and run beff-raw report on it", .0.display())]
+    Document(PathBuf),
+    /// In a document elsewhere, because the journal ends early too.
+    #[error(
+        "the journal ({}) ends early too, so the whole result was written to {}: keep that file, beff-raw report reads it",
+        journal.display(), document.display()
+    )]
+    Elsewhere {
+        /// With what was recorded before it could not be written any more.
+        journal: PathBuf,
+        /// With everything.
+        document: PathBuf,
+    },
+    /// Nowhere.
+    #[error(
+        "the journal ({}) ends early too, and no other place takes the result ({reasons}): what is on stdout is all that is \
+         left; the journal has what was recorded before",
+        journal.display()
+    )]
+    Nowhere {
+        /// With what was recorded before it could not be written any more.
+        journal: PathBuf,
+        /// Where it was tried, and why not there.
+        reasons: String,
     },
 }
 
@@ -112,22 +144,62 @@ impl Outputs {
     }
 
     /// Fills all files but the journal with what `view` makes for their suffixes, syncs them, and returns the paths of
-    /// all. One that cannot be written does not keep the others from being written.
+    /// all. One that cannot be written does not keep the others from being written. Where neither the journal nor the document
+    /// holds the whole result, the document is written to a second place.
     ///
     /// # Errors
-    /// The first file that could not be written.
+    /// The first file that could not be written, and where the result is.
     pub fn write(self, mut view: impl FnMut(&str) -> io::Result<Vec<u8>>) -> Result<Vec<PathBuf>, OutputError> {
         let mut paths = vec![self.journal_path.clone()];
         let mut first_error = None;
-        for output in self.views {
-            if let Err(source) = view(&output.suffix).and_then(|bytes| fill(&output.file, &bytes)) {
-                let (path, journal) = (output.path.clone(), self.journal_path.clone());
-                first_error.get_or_insert(OutputError::Write { path, journal, source });
+        let mut document = None;
+        for output in &self.views {
+            match view(&output.suffix).and_then(|bytes| fill(&output.file, &bytes)) {
+                Ok(()) if output.suffix == DOCUMENT => document = Some(output.path.clone()),
+                Ok(()) => {}
+                Err(source) => {
+                    first_error.get_or_insert((output.path.clone(), source));
+                }
             }
-            paths.push(output.path);
+            paths.push(output.path.clone());
         }
-        first_error.map_or(Ok(paths), Err)
+        let Some((path, source)) = first_error else { return Ok(paths) };
+        let kept = match document {
+            _ if self.journal.is_whole() => Kept::Journal(self.journal_path),
+            Some(document) => Kept::Document(document),
+            None => keep_elsewhere(self.journal_path, view(DOCUMENT)),
+        };
+        Err(OutputError::Write { path, kept, source })
     }
+}
+
+/// Suffix of the file with everything.
+const DOCUMENT: &str = ".json";
+
+/// Writes the document where there may be room for it: where temporary files go, here, in memory.
+fn keep_elsewhere(journal: PathBuf, document: io::Result<Vec<u8>>) -> Kept {
+    let bytes = match document {
+        Ok(bytes) => bytes,
+        Err(defect) => return Kept::Nowhere { journal, reasons: defect.to_string() },
+    };
+    let name = journal.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("beff-raw-{name}-{}.json", std::process::id());
+    let mut reasons = Vec::new();
+    for directory in [std::env::temp_dir(), PathBuf::from("."), PathBuf::from("/dev/shm")] {
+        let document = directory.join(&name);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&document);
+        match file.and_then(|file| fill(&file, &bytes)) {
+            Ok(()) => return Kept::Elsewhere { journal, document },
+            Err(error) => {
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    // Ours, and empty.
+                    let _ = std::fs::remove_file(&document);
+                }
+                reasons.push(format!("{}: {error}", directory.display()));
+            }
+        }
+    }
+    Kept::Nowhere { journal, reasons: reasons.join(", ") }
 }
 
 impl Output {
@@ -139,9 +211,14 @@ impl Output {
     }
 }
 
+/// Writes and syncs all of it, or leaves the file empty: half a document is no result.
 fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)?;
-    file.sync_all()
+    let filled = file.write_all(bytes).and_then(|()| file.sync_all());
+    if filled.is_err() {
+        // What failed is told; an end that is missing is seen by every reader.
+        let _ = file.set_len(0);
+    }
+    filled
 }
 
 /// The prefix with something behind it; a dot inside the prefix stays (`run1.5` gives `run1.5.json`).
@@ -225,14 +302,60 @@ mod tests {
         }
     }
 
+    /// Outputs whose documents cannot be written, and their journal only if it `is_whole`.
+    fn on_a_full_disk(prefix: &Path, full: &[usize], is_whole: bool) -> Outputs {
+        let mut outputs = Outputs::create(prefix, &suffixes(&[".json", ".csv"])).unwrap();
+        for n in full {
+            outputs.views[*n].file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        }
+        if !is_whole {
+            outputs.journal = Journal::full();
+        }
+        assert_eq!(outputs.journal().append(&"a line").is_ok(), is_whole);
+        outputs
+    }
+
     #[test]
     fn a_file_that_cannot_be_written_does_not_stop_the_others() {
         let dir = tempfile::tempdir().unwrap();
-        let suffixes = suffixes(&[".json", ".csv"]);
-        let mut outputs = Outputs::create(&dir.path().join("run"), &suffixes).unwrap();
-        outputs.views[0].file = File::open(&outputs.views[0].path).unwrap();
+        let outputs = on_a_full_disk(&dir.path().join("run"), &[0], true);
         let error = outputs.write(|suffix| Ok(suffix.into())).unwrap_err().to_string();
-        assert!(error.contains("run.json") && error.contains("run.jsonl"), "{error}");
+        for part in ["run.json: No space left", "run.jsonl) has all records"] {
+            assert!(error.contains(part), "{error}");
+        }
         assert_eq!(std::fs::read(dir.path().join("run.csv")).unwrap(), b".csv");
+    }
+
+    #[test]
+    fn the_document_has_what_the_journal_has_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let outputs = on_a_full_disk(&dir.path().join("run"), &[1], false);
+        let error = outputs.write(|suffix| Ok(suffix.into())).unwrap_err().to_string();
+        assert!(error.contains("run.csv: No space left") && error.contains("whole result is in "), "{error}");
+        assert!(error.contains("run.json:") && !error.contains("all records"), "{error}");
+    }
+
+    #[test]
+    fn a_result_that_no_file_took_is_kept_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let outputs = on_a_full_disk(&dir.path().join("kept-elsewhere"), &[0, 1], false);
+        let error = outputs.write(|suffix| Ok(suffix.into())).unwrap_err();
+        let OutputError::Write { kept: Kept::Elsewhere { document, .. }, .. } = &error else { panic!("{error}") };
+        assert_eq!(std::fs::read(document).unwrap(), b".json");
+        std::fs::remove_file(document).unwrap();
+        let words = error.to_string();
+        assert!(words.contains("ends early too") && !words.contains("all records"), "{words}");
+    }
+
+    #[test]
+    fn half_a_file_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "before").unwrap();
+        // Open for reading: the write fails, and so does the cut.
+        assert!(fill(&File::open(&path).unwrap(), b"x").is_err());
+        let kept = keep_elsewhere("half/run.jsonl".into(), Err(io::Error::other("a defect")));
+        assert!(matches!(&kept, Kept::Nowhere { reasons, .. } if reasons == "a defect"), "{kept:?}");
+        assert!(kept.to_string().contains("what is on stdout is all that is left"), "{kept}");
     }
 }

@@ -1,6 +1,7 @@
 //! Lines of plain text no wider than [`WIDTH`]: wrapping, labelled fields, headings.
 
 use crate::frame::digits::shown;
+use crate::frame::plain;
 
 /// Widest line of any table, in characters.
 pub const WIDTH: usize = 110;
@@ -8,16 +9,22 @@ pub const WIDTH: usize = 110;
 /// Width of the label column of [`Page::field`], with its margin.
 const LABEL: usize = 16;
 
-/// Text that grows line by line. Trailing blanks never get in.
+/// Text that grows line by line. Trailing blanks get in through [`Page::exact_line`] alone.
 #[derive(Debug, Default)]
 pub struct Page {
     text: String,
 }
 
 impl Page {
-    /// Appends one line.
+    /// Appends one line. All text goes through here: what a terminal would obey is shown as an escape.
     pub fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(line.as_ref().trim_end());
+        self.text.push_str(&plain::line(line.as_ref().trim_end()));
+        self.text.push('\n');
+    }
+
+    /// Appends one line with the blanks at its end: for formats that are given.
+    pub fn exact_line(&mut self, line: &str) {
+        self.text.push_str(line);
         self.text.push('\n');
     }
 
@@ -99,7 +106,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut line = String::new();
     let mut used = 0;
     for word in text.split_whitespace() {
-        let mut rest: Vec<char> = word.chars().collect();
+        // As wide as it will be shown.
+        let mut rest: Vec<char> = plain::line(word).chars().collect();
         if used > 0 && used + 1 + rest.len() > width {
             lines.push(std::mem::take(&mut line));
             used = 0;

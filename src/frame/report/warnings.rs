@@ -75,7 +75,9 @@ fn next_step(warning: &Warning) -> String {
         }
         Warning::MemoryFileSystem { .. } => "Give --path a directory on the storage that is to be measured.",
         Warning::FilesLeft { path, .. } => return format!("Remove the directory by hand: rm -r {path}"),
-        Warning::JournalBroken { .. } => "Free space where --out writes; use the .json of this run, not its journal.",
+        Warning::JournalBroken { .. } => {
+            "Free space where --out writes; use the .json of this run, not its journal, which ends early."
+        }
         Warning::JournalTorn { .. } => {
             "The record of that line is lost, all earlier ones are kept. Repeat the run for a complete result."
         }

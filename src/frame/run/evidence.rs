@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use beff_backends::Pattern;
+use beff_backends::{FilePath, Pattern};
 use beff_ffi::{Comm, MpiError};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ const DROP_PAUSE: Duration = Duration::from_millis(2);
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// The file.
-    pub path: &'a Path,
+    pub path: &'a FilePath,
     /// What this rank does (with `--cache rank-shift`: what it reads).
     pub pattern: &'a Pattern,
     /// Calls it can make at most.
@@ -219,8 +219,8 @@ impl View {
     }
 }
 
-fn open(path: &Path) -> Result<File, String> {
-    File::open(path).map_err(|e| format!("{} cannot be opened to look at its pages: {e}", path.display()))
+fn open(path: &FilePath) -> Result<File, String> {
+    path.open_to_read().map_err(|e| format!("{} cannot be opened to look at its pages: {e}", path.display()))
 }
 
 /// The bytes of calls `begin .. end`.

@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use beff_backends::{AccessKind, CallForm, Parts};
+use beff_backends::{AccessKind, CallForm, FilePath, Parts};
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn site() -> Site {
 #[test]
 fn the_range_of_strided_chunks_is_that_of_all_ranks() {
     let target_pattern = pattern(2, 3, 100, true);
-    let target = Target { path: Path::new("x"), pattern: &target_pattern, calls: 5 };
+    let target = Target { path: &FilePath::nowhere("x"), pattern: &target_pattern, calls: 5 };
     assert!(!target.is_own());
     assert_eq!(span(&target_pattern.of_rank(0), 0, 5), 1000..1000 + 5 * 4 * 300);
     let own = pattern(2, 3, 100, false);
@@ -73,7 +73,7 @@ fn a_file_is_seen_in_the_cache_dropped_and_watched() {
     let file = file_of(1 << 20);
     let (site, own) = (site(), Comm::own());
     let contiguous = Pattern { base_bytes: 0, ..pattern(0, 1, 4096, false) };
-    let target = Target { path: file.path(), pattern: &contiguous, calls: 64 };
+    let target = Target { path: &FilePath::of(file.path()).unwrap(), pattern: &contiguous, calls: 64 };
     let look = |calls| {
         let mut watch = Watch::begin(&site, &own, &target);
         watch.resume(&site);
@@ -100,7 +100,7 @@ fn a_file_is_seen_in_the_cache_dropped_and_watched() {
 fn a_file_that_cannot_be_opened_is_not_known() {
     let (site, own) = (site(), Comm::own());
     let contiguous = pattern(0, 1, 4096, false);
-    let target = Target { path: Path::new("/no/such/file"), pattern: &contiguous, calls: 64 };
+    let target = Target { path: &FilePath::nowhere("/no/such/file"), pattern: &contiguous, calls: 64 };
     assert_eq!(drop_pages(&site, &own, &target, "posix").unwrap(), None);
     let evidence = Watch::begin(&site, &own, &target).end(&site, &own, 64).unwrap();
     assert_eq!((evidence.resident_before_bytes, evidence.range_bytes), (None, 0));

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use beff_backends::{
-    driver, AccessKind, Batch, Direction, DriverOptions, Latency, OpenFile, OpenMode, OpenRequest, Pattern, Ring,
+    driver, AccessKind, Batch, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
+    Ring,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -103,7 +104,7 @@ pub fn null_file(chunk_bytes: u64, chunks_per_call: u64, ring: &mut Ring) -> Opt
         ..Pattern::private(chunk_bytes, chunks_per_call, u64::MAX)
     };
     let own = Comm::own();
-    let request = OpenRequest { path: "null".as_ref(), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
+    let request = OpenRequest { path: &FilePath::nowhere("null"), mode: OpenMode::CreateNew, comm: &own, hints: &[] };
     let mut file = (driver("null")?.make)(&DriverOptions::default()).open(&request).ok()?;
     file.prepare(&pattern, Direction::Write, ring, &[]).ok()?;
     Some(file)

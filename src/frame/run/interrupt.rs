@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
 /// Whether the user or the batch system asked for an end.
 #[derive(Clone, Debug, Default)]
@@ -34,4 +34,14 @@ impl Interrupt {
     pub fn raised(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
+}
+
+/// A file that would grow beyond the limit of the process (RLIMIT_FSIZE) is an error of the call, EFBIG, and not the end of the
+/// process by SIGXFSZ. Programs that are started from here get the default action again (execve(2)).
+///
+/// # Errors
+/// The kernel's answer if a handler cannot be set.
+pub fn make_file_limits_errors() -> std::io::Result<()> {
+    // A handler that does nothing; to ignore the signal would be inherited by programs that are started.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }

@@ -1,6 +1,7 @@
 //! What timed runs of all benchmarks need around their clocks: agreement of ranks, signals, the run directory, data stamps,
 //! evidence of devices and caches, and what the harness itself costs.
 
+pub mod able;
 pub mod agree;
 pub mod evidence;
 pub mod harness;
@@ -8,7 +9,9 @@ pub mod in_force;
 pub mod interrupt;
 pub mod latency;
 pub mod machine_share;
+pub mod named;
 pub mod pieces;
+pub mod reread;
 pub mod run_dir;
 pub mod stamp;
 pub mod trouble;

@@ -1,17 +1,31 @@
 //! The run directory: made by this run, refused if it exists, removed with everything in it at the end.
+//!
+//! It is held open, with its directories of the backends. Files are opened and removed relative to these descriptors, so a directory
+//! that is renamed, exchanged or replaced by a link while the run is under way costs nobody a file.
 
-use std::fs;
+use std::cell::Cell;
+use std::ffi::OsStr;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use beff_backends::{Directory, FilePath};
 use beff_ffi::{Comm, MpiError};
 
-use crate::frame::run::agree::first_message;
+use crate::frame::planted;
+use crate::frame::run::agree;
+
+/// In the new directory until all ranks have seen it there: a directory of the same name on another host is another one.
+const MARK: &str = ".made-by-rank-0-of-beff-raw";
 
 /// A directory that this run has made. Nothing outside it is ever written or removed.
 #[derive(Clone, Debug)]
 pub struct RunDir {
-    path: PathBuf,
+    /// Where it was made.
+    parent: Directory,
+    own: Directory,
+    backends: Vec<Directory>,
+    /// By this rank.
+    removed: Cell<bool>,
 }
 
 impl RunDir {
@@ -25,49 +39,96 @@ impl RunDir {
         name: &str,
         backends: &[String],
     ) -> Result<Result<Self, String>, MpiError> {
-        let path = parent.join(name);
-        let made = if world.is_root() { make_tree(&path, backends) } else { Ok(()) };
-        if let Some((_, message)) = first_message(world, made.err())? {
-            return Ok(Err(message));
-        }
-        // The parent's path may mean another file system on another host.
-        let seen = fs::metadata(&path).map(|_| ()).map_err(|e| {
-            format!(
-                "the run directory {} made by rank 0 is not visible on rank {}: {e}. --path must name a directory \
-                 that all hosts share",
-                path.display(),
-                world.rank()
-            )
+        let planted = planted::failure("run directory", world.rank());
+        let mut made = None;
+        let tree = planted.and_then(|()| match world.is_root() {
+            true => make_tree(parent, name, backends).map(|tree| made = Some(tree)),
+            false => Ok(()),
         });
-        let this = Self { path };
-        match first_message(world, seen.err())? {
-            None => Ok(Ok(this)),
-            Some((_, message)) => {
-                if world.is_root() {
-                    let _ = this.remove();
-                }
-                Ok(Err(message))
+        let failed = agree::all(world, tree)?.err();
+        // The parent's path may mean another file system on another host.
+        let see = || match &made {
+            Some(made) => Ok(made.clone()),
+            None => see_tree(parent, name, backends).map_err(|e| unseen(&parent.join(name), world.rank(), &e)),
+        };
+        let seen = match failed {
+            Some(failed) => Err(failed),
+            None => {
+                let planted = planted::failure("sight of the run directory", world.rank());
+                agree::all(world, planted.and_then(|()| see()))?
+            }
+        };
+        if let Some(made) = &made {
+            // Of no use any more, or gone with the directory.
+            let _ = made.own.file(OsStr::new(MARK)).remove();
+            if seen.is_err() {
+                let _ = made.remove();
             }
         }
+        Ok(seen.map_err(|(_, message)| message))
     }
 
-    /// The directory.
+    /// The directory, as it was made.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.own.path()
     }
 
-    /// Removes the directory and everything in it.
+    /// Where it is now, to be told to somebody who may remove it: never the name of another directory.
+    #[must_use]
+    pub fn whereabouts(&self) -> String {
+        let told = self.own.whereabouts().or_else(|| self.own.check_name().is_ok().then(|| self.path().to_owned()));
+        told.map_or_else(|| "(where it was moved to)".into(), |path| path.display().to_string())
+    }
+
+    /// A file in it: BACKEND/NAME.
+    #[must_use]
+    pub fn file(&self, name: &Path) -> FilePath {
+        let path = self.path().join(name);
+        let of_backend = self.backends.iter().find(|backend| path.parent() == Some(backend.path()));
+        match (of_backend, name.file_name()) {
+            (Some(directory), Some(name)) => directory.file(name),
+            _ => FilePath::nowhere(path),
+        }
+    }
+
+    /// Removes all files of a backend.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The first that could not be removed.
+    pub fn empty(&self, backend: &str) -> io::Result<()> {
+        let of_backend = self.backends.iter().find(|found| found.path().file_name() == Some(OsStr::new(backend)));
+        of_backend.map_or(Ok(()), Directory::empty)
+    }
+
+    /// Removes everything in the directory, wherever it is by now, and the directory if it still has its name. Again: nothing.
+    ///
+    /// # Errors
+    /// What the file system says; another directory has the name, and is not touched.
     pub fn remove(&self) -> io::Result<()> {
-        fs::remove_dir_all(&self.path)
+        if self.removed.get() {
+            return Ok(());
+        }
+        let emptied = if self.own.is_removed() { Ok(()) } else { self.own.empty() };
+        let name = self.path().file_name().unwrap_or_default();
+        // A directory that is not empty is refused with less to learn from than what kept a file in it.
+        emptied.and_then(|()| self.parent.remove(name, &self.own))?;
+        self.removed.set(true);
+        Ok(())
     }
 }
 
-fn make_tree(path: &Path, backends: &[String]) -> Result<(), String> {
-    fs::create_dir(path).map_err(|e| {
+fn unseen(path: &Path, rank: u64, e: &io::Error) -> String {
+    format!(
+        "the run directory {} made by rank 0 is not visible on rank {rank}: {e}. --path must name a directory that all hosts share",
+        path.display()
+    )
+}
+
+/// Makes the directories and the mark.
+fn make_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir, String> {
+    let path = parent.join(name);
+    let refused = |e: io::Error| {
         let next = match e.kind() {
             io::ErrorKind::AlreadyExists => "choose another --run-dir; existing files are never touched",
             io::ErrorKind::NotFound => "--path must be an existing directory",
@@ -75,13 +136,33 @@ fn make_tree(path: &Path, backends: &[String]) -> Result<(), String> {
             _ => "choose another --path",
         };
         format!("cannot make the run directory {}: {e}; {next}", path.display())
-    })?;
+    };
+    let held = Directory::hold(parent).map_err(refused)?;
+    let own = held.make(OsStr::new(name)).map_err(refused)?;
+    let mut made = RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false) };
     for backend in backends {
-        let directory = path.join(backend);
-        fs::create_dir(&directory).map_err(|e| {
-            let _ = fs::remove_dir_all(path);
-            format!("cannot make the directory {}: {e}; choose another --path", directory.display())
-        })?;
+        match made.own.make(OsStr::new(backend)) {
+            Ok(directory) => made.backends.push(directory),
+            Err(e) => {
+                let _ = made.remove();
+                let path = path.join(backend);
+                return Err(format!("cannot make the directory {}: {e}; choose another --path", path.display()));
+            }
+        }
     }
-    Ok(())
+    made.own.file(OsStr::new(MARK)).create().map_err(|e| {
+        let _ = made.remove();
+        format!("cannot make a file in {}: {e}; choose another --path", path.display())
+    })?;
+    Ok(made)
+}
+
+/// Holds the directories that rank 0 has made.
+fn see_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDir> {
+    let parent = Directory::hold(parent)?;
+    let own = parent.inside(OsStr::new(name))?;
+    let mark = own.file(OsStr::new(MARK));
+    mark.open_to_read().map_err(|e| io::Error::other(format!("there is one, but not that of rank 0 ({e})")))?;
+    let backends = backends.iter().map(|backend| own.inside(OsStr::new(backend))).collect::<io::Result<_>>()?;
+    Ok(RunDir { parent, own, backends, removed: Cell::new(false) })
 }

@@ -14,7 +14,8 @@
 //!   from another place*, or *never delivered*.
 //!
 //! Blind spots: data displaced by a multiple of R within one rank's stream equals the right data. A read that claims to have
-//! delivered and did not is seen in the first period of a pattern only: later the memory holds the right words from the lap before.
+//! delivered and did not is seen in the first period of a pattern only, unless the memory is poisoned again: later it holds the right words
+//! from the lap before.
 
 /// Which writing made the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,6 +39,12 @@ pub fn kernel() -> Result<String, SystemError> {
     Ok(distribution.map_or_else(|| kernel.clone(), |name| format!("{name}, {kernel}")))
 }
 
+/// Version of the kernel (uname(2)): number and time of its build. None: the kernel does not say.
+#[must_use]
+pub fn kernel_version() -> Option<String> {
+    uname().ok().map(|names| names.version().to_string_lossy().into_owned())
+}
+
 /// PRETTY_NAME of os-release(5), without its quotes.
 fn pretty_name(os_release: &str) -> Option<String> {
     let value = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;

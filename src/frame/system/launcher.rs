@@ -80,6 +80,13 @@ fn number(env: &impl Fn(&str) -> Option<String>, name: &str) -> Option<u64> {
     env(name)?.trim().parse().ok()
 }
 
+/// How many processes the launcher of this one says it has started, if it says so and they are several.
+#[must_use]
+pub fn started_with_others(env: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let variables = SIZES.iter().map(|says| says.variable).chain([SLURM]);
+    variables.filter_map(|variable| number(&env, variable)).next().filter(|processes| *processes > 1)
+}
+
 /// The message for a world of one rank although the launcher started several processes; None if all is well.
 ///
 /// `world_size` is the size of MPI_COMM_WORLD, `mpi_built_with` the name and version of the MPI of this binary. A

@@ -130,6 +130,10 @@ pub struct ProcessIo {
     pub read_bytes: u64,
     /// Bytes sent to storage, counted when a page becomes dirty, not when it is written back.
     pub written_bytes: u64,
+    /// Bytes that read(2), pread(2) and the like have returned, wherever they came from (rchar). io_uring and mappings are not counted.
+    pub call_read_bytes: u64,
+    /// Bytes that write(2), pwrite(2) and the like have taken (wchar).
+    pub call_written_bytes: u64,
 }
 
 /// The counters of /proc/self/io; None if the kernel keeps none (CONFIG_TASK_IO_ACCOUNTING) or forbids to read them.
@@ -137,7 +141,12 @@ pub struct ProcessIo {
 #[must_use]
 pub fn process_io() -> Option<ProcessIo> {
     let io = Process::myself().ok()?.io().ok()?;
-    Some(ProcessIo { read_bytes: io.read_bytes, written_bytes: io.write_bytes })
+    Some(ProcessIo {
+        read_bytes: io.read_bytes,
+        written_bytes: io.write_bytes,
+        call_read_bytes: io.rchar,
+        call_written_bytes: io.wchar,
+    })
 }
 
 /// What it moved since the counters were `before`; None if they are not known.
@@ -147,6 +156,8 @@ pub fn process_io_since(before: Option<ProcessIo>) -> Option<ProcessIo> {
     Some(ProcessIo {
         read_bytes: now.read_bytes.saturating_sub(before.read_bytes),
         written_bytes: now.written_bytes.saturating_sub(before.written_bytes),
+        call_read_bytes: now.call_read_bytes.saturating_sub(before.call_read_bytes),
+        call_written_bytes: now.call_written_bytes.saturating_sub(before.call_written_bytes),
     })
 }
 

@@ -7,6 +7,7 @@ pub mod cpu_time;
 mod device;
 pub mod environment;
 pub mod host;
+pub mod keeper;
 pub mod launcher;
 pub mod memory;
 mod mount;

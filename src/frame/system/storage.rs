@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use beff_backends::statx;
@@ -11,17 +11,15 @@ use nix::fcntl::OFlag;
 use nix::sys::statvfs::{statvfs, Statvfs};
 use procfs::process::MountInfo;
 
+use super::keeper::{keeper, Keeper};
 use super::mount::{mount_point, mount_under, source};
 use super::{device, SystemError};
 use crate::frame::records::StorageRecord;
 
-/// File systems whose data lives in memory: a benchmark of them measures memory.
-pub const IN_MEMORY_FS_TYPES: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "rootfs"];
-
 /// True if files of this file system type live in memory.
 #[must_use]
 pub fn is_in_memory(fs_type: &str) -> bool {
-    IN_MEMORY_FS_TYPES.contains(&fs_type)
+    keeper(fs_type) == Keeper::Memory
 }
 
 /// Finds out what is under the existing directory `path`.
@@ -35,9 +33,13 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         cause,
         next_step: "Give an existing directory that every rank can reach with --path.",
     };
-    let align = probe_align(path);
     let canonical = path.canonicalize().map_err(|error| failed(error.to_string()))?;
-    let (mount, mounts) = mount_under(&canonical).map_err(failed)?;
+    // Looked at and not opened: to open a FIFO waits for somebody else, to open a device may do things.
+    if let Some(kind) = other_than_directory(&canonical).map_err(|error| failed(error.to_string()))? {
+        return Err(failed(format!("Not a directory: it is {kind}")));
+    }
+    let align = probe_align(&canonical);
+    let (mount, mounts) = mount_under(&canonical).map_err(|cause| no_mounts(path, cause))?;
     let space = statvfs(&canonical).map_err(|error| failed(format!("statvfs: {error}")))?;
     Ok(StorageRecord {
         path: canonical.display().to_string(),
@@ -51,6 +53,36 @@ pub fn storage_record(path: &Path) -> Result<StorageRecord, SystemError> {
         direct_memory_align_bytes: align.map(|(_, memory)| memory),
         fs_type: mount.fs_type,
     })
+}
+
+/// The path is there, as was seen before: what is missing is /proc.
+fn no_mounts(path: &Path, cause: String) -> SystemError {
+    SystemError {
+        operation: "find the file system of",
+        subject: path.display().to_string(),
+        cause: format!("/proc/self/mountinfo: {cause}"),
+        next_step: "Mount /proc (a container may hide it): what a result rests on is read there.",
+    }
+}
+
+/// True if the file system does not tell its space: ramfs has no limit, some servers no answer.
+#[must_use]
+pub fn is_space_untold(storage: &StorageRecord) -> bool {
+    storage.total_bytes == 0 && keeper(&storage.fs_type) != Keeper::Unknown
+}
+
+/// What stands there instead of a directory; it is not opened.
+fn other_than_directory(path: &Path) -> io::Result<Option<&'static str>> {
+    let kind = path.metadata()?.file_type();
+    let kinds = [
+        (kind.is_file(), "a file"),
+        (kind.is_fifo(), "a FIFO"),
+        (kind.is_socket(), "a socket"),
+        (kind.is_block_device(), "a block device"),
+        (kind.is_char_device(), "a character device"),
+    ];
+    let other = kinds.into_iter().find(|(is, _)| *is).map_or("something else", |(_, name)| name);
+    Ok((!kind.is_dir()).then_some(other))
 }
 
 /// (offset, memory) alignment of direct I/O on files of the directory; None if unknown. STATX_DIOALIGN is answered for
@@ -127,6 +159,43 @@ mod tests {
             assert!(is_in_memory(&storage_record(shm).unwrap().fs_type));
         }
         assert!(!is_in_memory("ext4"));
+    }
+
+    #[test]
+    fn without_proc_the_path_is_not_to_blame() {
+        let error = no_mounts(Path::new("/scratch"), "No such file or directory".into()).to_string();
+        assert!(error.contains("/proc/self/mountinfo") && error.contains("Mount /proc"), "{error}");
+        assert!(!error.contains("--path"), "{error}");
+    }
+
+    #[test]
+    fn no_size_at_all_is_no_answer() {
+        let of = |fs_type: &str, total_bytes| StorageRecord {
+            fs_type: fs_type.into(),
+            total_bytes,
+            free_bytes: 0,
+            ..crate::frame::records::fixture::storage()
+        };
+        assert!(is_space_untold(&of("ramfs", 0)) && is_space_untold(&of("fuse.sshfs", 0)));
+        assert!(!is_space_untold(&of("ext4", 1 << 30)), "full");
+        assert!(!is_space_untold(&of("proc", 0)), "no place for files");
+    }
+
+    #[test]
+    fn what_is_no_directory_is_named_and_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::os::unix::fs::symlink(&fifo, dir.path().join("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let places = ["fifo", "link", "socket", "file"].map(|name| dir.path().join(name));
+        let places = places.iter().map(std::path::PathBuf::as_path).chain([Path::new("/dev/null")]);
+        for (path, kind) in places.zip(["a FIFO", "a FIFO", "a socket", "a file", "a character device"]) {
+            // A FIFO that were opened would wait here for ever.
+            let error = storage_record(path).unwrap_err().to_string();
+            assert!(error.contains("Not a directory") && error.contains(kind), "{error}");
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::placement::cpu_list;
 use super::{environment, host, memory, SystemError};
+use crate::frame::paths::word_of;
+use crate::frame::planted;
 use crate::frame::records::{HostRecord, Machine, Placement};
 
 /// Longest library string kept in a manifest.
@@ -46,10 +48,10 @@ pub struct Survey {
 /// # Errors
 /// Outer: MPI between the ranks. Inner: a fact that cannot be found out, equal on all ranks.
 pub fn survey(world: &Comm) -> Result<Result<Survey, String>, MpiError> {
-    let mine = witness();
+    let mine = planted::failure("survey", world.rank()).and_then(|()| witness().map_err(|e| e.to_string()));
     let packed = match &mine {
         Ok(w) => serde_json::to_vec(&Ok::<_, String>(w)).unwrap_or_default(),
-        Err(e) => serde_json::to_vec(&Err::<Witness, _>(e.to_string())).unwrap_or_default(),
+        Err(e) => serde_json::to_vec(&Err::<Witness, _>(e)).unwrap_or_default(),
     };
     let gathered = world.gather_bytes(&packed)?;
     let combined = if world.is_root() { combine(&gathered) } else { Err(String::new()) };
@@ -141,8 +143,9 @@ pub fn machine(universe: &Universe, survey: &Survey) -> Result<Machine, MpiError
         mpi_standard: universe.standard()?,
         mpi_thread_level: Some(universe.thread_level()?.into()),
         started_utc: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        command_line: std::env::args().collect(),
+        command_line: std::env::args_os().map(|word| word_of(&word)).collect(),
         kernel: survey.kernel.clone(),
+        kernel_version: host::kernel_version(),
         hosts: survey.hosts.clone(),
         ranks: survey.hosts.iter().map(|h| h.ranks).sum(),
         memory_per_rank_bytes: survey.memory_per_rank_bytes,

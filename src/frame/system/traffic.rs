@@ -13,8 +13,8 @@ use procfs::process::MountInfo;
 use procfs::DiskStat;
 
 use super::device::{disk_of, number_of};
+use super::keeper::{keeper, Keeper};
 use super::mount::{mount_of, mount_under};
-use super::storage::is_in_memory;
 use super::{names_in, read_trimmed};
 use crate::frame::records::DeviceTraffic;
 
@@ -26,37 +26,6 @@ const MAX_LEVELS: usize = 8;
 const SETTLE: Duration = Duration::from_millis(5);
 /// Between two looks at them.
 const SETTLE_STEP: Duration = Duration::from_micros(200);
-
-/// File systems whose data comes over a network.
-const NETWORK: [&str; 21] = [
-    "nfs",
-    "nfs4",
-    "lustre",
-    "gpfs",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "ceph",
-    "fuse.ceph",
-    "beegfs",
-    "fuse.glusterfs",
-    "pvfs2",
-    "9p",
-    "afs",
-    "wekafs",
-    "panfs",
-    "pfs",
-    "fuse.sshfs",
-    "fuse.juicefs",
-    "fuse.s3fs",
-    "dvs",
-];
-
-/// True if files of this type come over a network or from a program (FUSE), not from a block device of this host.
-#[must_use]
-pub fn is_remote(fs_type: &str) -> bool {
-    NETWORK.contains(&fs_type) || fs_type == "virtiofs" || fs_type == "fuse" || fs_type.starts_with("fuse.")
-}
 
 /// Where to look; another tree in tests.
 #[derive(Clone, Copy, Debug)]
@@ -147,13 +116,15 @@ fn find(roots: &Roots<'_>, mount: &MountInfo) -> Result<Chain, String> {
 /// The device(s) that a mount names; the reason where it names none.
 fn mounted(roots: &Roots<'_>, mount: &MountInfo) -> Result<Vec<String>, String> {
     let fs_type = mount.fs_type.as_str();
-    if is_in_memory(fs_type) {
-        return Err(format!("{fs_type} lives in memory"));
-    }
-    if NETWORK.contains(&fs_type) {
-        return Err(format!("network file system {fs_type}: no local device"));
-    }
-    match number_of(mount).and_then(|number| name_of(roots, &number)) {
+    let number = match keeper(fs_type) {
+        Keeper::Memory => return Err(format!("{fs_type} lives in memory")),
+        // That of FUSE on a device has one that counts.
+        Keeper::Server if mount.majmin.starts_with("0:") => {
+            return Err(format!("{fs_type} is the client of a server: no local device"))
+        }
+        _ => number_of(mount),
+    };
+    match number.and_then(|number| name_of(roots, &number)) {
         Some(name) if fs_type == "btrfs" => Ok(btrfs_members(roots, &name)),
         Some(name) => Ok(vec![name]),
         None if mount.majmin.starts_with("0:") => Err(format!("{fs_type}: the device below is not visible")),

@@ -130,8 +130,10 @@ fn members_of_an_array_are_one_level_however_deep_they_lie() {
 fn what_has_no_device_has_a_reason() {
     let sys = FakeSys::new();
     let reason = |line: &str| sys.chain(line).unwrap_err();
-    assert_eq!(reason("1 0 0:9 / / rw - nfs4 host:/x rw\n"), "network file system nfs4: no local device");
-    assert_eq!(reason("1 0 0:9 / / rw - lustre mgs:/x rw\n"), "network file system lustre: no local device");
+    assert_eq!(reason("1 0 0:9 / / rw - nfs4 host:/x rw\n"), "nfs4 is the client of a server: no local device");
+    assert_eq!(reason("1 0 0:9 / / rw - lustre mgs:/x rw\n"), "lustre is the client of a server: no local device");
+    let mergerfs = "1 0 0:9 / / rw - fuse.mergerfs a:b rw\n";
+    assert_eq!(reason(mergerfs), "fuse.mergerfs is the client of a server: no local device");
     assert_eq!(reason("1 0 0:9 / / rw - overlay overlay rw\n"), "overlay: the device below is not visible");
     assert_eq!(reason("1 0 0:9 / / rw - zfs pool/set rw\n"), "zfs: the device below is not visible");
     assert_eq!(reason("1 0 0:9 / / rw - tmpfs none rw\n"), "tmpfs lives in memory");

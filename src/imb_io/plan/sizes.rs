@@ -5,6 +5,9 @@ use crate::frame::units::parse_size;
 use crate::imb_io::plan::PlanError;
 use serde::{Deserialize, Serialize};
 
+/// Sizes in a list at most: each is a row of every benchmark, number of ranks and backend.
+const MOST_SIZES: usize = 1024;
+
 /// Largest exponent: 2^30 is the largest power of two that an int can count.
 pub const LARGEST_LOG: u32 = 30;
 
@@ -86,6 +89,10 @@ impl Sizes {
             Self::List(list) if list.is_empty() => {
                 Err(PlanError::argument("the list of sizes is empty; give at least one"))
             }
+            Self::List(list) if list.len() > MOST_SIZES => Err(PlanError::argument(format!(
+                "the list has {} sizes; {MOST_SIZES} can be measured in one run",
+                list.len()
+            ))),
             Self::List(list) => match list.iter().find(|size| **size > LARGEST_SAMPLE_BYTES) {
                 Some(size) => Err(too_large(*size)),
                 None => Ok(list.clone()),

@@ -1,33 +1,36 @@
 //! Verification where the order of arrival decides who has which bytes of the file: as sets.
 
-use std::path::Path;
-
-use beff_backends::Batch;
+use beff_backends::error::Cause;
+use beff_backends::{BackendError, Batch, FilePath};
 use beff_ffi::{Comm, MpiError};
 
-use super::contents::{open, read};
+use super::contents::{ends_at, open, read, Unread};
 use super::data::{tile, Data, Expected, Histogram, Record, Wrong, LOOK_BYTES};
 use super::found::{Checked, Finding};
 use super::shape::Shape;
 use crate::imb_io::plan::tiles::{part, UNIT_BYTES};
 
 /// Reads the whole file on the first rank and takes it apart.
-pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &Path) -> Checked {
+///
+/// # Errors
+/// What opening or reading reports; a file that ends early is found to be wrong.
+pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &FilePath) -> Result<Checked, BackendError> {
+    let mut checked = Checked::default();
     if !group.is_root() || shape.file_bytes == 0 {
-        return Checked::default();
+        return Ok(checked);
     }
-    take_apart(shape, data, path).unwrap_or_else(|why| {
-        let mut checked = Checked::default();
-        checked.missing(shape.file_bytes, None, why);
-        checked
-    })
-}
-
-fn take_apart(shape: &Shape, data: &Data, path: &Path) -> Result<Checked, String> {
     let file = open(path)?;
     let mut bytes = vec![0; shape.file_bytes as usize];
-    read(&file, &mut bytes, 0)?;
-    let mut expected = Expected::new(data, shape.ranks, shape.steps).map_err(|e| e.to_string())?;
+    match read(&file, path, &mut bytes, 0) {
+        Ok(()) => {}
+        Err(Unread::Failed(error)) => return Err(error),
+        Err(Unread::Ends(length_bytes)) => {
+            checked.missing(shape.file_bytes, None, ends_at(length_bytes));
+            return Ok(checked);
+        }
+    }
+    let expected = Expected::new(data, shape.ranks, shape.steps);
+    let mut expected = expected.map_err(|e| BackendError::new("compare", path, Cause::Unsupported, e.to_string()))?;
     Ok(data.records_in(&bytes, &mut expected))
 }
 

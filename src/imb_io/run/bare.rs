@@ -1,10 +1,9 @@
 //! Our loops beside bare ones in C, in turns, in the same process, on the same file and from the same windows: what this
 //! program costs. Without syncs; the files stay in the page cache.
 
-use std::fs;
 use std::path::Path;
 
-use beff_backends::{Batch, Direction, OpenFile, OpenMode, OpenRequest, Pattern};
+use beff_backends::{Batch, Direction, FilePath, OpenFile, OpenMode, OpenRequest, Pattern};
 use beff_ffi::bare_file::{BareCall, BareFile, BareLoop};
 use beff_ffi::{Comm, Info, MpiError};
 
@@ -17,6 +16,7 @@ use super::timed::{Syncs, Task, Way};
 use super::{contents, timed, Bench};
 use crate::frame::records::ErrorRecord;
 use crate::frame::run::agree;
+use crate::frame::run::named;
 use crate::frame::run::turns::{Side, Turns};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::catalogue::default_list;
@@ -142,7 +142,7 @@ fn one(
     (sample_bytes, row): (u64, u64),
 ) -> Text<ImbBareRecord> {
     let steps = (FILE_BYTES / sample_bytes).min(CALLS);
-    let path = bench.run_dir.path().join(&backend.name).join(format!("bare{row:02}.dat"));
+    let path = bench.run_dir.file(&Path::new(&backend.name).join(format!("bare{row:02}.dat")));
     let shape =
         Shape::new(*transfer, sample_bytes, steps, (comm.rank(), comm.size()), bench.config.buffers).map_err(text)?;
     let pattern = shape.pattern().map_err(text)?;
@@ -151,9 +151,11 @@ fn one(
     agreed(comm, contents::fill(comm, &shape, &path, |at, bytes| data.fill(at, bytes)).map_err(text))?;
     let hints = &bench.config.hints;
     let request = OpenRequest { path: &path, mode: OpenMode::Update, comm, hints };
+    agreed(comm, named::check(&backend.name, &path).map_err(text))?;
     let ours = agreed(comm, backend.driver.open(&request).map_err(text))?;
     let info = Info::new(hints).map_err(text)?;
     let bare = agreed(comm, BareFile::open(comm, &path, false, &info).map_err(text))?;
+    agreed(comm, named::check(&backend.name, &path).map_err(text))?;
     let mut sides = Sides { comm, shape, pattern, data, ours, bare };
     let record = sides.pairs(bench, &path, benchmark.name);
     let Sides { ours, bare, .. } = sides;
@@ -164,15 +166,15 @@ fn one(
     record
 }
 
-fn remove(comm: &Comm, path: &Path) {
+fn remove(comm: &Comm, path: &FilePath) {
     if comm.is_root() {
         // What stays goes with the directory.
-        let _ = fs::remove_file(path);
+        let _ = path.remove();
     }
 }
 
 impl Sides<'_> {
-    fn pairs(&mut self, bench: &mut Bench<'_>, path: &Path, name: &str) -> Text<ImbBareRecord> {
+    fn pairs(&mut self, bench: &mut Bench<'_>, path: &FilePath, name: &str) -> Text<ImbBareRecord> {
         contents::lay_out(&mut bench.ring, &self.shape, &self.data);
         let steps = self.shape.steps;
         let calls = |one: f64| ((LOOP_SECONDS / one) as u64).clamp(steps.min(8), steps);
@@ -261,7 +263,7 @@ impl Sides<'_> {
     }
 
     /// Both loops once more: what is read comes into poisoned windows, what is written into a file of other bytes.
-    fn check(&mut self, bench: &mut Bench<'_>, path: &Path) -> Text<()> {
+    fn check(&mut self, bench: &mut Bench<'_>, path: &FilePath) -> Text<()> {
         let writes = self.shape.transfer.direction == Direction::Write;
         if !writes {
             self.shape = self.shape.apart();
@@ -278,9 +280,7 @@ impl Sides<'_> {
             let made = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
             agreed(self.comm, made)?;
             let checked = if writes {
-                let checked = reread(&self.shape, &self.data, path, range.clone());
-                self.comm.barrier().map_err(text)?;
-                checked
+                agreed(self.comm, reread(&self.shape, &self.data, path, range.clone()).map_err(text))?
             } else {
                 let calls = Batch { first_call: 0, calls: self.shape.steps };
                 received(self.comm, &self.shape, &self.data, &bench.ring, calls).map_err(text)?

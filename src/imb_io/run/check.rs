@@ -2,13 +2,12 @@
 //! where there is one, through plain reads.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
-use beff_backends::{Batch, Ring};
+use beff_backends::{BackendError, Batch, FilePath, Ring};
 use beff_ffi::{Comm, MpiError};
 
 use super::arrived;
-use super::contents::{open, read, share, PIECE_BYTES};
+use super::contents::{ends_at, open, read, share, Unread, PIECE_BYTES};
 use super::data::{Data, Wrong};
 use super::found::{Checked, Finding};
 use super::shape::Shape;
@@ -31,7 +30,8 @@ fn compare(checked: &mut Checked, shape: &Shape, data: &Data, bytes: &[u8], offs
     }
 }
 
-/// Reads the files of a group again. `names` tells where the file of a rank is. Collective over the group.
+/// Reads the files of a group again. `names` tells where the file of a rank is. The inner error is this rank's: what could not be
+/// read is not known to be wrong. Collective over the group.
 ///
 /// # Errors
 /// MPI between the ranks.
@@ -39,8 +39,8 @@ pub(super) fn written(
     team: &Team,
     shape: &Shape,
     (seed, row): (u64, u64),
-    names: impl Fn(u64) -> PathBuf,
-) -> Result<Checked, MpiError> {
+    names: impl Fn(u64) -> FilePath,
+) -> Result<Result<Checked, BackendError>, MpiError> {
     let neighbour = (shape.rank + 1) % shape.ranks;
     let data = |of: &Shape| of.data(seed, row, team.member.group);
     let checked = if shape.by_arrival() {
@@ -58,34 +58,29 @@ pub(super) fn written(
 }
 
 /// Reads a range of a file again.
-pub(super) fn reread(shape: &Shape, data: &Data, path: &Path, range: Range<u64>) -> Checked {
+///
+/// # Errors
+/// What opening or reading reports; a file that ends early is found to be wrong.
+pub(super) fn reread(shape: &Shape, data: &Data, path: &FilePath, range: Range<u64>) -> Result<Checked, BackendError> {
     let mut checked = Checked::default();
-    let end = range.end;
-    if let Err((at, why)) = compare_range(&mut checked, shape, data, path, range) {
-        checked.missing(end - at, Some(at), why);
-    }
-    checked
-}
-
-/// As far as the file can be read; from where on it cannot, and why.
-fn compare_range(
-    checked: &mut Checked,
-    shape: &Shape,
-    data: &Data,
-    path: &Path,
-    range: Range<u64>,
-) -> Result<(), (u64, String)> {
     if range.is_empty() {
-        return Ok(());
+        return Ok(checked);
     }
-    let file = open(path).map_err(|why| (range.start, why))?;
+    let file = open(path)?;
     let mut piece = vec![0; PIECE_BYTES as usize];
+    let end = range.end;
     for (at, len) in pieces(range, PIECE_BYTES) {
         let now = &mut piece[..len];
-        read(&file, now, at).map_err(|why| (at, why))?;
-        compare(checked, shape, data, now, at);
+        match read(&file, path, now, at) {
+            Ok(()) => compare(&mut checked, shape, data, now, at),
+            Err(Unread::Ends(length_bytes)) => {
+                checked.missing(end - at, Some(at), ends_at(length_bytes));
+                break;
+            }
+            Err(Unread::Failed(error)) => return Err(error),
+        }
     }
-    Ok(())
+    Ok(checked)
 }
 
 /// Compares what the last of all reads into one buffer has left there. Of those in order of arrival it may be any record.

@@ -1,12 +1,11 @@
 //! Files for reads as long as the reads need, and the memory of the transfers. Outside every clock.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
-use beff_backends::{BackendError, Direction, Ring};
+use beff_backends::{BackendError, Direction, FilePath, Ring};
 use beff_ffi::Comm;
 
 use super::data::Data;
@@ -34,19 +33,18 @@ pub(super) fn share(bytes: u64, rank: u64, ranks: u64) -> Range<u64> {
 pub(super) fn fill(
     group: &Comm,
     shape: &Shape,
-    path: &Path,
+    path: &FilePath,
     fill: impl Fn(u64, &mut [u8]),
 ) -> Result<(), BackendError> {
     let fail = |operation, e: &io::Error| BackendError::from_io(operation, path, None, e);
-    let open = |options: &mut OpenOptions| options.write(true).open(path).map_err(|e| fail("open", &e));
-    let make = || open(OpenOptions::new().create_new(true));
+    let make = || path.create().map_err(|e| fail("open", &e));
     let (file, range) = if shape.is_private() {
         (make(), 0..shape.file_bytes)
     } else {
         let made = if group.is_root() { Some(make()) } else { None };
         // An error of MPI here comes again in the next agreement.
         let _ = group.barrier();
-        let there = made.unwrap_or_else(|| open(&mut OpenOptions::new()));
+        let there = made.unwrap_or_else(|| path.open_to_update().map_err(|e| fail("open", &e)));
         (there, share(shape.file_bytes, shape.rank, shape.ranks))
     };
     let file = file?;
@@ -88,37 +86,51 @@ pub(super) fn poison(windows: &mut [u8]) {
 ///
 /// # Errors
 /// What opening or writing reports.
-pub(super) fn wipe(path: &Path, range: Range<u64>) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).open(path)?;
+pub(super) fn wipe(path: &FilePath, range: Range<u64>) -> io::Result<()> {
+    let file = path.open_to_update()?;
     let zeros = vec![0_u8; PIECE_BYTES as usize];
     pieces(range, PIECE_BYTES).try_for_each(|(at, len)| file.write_all_at(&zeros[..len], at))
+}
+
+/// Why bytes of a file were not looked at.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The file ends at this byte: what should be behind it is lost, as wrong as other bytes would be.
+    Ends(u64),
+    /// Opening or reading failed: nothing is known of them.
+    Failed(BackendError),
 }
 
 /// Opens a file whose bytes are looked at.
 ///
 /// # Errors
-/// Why it cannot be opened, in words.
-pub(super) fn open(path: &Path) -> Result<File, String> {
-    File::open(path).map_err(|e| format!("the file cannot be opened: {e}"))
+/// What open(2) reports.
+pub(super) fn open(path: &FilePath) -> Result<File, BackendError> {
+    path.open_to_read().map_err(|e| BackendError::from_io("open, to compare", path, None, &e))
 }
 
 /// Reads bytes of it.
 ///
 /// # Errors
-/// Why they are not there, in words.
-pub(super) fn read(file: &File, bytes: &mut [u8], offset_bytes: u64) -> Result<(), String> {
+/// Why they are not there.
+pub(super) fn read(file: &File, path: &FilePath, bytes: &mut [u8], offset_bytes: u64) -> Result<(), Unread> {
     file.read_exact_at(bytes, offset_bytes).map_err(|error| match file.metadata() {
-        Ok(facts) if error.kind() == io::ErrorKind::UnexpectedEof => format!("the file ends at {}", facts.len()),
-        _ => format!("the file cannot be read: {error}"),
+        Ok(facts) if error.kind() == io::ErrorKind::UnexpectedEof => Unread::Ends(facts.len()),
+        _ => Unread::Failed(BackendError::from_io("pread, to compare", path, Some(offset_bytes), &error)),
     })
+}
+
+/// In words, of bytes that are lost.
+pub(super) fn ends_at(length_bytes: u64) -> String {
+    format!("the file ends at {length_bytes}")
 }
 
 /// Turns one bit over.
 ///
 /// # Errors
 /// What opening, reading or writing reports.
-pub(super) fn flip(path: &Path, offset_bytes: u64) -> io::Result<()> {
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
+pub(super) fn flip(path: &FilePath, offset_bytes: u64) -> io::Result<()> {
+    let file = path.open_to_update()?;
     let mut byte = [0];
     file.read_exact_at(&mut byte, offset_bytes)?;
     file.write_all_at(&[byte[0] ^ 0x10], offset_bytes)?;

@@ -17,6 +17,8 @@ pub(super) struct Backend {
     pub(super) moves_data: bool,
     /// Its files are MPI's, with collective calls, shared pointers and hints.
     pub(super) is_mpi: bool,
+    /// Why it cannot work here; None: it can.
+    pub(super) why_not: Option<String>,
 }
 
 /// What is foreseen for a row. Nothing where its kind failed or cannot run.
@@ -113,6 +115,9 @@ impl RowJob<'_> {
 
     /// Ends the row where the backend has no such calls.
     pub(super) fn can_run(&self) -> Result<(), Stopped> {
+        if let Some(reason) = &self.backend.why_not {
+            return Err(Stopped::NotRun(reason.clone()));
+        }
         let benchmark = self.row.benchmark;
         let reason = if benchmark.needs_mpi_file() && !self.backend.is_mpi {
             "collective calls, shared pointers and the opening of files are MPI-IO's own"

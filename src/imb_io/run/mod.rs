@@ -29,6 +29,7 @@ use crate::frame::records::Warning;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::imb_io::config::ImbConfig;
+use crate::imb_io::records::ImbCorruption;
 
 /// Times of single repetitions that are kept; later ones of a longer row are in its total alone.
 const LAPS: u64 = 1 << 20;
@@ -43,6 +44,8 @@ struct Bench<'a> {
     laps: Latency,
     /// Not told yet: what drops pages says it once, in whichever file of a row.
     warnings: Vec<Warning>,
+    /// Not told yet: wrong data that trials found. Equal on all ranks that tried.
+    corruptions: Vec<ImbCorruption>,
     interrupt: &'a Interrupt,
     /// For the overlap, once it is calibrated.
     load: Option<load::Load>,

@@ -1,21 +1,22 @@
 //! Open_Close: opening the common file, one byte at offset 0, closing it, again and again. Through MPI-IO alone, as its row
 //! says of other backends.
 
-use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use beff_backends::{BackendError, Batch, Direction, Latency, OpenMode, OpenRequest, Pattern};
+use beff_backends::{BackendError, Batch, Direction, FilePath, Latency, OpenMode, OpenRequest, Pattern};
 use beff_ffi::MpiError;
 
 use super::check::reread;
 use super::contents;
+use super::found::Checked;
 use super::job::RowJob;
 use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::timed::Timed;
 use super::Bench;
+use crate::frame::run::named;
 use crate::imb_io::config::FileState;
 use crate::imb_io::plan::{Group, Pointer, Style, Transfer};
 
@@ -29,14 +30,15 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     let shape = Shape::new(BYTE, 1, 1, (0, 1), bench.config.buffers)?;
     let pattern = shape.pattern()?;
     let name = Path::new(&job.backend.name).join(format!("row{:05}-group{:05}.dat", job.number, team.member.group));
-    let path = bench.run_dir.path().join(&name);
+    let path = bench.run_dir.file(&name);
     let data = shape.data(bench.config.seed, job.number, team.member.group);
     let mut before = [0];
     data.fill_before(0, &mut before);
     let before: &[u8] = if bench.config.file == Some(FileState::Existing) { &before } else { &[] };
-    let make = || File::create_new(&path)?.write_all(before);
+    let make = || path.create()?.write_all(before);
     let made = if team.group.is_root() { make() } else { Ok(()) };
-    job.agree(made.map_err(|e| BackendError::from_io("open", &path, None, &e)))?;
+    let made = made.map_err(|e| BackendError::from_io("open", &path, None, &e));
+    job.agree(made.and_then(|()| named::check(&job.backend.name, &path)))?;
     contents::lay_out(&mut bench.ring, &shape, &data);
     let mut done = Done { file: name, ..Done::default() };
     let mut strategy = None;
@@ -44,22 +46,27 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     done.timed = timed(bench, job, steps, (&path, &pattern), &mut strategy)?;
     done.cpu_watch.pause(&team.cpus);
     done.in_force.strategy = strategy.unwrap_or_default();
-    let whole = job.agree(done.timed.error.take().map_or(Ok(()), Err));
+    // Between two openings nobody looks: a look would be in the clock.
+    let named = named::check(&job.backend.name, &path);
+    let whole = job.agree(done.timed.error.take().map_or(named, Err));
+    let mut checked = Ok(Checked::default());
     if team.group.is_root() {
-        done.checked = reread(&shape, &data, &path, 0..1);
+        checked = reread(&shape, &data, &path, 0..1);
         if !(job.keep && counts) || whole.is_err() {
             // A name that stays is seen at the end, when the directory is removed.
-            let _ = fs::remove_file(&path);
+            let _ = path.remove();
         }
     }
-    whole.map(|()| done)
+    whole?;
+    done.checked = job.agree(checked)?;
+    Ok(done)
 }
 
 fn timed(
     bench: &mut Bench<'_>,
     job: &RowJob<'_>,
     steps: u64,
-    (path, pattern): (&Path, &Pattern),
+    (path, pattern): (&FilePath, &Pattern),
     strategy: &mut Option<String>,
 ) -> Result<Timed, MpiError> {
     let request = OpenRequest { path, mode: OpenMode::Update, comm: &job.team.group, hints: &bench.config.hints };

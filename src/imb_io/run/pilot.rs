@@ -10,6 +10,7 @@ use super::outcome::Stopped;
 use super::team::Team;
 use super::trial::{trial, Tried, TRIAL_STEPS};
 use super::Bench;
+use crate::frame::records::ErrorRecord;
 use crate::frame::run::agree;
 use crate::imb_io::plan::{Action, Benchmark, Group, ImbPlan, Mode, Pointer, Row, Style};
 
@@ -54,7 +55,8 @@ pub(super) struct Pilot {
 }
 
 impl Pilot {
-    /// Tries every kind of the plan on the ranks of `team`. Collective over the active ranks.
+    /// Tries every kind of the plan on the ranks of `team`. Returns what failed, equal on all of them: its rows are tried again, but
+    /// an error that does not come again was one all the same. Collective over the active ranks.
     ///
     /// # Errors
     /// MPI between the ranks.
@@ -64,7 +66,8 @@ impl Pilot {
         plan: &ImbPlan,
         team: &Team,
         backends: &[Backend],
-    ) -> Result<(), MpiError> {
+    ) -> Result<Vec<ErrorRecord>, MpiError> {
+        let mut errors = Vec::new();
         for (at, row) in plan.rows.iter().enumerate() {
             if plan.groups(row).ok() != Some(team.groups) {
                 continue;
@@ -75,19 +78,23 @@ impl Pilot {
                     continue;
                 }
                 if agree::any(&team.active, bench.interrupt.raised())? {
-                    return Ok(());
+                    return Ok(errors);
                 }
                 // Names the files: not what this rank alone counts, ranks see different kinds.
                 let number = ((plan.rows.len() + at) * backends.len() + index) as u64;
                 let probes = match probes(bench, plan, (team, backend), row, number) {
                     Ok(probes) => Some(probes),
                     Err(Stopped::Mpi(error)) => return Err(error),
-                    Err(_) => None,
+                    Err(Stopped::Failed(error)) => {
+                        errors.push(error);
+                        None
+                    }
+                    Err(Stopped::NotRun(_) | Stopped::Interrupted) => None,
                 };
                 self.seen.push((kind, probes));
             }
         }
-        Ok(())
+        Ok(errors)
     }
 
     /// What a row of `steps` repetitions takes; None: its kind was not seen.
@@ -141,7 +148,13 @@ fn probes(
             wanted: plan.most(&row),
             foreseen: None,
             previous: None,
-            during: "pilot before the first row",
+            during: &format!(
+                "pilot before the first row: {}, {}, ranks {}, {} bytes",
+                row.benchmark.name,
+                backend.name,
+                row.ranks,
+                row.sample_bytes.unwrap_or(0)
+            ),
         };
         let first = trial(bench, &job, TRIAL_STEPS)?.one_seconds;
         let steps = ((PROBE_SECONDS / first.max(1e-9)) as u64).clamp(TRIAL_STEPS, job.wanted.max(TRIAL_STEPS));

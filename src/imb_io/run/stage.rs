@@ -1,11 +1,10 @@
 //! One file from its making to its removal: filled or empty, opened, the repetitions inside the clock, closed, verified.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use beff_backends::{
-    BackendError, Batch, Direction, Latency, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
+    BackendError, Batch, Direction, FilePath, Latency, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -19,6 +18,7 @@ use super::{check, contents, timed, Bench};
 use crate::frame::config::CachePolicy;
 use crate::frame::run::agree::{any, first_message};
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
+use crate::frame::run::named;
 use crate::frame::system::memory::{process_io, process_io_since};
 use crate::imb_io::config::FileState;
 
@@ -74,17 +74,17 @@ impl Job<'_> {
 
 /// Works through one file. Collective over the active ranks.
 pub(super) fn stage(bench: &mut Bench<'_>, job: &Job<'_>) -> Result<Done, Stopped> {
-    let path = bench.run_dir.path().join(job.name(job.shape.rank));
+    let path = bench.run_dir.file(&job.name(job.shape.rank));
     let done = in_file(bench, job, &path);
     let stays = job.of.keep && job.which.is_last() && done.is_ok();
     if job.owns() && job.of.backend.moves_data && !stays {
         // A name that stays is seen at the end, when the directory is removed.
-        let _ = fs::remove_file(&path);
+        let _ = path.remove();
     }
     done
 }
 
-fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, Stopped> {
+fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &FilePath) -> Result<Done, Stopped> {
     let (row, team) = (job.of, job.of.team);
     let data = job.shape.data(bench.config.seed, job.data_number(), team.member.group);
     let pattern = job.shape.pattern()?;
@@ -94,7 +94,9 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, St
     } else if job.overwrites(bench) {
         row.agree(contents::fill(&team.group, job.shape, path, |at, bytes| data.fill_before(at, bytes)))?;
     }
-    let mut file = row.agree(open(bench, job, path))?;
+    row.agree(named::check(&row.backend.name, path))?;
+    let file = open(bench, job, path);
+    let mut file = row.agree(file.and_then(|file| named::check(&row.backend.name, path).map(|()| file)))?;
     let mut done = match prepare(bench, job, file.as_mut(), &pattern, &data) {
         Ok(done) => done,
         Err(Stopped::Mpi(error)) => return Err(error.into()),
@@ -117,14 +119,15 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Done, St
     damage(bench, job, path)?;
     if row.backend.moves_data {
         let begin = Instant::now();
-        let names = |rank| bench.run_dir.path().join(job.name(rank));
-        done.checked = check::written(team, job.shape, (bench.config.seed, job.data_number()), names)?;
+        let names = |rank| bench.run_dir.file(&job.name(rank));
+        let checked = check::written(team, job.shape, (bench.config.seed, job.data_number()), names)?;
+        done.checked = row.agree(checked)?;
         done.verify_seconds = begin.elapsed().as_secs_f64();
     }
     Ok(done)
 }
 
-fn open(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<Box<dyn OpenFile>, BackendError> {
+fn open(bench: &Bench<'_>, job: &Job<'_>, path: &FilePath) -> Result<Box<dyn OpenFile>, BackendError> {
     let (backend, own) = (job.of.backend, Comm::own());
     backend.driver.open(&OpenRequest {
         path,
@@ -165,7 +168,7 @@ fn prepare(
 fn repeat(
     bench: &mut Bench<'_>,
     job: &Job<'_>,
-    (path, pattern, data): (&Path, &Pattern, &Data),
+    (path, pattern, data): (&FilePath, &Pattern, &Data),
     file: &mut dyn OpenFile,
     done: &mut Done,
 ) -> Result<(), MpiError> {
@@ -319,7 +322,7 @@ fn read_apart(
 }
 
 /// With --inject, in the file that is reported: one bit is turned over by the first rank; where that fails, nothing is proved.
-fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &Path) -> Result<(), Stopped> {
+fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &FilePath) -> Result<(), Stopped> {
     if !(bench.config.inject && job.which.is_last()) {
         return Ok(());
     }

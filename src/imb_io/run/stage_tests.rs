@@ -158,6 +158,7 @@ fn through_spy(
         driver: Box::new(Spy { driver: posix, log: log.clone(), fault, direct }),
         moves_data: true,
         is_mpi: false,
+        why_not: None,
     };
     let run_dir = RunDir::make(&world, scratch.path(), "run", &["posix".into()]).unwrap().unwrap();
     let team = Team {
@@ -175,6 +176,7 @@ fn through_spy(
         ring: Ring::new(1 << 20, 0).unwrap(),
         laps: Latency::laps(100),
         warnings: Vec::new(),
+        corruptions: Vec::new(),
         interrupt: &interrupt,
         load: None,
     };

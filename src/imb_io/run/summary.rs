@@ -1,10 +1,12 @@
 //! What all ranks together make of a row: extremes, sums, the first finding.
 
+use std::path::Path;
 use std::time::Instant;
 
 use beff_backends::InForce;
 use beff_ffi::MpiError;
 
+use super::found::Checked;
 use super::job::RowJob;
 use super::outcome::{Beside, RowOutcome, Stages};
 use super::team::Team;
@@ -66,7 +68,8 @@ pub(super) fn summarize(
     record.sync_seconds = sync;
     [record.moved_bytes, record.bytes_checked, record.bytes_wrong, record.allocations_in_clock] =
         [sums[0], sums[1], sums[2], sums[3]];
-    let corruption = if record.bytes_wrong > 0 { corruption(job, &record, &stages)? } else { None };
+    let found = (&stages.checked, stages.last.file.as_path());
+    let corruption = if record.bytes_wrong > 0 { corruption(job, found)? } else { None };
     let Stages { last, beside, .. } = stages;
     record.blocking_strategy = beside.map(|beside| beside.blocking_strategy);
     let in_force = in_force(job, last.in_force)?;
@@ -122,21 +125,24 @@ fn group_times(team: &Team, own_seconds: f64) -> Result<Vec<GroupTimes>, MpiErro
 }
 
 /// The first finding of the lowest rank that has one, on all ranks. Collective.
-fn corruption(job: &RowJob<'_>, record: &RowRecord, stages: &Stages) -> Result<Option<ImbCorruption>, MpiError> {
-    let mine = stages.checked.finding.as_ref().map(|finding| ImbCorruption {
-        backend: record.backend.clone(),
-        benchmark: record.benchmark.clone(),
-        ranks: record.ranks,
-        mode: record.mode,
-        sample_bytes: record.sample_bytes.unwrap_or(0),
+pub(super) fn corruption(
+    job: &RowJob<'_>,
+    (checked, file): (&Checked, &Path),
+) -> Result<Option<ImbCorruption>, MpiError> {
+    let mine = checked.finding.as_ref().map(|finding| ImbCorruption {
+        backend: job.backend.name.clone(),
+        benchmark: job.row.benchmark.name.to_owned(),
+        ranks: job.row.ranks,
+        mode: job.row.mode,
+        sample_bytes: job.row.sample_bytes.unwrap_or(0),
         rank: job.team.active.rank(),
         repetition: finding.repetition,
-        file: stages.last.file.display().to_string(),
+        file: file.display().to_string(),
         offset_bytes: finding.offset_bytes,
         expected: finding.expected,
         found: finding.found,
         looks_like: finding.looks_like.clone(),
-        bytes_wrong: stages.checked.bytes_wrong,
+        bytes_wrong: checked.bytes_wrong,
     });
     let packed = mine.and_then(|mine| serde_json::to_string(&mine).ok());
     Ok(first_message(&job.team.active, packed)?.and_then(|(_, packed)| serde_json::from_str(&packed).ok()))

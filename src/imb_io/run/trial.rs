@@ -4,8 +4,10 @@ use super::job::{RowJob, Which};
 use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::stage::{stage, Job};
+use super::summary::corruption;
 use super::timed::Way;
 use super::{open_close, Bench};
+use crate::frame::run::agree::any;
 use crate::imb_io::plan::overlap::repetition_seconds;
 
 /// Repetitions of a trial: the first pays for first contact.
@@ -54,7 +56,11 @@ pub(super) fn trial(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64) -> Resu
 
 /// Seconds of one repetition, slowest rank.
 fn try_one(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, way: Way<'_>) -> Result<f64, Stopped> {
-    let timed = one_file(bench, job, steps, Which::Trial, way)?.timed;
+    let Done { timed, checked, file, .. } = one_file(bench, job, steps, Which::Trial, way)?;
+    // What a trial finds is found: wrong data does not wait for the row.
+    if any(&job.team.active, checked.bytes_wrong > 0)? {
+        bench.corruptions.extend(corruption(job, (&checked, &file))?);
+    }
     let mean = (timed.seconds - timed.sync_seconds) / steps as f64;
     // Of two repetitions that were timed one by one, the first pays for first contact.
     let last = bench.laps.laps_ns().last().map(|ns| ns as f64 * 1e-9).filter(|_| steps == TRIAL_STEPS);

@@ -14,6 +14,8 @@ use super::row::measure;
 use super::team::Team;
 use super::{Bench, LAPS};
 use crate::frame::records::Outcome;
+use crate::frame::run::able;
+use crate::frame::run::able::NotRun;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{agree, Observer, Standing};
@@ -57,6 +59,7 @@ impl<'a> Run<'a> {
         config: &'a ImbConfig,
         run_dir: &'a RunDir,
         interrupt: &'a Interrupt,
+        not_run: &[NotRun],
         observer: &'a mut dyn Observer<ImbLine>,
     ) -> Result<Self, String> {
         let begin = Instant::now();
@@ -66,7 +69,7 @@ impl<'a> Run<'a> {
         let ring = Ring::new(windows_bytes, 0)
             .map_err(|e| format!("rank {}: {windows_bytes} bytes for data: {e}", world.rank()))?;
         let laps = plan.rows.iter().map(|row| plan.most(row)).max().unwrap_or(1).min(LAPS);
-        let backends = config.backends.iter().filter_map(|name| backend(config, name)).collect();
+        let backends = config.backends.iter().filter_map(|name| backend(config, name, not_run)).collect();
         Ok(Self {
             world,
             plan,
@@ -77,6 +80,7 @@ impl<'a> Run<'a> {
                 ring,
                 laps: Latency::laps(laps as usize),
                 warnings: Vec::new(),
+                corruptions: Vec::new(),
                 interrupt,
                 load: None,
             },
@@ -112,10 +116,12 @@ impl<'a> Run<'a> {
         }
         for (groups, team) in &self.teams {
             if let Some(team) = team {
-                self.pilot.fly(&mut self.bench, self.plan, team, &self.backends)?;
+                let errors = self.pilot.fly(&mut self.bench, self.plan, team, &self.backends)?;
+                errors.into_iter().for_each(|error| self.observer.record(ImbLine::Error(error)));
             }
             self.wait(*groups)?;
         }
+        self.tell_findings();
         self.agree_on_stop()?;
         let pilot_seconds = self.begin.elapsed().as_secs_f64();
         let backends = 0..self.backends.len();
@@ -245,11 +251,17 @@ impl<'a> Run<'a> {
         self.last = megabytes_per_second(&record);
         let repetitions = (record.ended == RowEnd::Complete).then_some(record.repetitions);
         self.observer.record(ImbLine::Row(Box::new(record)));
-        let warnings = std::mem::take(&mut self.bench.warnings).into_iter().map(ImbLine::Warning);
-        for line in error.map(ImbLine::Error).into_iter().chain(corruption.map(ImbLine::Corruption)).chain(warnings) {
-            self.observer.record(line);
-        }
+        self.bench.corruptions.extend(corruption);
+        error.map(ImbLine::Error).into_iter().for_each(|line| self.observer.record(line));
+        self.tell_findings();
         repetitions
+    }
+
+    /// What files of rows and of trials have brought.
+    fn tell_findings(&mut self) {
+        let corruptions = std::mem::take(&mut self.bench.corruptions).into_iter().map(ImbLine::Corruption);
+        let warnings = std::mem::take(&mut self.bench.warnings).into_iter().map(ImbLine::Warning);
+        corruptions.chain(warnings).for_each(|line| self.observer.record(line));
     }
 
     /// The last row of its benchmark.
@@ -305,18 +317,25 @@ fn megabytes_per_second(record: &RowRecord) -> Option<f64> {
     record.sample_bytes.filter(|_| slowest > 0.0).map(|bytes| bytes as f64 / slowest / 1e6)
 }
 
-fn backend(config: &ImbConfig, name: &str) -> Option<Backend> {
-    let row = driver(name)?;
-    let options = DriverOptions {
+/// What the configuration means for the driver of this name.
+#[must_use]
+pub fn driver_options(config: &ImbConfig, name: &str) -> DriverOptions {
+    DriverOptions {
         direct: config.direct.of(name).into(),
         queue_depth: config.queue_depth,
         unique_open: config.unique_open,
         ..DriverOptions::default()
-    };
+    }
+}
+
+fn backend(config: &ImbConfig, name: &str, not_run: &[NotRun]) -> Option<Backend> {
+    let row = driver(name)?;
+    let options = driver_options(config, name);
     Some(Backend {
         name: row.name.to_owned(),
         driver: (row.make)(&options),
         moves_data: row.uses_space,
         is_mpi: row.is_collective_native,
+        why_not: able::reason(not_run, row.name).map(str::to_owned),
     })
 }

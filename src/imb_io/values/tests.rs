@@ -147,7 +147,7 @@ fn each_warning_has_its_cause() {
         (&|r| r.rows[0].allocations_in_clock = 1, &["allocations_in_clock"]),
         (&|r| r.rows[0].bytes_checked = 0, &["not_verified"]),
         (&|r| r.setup.machine.hosts[0].cores = 1, &["oversubscribed"]),
-        (&|r| r.setup.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
+        (&|r| r.setup.storage.fs_type = "tmpfs".into(), &["memory_file_system", "read_from_cache"]),
         (&|r| r.rows[0].ended = RowEnd::NotRun("no".into()), &["not_run"]),
         (&|r| r.rows[0].evidence = Some(from_cache(1, 1)), &["read_from_cache"]),
         (&|r| r.rows[0].evidence = None, &["source_unknown"]),

@@ -1,29 +1,14 @@
 //! Names of a profile as they are shown. They come from elsewhere: nothing in them may reach a terminal as a command.
 
+use crate::frame::plain;
+
 /// The text with what is not printable spelled out, cut after `most` characters.
 #[must_use]
 pub fn shown(text: &str, most: usize) -> String {
-    let mut out = String::new();
-    for (n, c) in text.chars().enumerate() {
-        if n == most {
-            out.push_str("...");
-            break;
-        }
-        if is_plain(c) {
-            out.push(c);
-        } else {
-            out.extend(c.escape_unicode());
-        }
+    match text.char_indices().nth(most) {
+        Some((end, _)) => plain::line(&text[..end]).into_owned() + "...",
+        None => plain::line(text).into_owned(),
     }
-    out
-}
-
-/// Neither a control character nor one that changes the direction of text.
-fn is_plain(c: char) -> bool {
-    let turns = ('\u{200b}'..='\u{200f}').contains(&c)
-        || ('\u{2028}'..='\u{202e}').contains(&c)
-        || ('\u{2066}'..='\u{2069}').contains(&c);
-    !c.is_control() && !turns
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Files that must be there before the first call, made with their size and known words. Outside the clock.
 
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use beff_backends::FilePath;
 use beff_ffi::{Comm, MpiError};
 use beff_trace::Head;
+use nix::fcntl::OFlag;
 
 use crate::frame::run::agree;
 use crate::frame::system::residency;
@@ -22,23 +23,22 @@ const BLOCK: u64 = 4 << 20;
 pub(super) fn make(
     comm: &Comm,
     head: &Head,
-    paths: &[PathBuf],
+    paths: &[FilePath],
     sources: &Sources,
     drop_pages: bool,
 ) -> Result<Result<u64, (u64, String)>, MpiError> {
     let wanted =
         || head.files.iter().zip(paths).enumerate().filter_map(|(n, (f, path))| Some((n, path, f.size_bytes?)));
     let told = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
-    let create = |(_, path, bytes): (usize, &PathBuf, u64)| {
-        let made = OpenOptions::new().write(true).create_new(true).open(path);
-        made.and_then(|file| file.set_len(bytes)).map_err(|e| told(path, e))
+    let create = |(_, path, bytes): (usize, &FilePath, u64)| {
+        path.create().and_then(|file| file.set_len(bytes)).map_err(|e| told(path, e))
     };
     let made = if comm.is_root() { wanted().try_for_each(create) } else { Ok(()) };
     if let Err(error) = agree::all(comm, made)? {
         return Ok(Err(error));
     }
     let mut block = vec![0; BLOCK as usize];
-    let mut fill = |(n, path, bytes): (usize, &PathBuf, u64)| {
+    let mut fill = |(n, path, bytes): (usize, &FilePath, u64)| {
         fill(comm, path, bytes, &mut block, |at, part| sources.of_file(n as u32).fill(at, part))
             .map_err(|e| told(path, e))
     };
@@ -48,18 +48,18 @@ pub(super) fn make(
     }
     if drop_pages {
         // What stays is seen when residency is asked.
-        wanted().for_each(|(_, path, _)| drop(File::open(path).and_then(|file| residency::drop_file(&file))));
+        wanted().for_each(|(_, path, _)| drop(path.open_to_read().and_then(|file| residency::drop_file(&file))));
     }
     comm.barrier()?;
     Ok(Ok(wanted().map(|(_, _, bytes)| bytes).sum()))
 }
 
 /// Writes this rank's blocks of a file.
-fn fill(comm: &Comm, path: &Path, bytes: u64, block: &mut [u8], words: impl Fn(u64, &mut [u8])) -> io::Result<()> {
+fn fill(comm: &Comm, path: &FilePath, bytes: u64, block: &mut [u8], words: impl Fn(u64, &mut [u8])) -> io::Result<()> {
     if comm.rank() * BLOCK >= bytes {
         return Ok(());
     }
-    let file = OpenOptions::new().write(true).open(path)?;
+    let file = path.open_to_update()?;
     let mut at = comm.rank() * BLOCK;
     while at < bytes {
         let part = &mut block[..BLOCK.min(bytes - at) as usize];
@@ -75,12 +75,12 @@ fn fill(comm: &Comm, path: &Path, bytes: u64, block: &mut [u8], words: impl Fn(u
 ///
 /// # Errors
 /// What the file system says.
-pub(super) fn grow(path: &Path, number: u32, size_bytes: u64, sources: &Sources) -> io::Result<()> {
-    let is_there = std::fs::metadata(path).is_ok_and(|found| found.len() >= size_bytes);
+pub(super) fn grow(path: &FilePath, number: u32, size_bytes: u64, sources: &Sources) -> io::Result<()> {
+    let is_there = path.size_bytes().is_ok_and(|bytes| bytes >= size_bytes);
     if is_there {
         return Ok(());
     }
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    let file = path.open(OFlag::O_RDWR | OFlag::O_CREAT)?;
     let mut at = file.metadata()?.len();
     let mut block = vec![0; BLOCK.min(size_bytes - at) as usize];
     while at < size_bytes {
@@ -93,20 +93,13 @@ pub(super) fn grow(path: &Path, number: u32, size_bytes: u64, sources: &Sources)
 }
 
 /// Bytes of the files in the page cache of this host; None: not known.
-pub(super) fn resident_bytes(paths: &[PathBuf], fs_type: &str) -> Option<u64> {
+pub(super) fn resident_bytes(paths: &[FilePath], fs_type: &str) -> Option<u64> {
     if residency::untold(fs_type).is_some() {
         return None;
     }
-    let of_one = |path: &PathBuf| match File::open(path) {
+    let of_one = |path: &FilePath| match path.open_to_read() {
         Ok(file) => residency::resident_bytes(&file, &(0..u64::MAX)).ok().map(|(bytes, _)| bytes),
         Err(_) => Some(0),
     };
     paths.iter().map(of_one).sum()
-}
-
-/// Takes the files of a pass away.
-pub(super) fn remove(directory: &Path) {
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
-    // What cannot be removed is told when the run directory is.
-    entries.flatten().for_each(|entry| drop(std::fs::remove_file(entry.path())));
 }

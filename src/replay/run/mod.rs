@@ -17,12 +17,14 @@ pub mod source;
 pub mod whole;
 mod window;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use beff_backends::FilePath;
 use beff_trace::layout::Layouts;
 use beff_trace::Head;
 
 use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::run_dir::RunDir;
 use crate::replay::config::ReplayConfig;
 use crate::replay::run::source::Sources;
 
@@ -50,14 +52,14 @@ struct Bench<'a> {
     /// What this rank found in its calls.
     scan: &'a scan::Scan,
     sources: Sources,
-    run_dir: &'a Path,
+    run_dir: &'a RunDir,
     interrupt: &'a Interrupt,
 }
 
 impl Bench<'_> {
     /// Where the files of a backend are: named by us.
-    fn paths(&self, backend: &str) -> Vec<PathBuf> {
-        let name = |n: usize| self.run_dir.join(backend).join(format!("file-{n:04}"));
+    fn paths(&self, backend: &str) -> Vec<FilePath> {
+        let name = |n: usize| self.run_dir.file(&Path::new(backend).join(format!("file-{n:04}")));
         (1..=self.head.files.len()).map(name).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use beff_backends::program::{area, Program, Replay};
-use beff_backends::{BackendError, DriverOptions, ProgramRequest, Ring, Tables};
+use beff_backends::{BackendError, DriverOptions, FilePath, ProgramRequest, Ring, Tables};
 use beff_ffi::{Comm, MpiError};
 
 use super::check::{Checker, Finding};
@@ -19,7 +19,7 @@ use crate::frame::config::CachePolicy;
 use crate::frame::records::{ErrorRecord, MachineShare};
 use crate::frame::run::agree::{self, first_message};
 use crate::frame::run::machine_share::{CpuWatch, HostCpus};
-use crate::frame::run::trouble;
+use crate::frame::run::{named, trouble};
 use crate::frame::system::memory::{process_io, process_io_since, ProcessIo};
 use crate::replay::plan::landing::Landing;
 use crate::replay::plan::ledger::Account;
@@ -122,7 +122,7 @@ impl PassJob<'_> {
     /// Everything ready up to the first call, or the error of one rank on all. Collective.
     fn player<'p>(
         &'p self,
-        paths: Vec<std::path::PathBuf>,
+        paths: Vec<FilePath>,
         details: Option<&'p mut Details>,
     ) -> Result<Result<(Player<'p>, Window), ErrorRecord>, Stuck> {
         let (bench, rank) = (self.bench, self.comm.rank() as u32);
@@ -179,7 +179,7 @@ impl PassJob<'_> {
     }
 
     /// The backend. Collective where it is.
-    fn begin(&self, paths: Vec<std::path::PathBuf>, source: Ring) -> Result<Box<dyn Program>, BackendError> {
+    fn begin(&self, paths: Vec<FilePath>, source: Ring) -> Result<Box<dyn Program>, BackendError> {
         let head = self.bench.head;
         let tables = Tables {
             library: head.library.clone(),
@@ -370,7 +370,7 @@ impl PassJob<'_> {
 
     /// Ends the program. After a signal only if all ranks are at the same collective calls: closing files is one too.
     fn end(&self, player: Player<'_>, mut outcome: PassOutcome, begin: Instant) -> Result<PassOutcome, Stuck> {
-        let Player { program, order, met, played, .. } = player;
+        let Player { program, order, met, played, paths, .. } = player;
         let together = match agree::any(self.comm, played.interrupted)? {
             false => true,
             true => {
@@ -381,7 +381,10 @@ impl PassJob<'_> {
         };
         if together {
             order.finish()?;
-            let finished = trouble::agree(self.comm, program.finish().err().as_ref(), &self.during())?;
+            // An open in the program looked before, and not behind it.
+            let named = || paths.iter().try_for_each(|path| named::check(self.way.name, path));
+            let finished = program.finish().and_then(|()| named());
+            let finished = trouble::agree(self.comm, finished.err().as_ref(), &self.during())?;
             outcome.error = outcome.error.or(finished);
         } else {
             // The process ends soon, and MPI with it.

@@ -1,10 +1,9 @@
 //! One rank's way through its calls: windows of calls, what is between them, and the clock.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use beff_backends::{Outcome, Program};
+use beff_backends::{FilePath, Outcome, Program};
 use beff_ffi::{alloc, Comm, Gathering};
 
 use super::check::Checker;
@@ -37,7 +36,7 @@ pub(super) struct Player<'a> {
     pub windows: Windows<'a>,
     pub order: Order<'a>,
     /// Where the files are, and what fills them.
-    pub paths: Vec<PathBuf>,
+    pub paths: Vec<FilePath>,
     pub sources: Sources,
     /// What this rank writes.
     pub words: Words,

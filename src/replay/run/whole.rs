@@ -12,9 +12,11 @@ use super::detail::Details;
 use super::pass::{PassJob, PassOutcome, Way, ROUND_BYTES};
 use super::scan::{self, Refusal, Scan, Sums};
 use super::{order, Bench, Stuck};
+use crate::frame::planted;
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::machine_share::HostCpus;
+use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{agree, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
@@ -131,7 +133,7 @@ pub struct Means<'a> {
     /// Put together: memory is laid out alike everywhere.
     pub most: &'a Sums,
     /// Where the files go.
-    pub run_dir: &'a Path,
+    pub run_dir: &'a RunDir,
     /// Kind of its file system.
     pub fs_type: &'a str,
     /// From the first call to the end of the last one, recorded.
@@ -162,7 +164,8 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
     let cpus = HostCpus::survey(comm)?;
     let mut ending = ReplayEnding { outcome: Outcome::Complete, ..ReplayEnding::default() };
     let details = match (config.detail, &config.out) {
-        (Detail::Request, Some(prefix)) => Details::create(prefix, comm.rank() as u32).map(Some),
+        (Detail::Request, Some(prefix)) => planted::failure("files of calls", comm.rank())
+            .and_then(|()| Details::create(prefix, comm.rank() as u32).map(Some)),
         _ => Ok(None),
     };
     let mut details = match agree::all(comm, details)? {
@@ -209,7 +212,8 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
         let goes_on = keep(outcome, observer, &mut ending);
         let is_last = done as u64 + config.backends.len() as u64 >= all;
         if comm.is_root() && !(config.keep_files && is_last) {
-            super::files::remove(&means.run_dir.join(name));
+            // What cannot be removed is told when the run directory is.
+            let _ = means.run_dir.empty(name);
         }
         comm.barrier()?;
         if !goes_on {

@@ -111,8 +111,14 @@ impl Drop for Small {
 #[test]
 fn the_disk_is_full() {
     for name in STORES {
-        let Some(mut rig) = Rig::with(name, DriverOptions::default(), |dir| dir.join("small/f")) else { continue };
-        let Some(small) = Small::new(&rig.dir.path().join("small")) else { return };
+        let mut mounted = None;
+        // Before the directory is held: what is mounted over it later is another one.
+        let small_file = |dir: &Path| {
+            mounted = Small::new(&dir.join("small"));
+            dir.join("small/f")
+        };
+        let Some(mut rig) = Rig::with(name, DriverOptions::default(), small_file) else { continue };
+        let Some(small) = mounted else { return };
         rig.open(&["rdwr", "create"]);
         let outcomes = rig.steps(vec![
             data(F::WriteAt, Some(0), 40000, BYTE, 0),

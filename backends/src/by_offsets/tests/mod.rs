@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::program::area;
 use crate::testing::scratch;
-use crate::{driver, Direct, DriverOptions, Outcome, Program, ProgramRequest, Step, Tables};
+use crate::{driver, Direct, DriverOptions, FilePath, Outcome, Program, ProgramRequest, Step, Tables};
 
 pub(in crate::by_offsets) const AREA_BYTES: u64 = 1 << 20;
 pub(in crate::by_offsets) const BYTE: u32 = 0;
@@ -54,7 +54,7 @@ impl Rig {
     pub(in crate::by_offsets) fn with(
         name: &str,
         options: DriverOptions,
-        path: impl Fn(&Path) -> PathBuf,
+        path: impl FnOnce(&Path) -> PathBuf,
     ) -> Option<Self> {
         let dir = scratch();
         let mut source = area(AREA_BYTES).unwrap();
@@ -62,7 +62,7 @@ impl Rig {
         let tables = Tables {
             comms: vec![vec![0]],
             types: TABLE.iter().map(|make| make()).collect(),
-            paths: vec![path(dir.path()), dir.path().join("g")],
+            paths: [path(dir.path()), dir.path().join("g")].map(|path| FilePath::of(&path).unwrap()).to_vec(),
             ..Tables::default()
         };
         let request = ProgramRequest { world: &Comm::own(), tables, options, source, landing_bytes: AREA_BYTES };

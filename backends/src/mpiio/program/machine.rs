@@ -133,7 +133,7 @@ impl Machine {
     fn open(&mut self, place: u32, call: Manage, outcome: &mut Outcome) -> Code {
         let Manage::Open { comm, name, amode, info } = call else { return Code::SUCCESS };
         let Self { handles, files, opened, .. } = self;
-        let path = handles.name(name);
+        let path = handles.safe_name(name);
         let by = comm.and_then(|number| handles.comms().get(number as usize)).and_then(Option::as_ref);
         let (file, timed) = File::open(&Opening { comm: by, path, amode, info: handles.info(info) });
         if let Some(count) = comm.and_then(|number| opened.get_mut(number as usize)) {
@@ -174,7 +174,7 @@ impl Machine {
         };
         let timed = match call {
             Manage::Open { .. } | Manage::Close => Timed::default(),
-            Manage::Delete { name, info } => file::delete(handles.name(name), handles.info(info)),
+            Manage::Delete { name, info } => file::delete(handles.safe_name(name), handles.info(info)),
             Manage::SetSize(bytes) => file.set_size(bytes),
             Manage::Preallocate(bytes) => file.preallocate(bytes),
             Manage::GetSize => answer(file.get_size()),

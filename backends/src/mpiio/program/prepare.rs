@@ -324,7 +324,7 @@ fn refused(text: &str) -> BackendError {
 fn of_step(mut error: BackendError, number: usize, call: &Call, handles: &Handles) -> BackendError {
     error.operation = call.function.name();
     if let Some(path) = call.file.and_then(|file| handles.paths.get(file as usize)) {
-        error.path.clone_from(path);
+        error.path = path.into();
     }
     error.text = format!("step {number}, recorded at {} ns: {}", call.begin_ns, error.text);
     error

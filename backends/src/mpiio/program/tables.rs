@@ -1,7 +1,7 @@
 //! What the numbers of calls mean, in MPI: communicators, types, hints and names.
 
 use std::ffi::{CStr, CString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use beff_ffi::replay::{Span, TypeHandle, Types};
 use beff_ffi::{Comm, Info};
@@ -11,6 +11,7 @@ use beff_trace::Type;
 use super::super::outcome::mpi_error;
 use crate::error::{BackendError, Cause, Result};
 use crate::program::Tables;
+use crate::FilePath;
 
 /// Everything that lives as long as the program.
 pub(super) struct Handles {
@@ -21,7 +22,7 @@ pub(super) struct Handles {
     /// MPI_INFO_NULL.
     no_info: Info,
     names: Vec<CString>,
-    pub(super) paths: Vec<PathBuf>,
+    pub(super) paths: Vec<FilePath>,
 }
 
 /// What a type touches: as the library says, whose arithmetic may wrap around, and as it was worked out without the library, which may
@@ -130,6 +131,15 @@ impl Handles {
     /// Of a number that was checked.
     pub(super) fn name(&self, number: u32) -> &CStr {
         self.names.get(number as usize).map_or(c"", CString::as_c_str)
+    }
+
+    /// The name, if it leads where it led when the run began. If not, one under which there never is a file: an opening is collective,
+    /// so this rank makes its part of it, and it fails for all.
+    pub(super) fn safe_name(&self, number: u32) -> &CStr {
+        match self.paths.get(number as usize).map(FilePath::check_name) {
+            Some(Ok(())) => self.name(number),
+            _ => c"/dev/null/the-run-directory-was-exchanged",
+        }
     }
 
     /// The type of a number, MPI_DATATYPE_NULL for none.

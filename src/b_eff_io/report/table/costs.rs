@@ -73,7 +73,7 @@ fn real_time(page: &mut Page, result: &RunResult) {
         "real time",
         &format!(
             "{} from the calibration to the last close; scheduled {} by T, {} for the patterns recorded; of the real time {} \
-             calibration and {} full check; removing the files took {} more",
+             calibration and {} reading again; removing the files took {} more",
             format_seconds(ending.real_seconds),
             format_seconds(scheduled),
             format_seconds(of_patterns),

@@ -111,7 +111,10 @@ pub(super) fn damage_name(damage: Inject) -> &'static str {
         Inject::Flip => "one bit turned over",
         Inject::OtherRank => "a chunk holds another rank's data",
         Inject::Stale => "a chunk holds the data of the first write",
-        Inject::Hole => "a chunk is zero",
+        Inject::Zero => "a chunk is zero",
+        Inject::Hole => "a chunk is a hole",
+        Inject::Swap => "two places have changed their data",
+        Inject::Misplaced => "a chunk holds the data of another place",
     }
 }
 

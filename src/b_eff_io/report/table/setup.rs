@@ -8,7 +8,7 @@ use crate::frame::backends::any_can;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
 use crate::frame::report::machine;
-use crate::frame::report::text::{count, list, Page};
+use crate::frame::report::text::{count, list, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 
 use super::header::damage_name;
@@ -78,12 +78,27 @@ fn termination(config: &Config) -> &'static str {
 fn data(result: &RunResult) -> String {
     let config = &result.config;
     let verify = match config.verify {
-        Verify::Ring => "what the last reads left in memory is compared",
-        Verify::Full => "every byte of every file is compared, untimed, and what the last reads left in memory",
+        Verify::Ring => format!("what the last reads left in memory is compared, and after each pattern a sample of its bytes in the file{}", sampled(result)),
+        Verify::Full => "every byte of every file is compared, untimed, after and before each access, and all that reads leave in memory".to_owned(),
     };
     let inject = config.inject.map(|damage| format!("; DAMAGED ON PURPOSE: {}", damage_name(damage)));
     let period = format_size(result.manifest.period_bytes);
     format!("seed {}, period {period}; {verify}{}", config.seed, inject.unwrap_or_default())
+}
+
+/// `: 1.2 % of them, 100 % of it past the page cache`.
+fn sampled(result: &RunResult) -> String {
+    let (mut bytes, mut of_bytes, mut past_cache_bytes) = (0_u64, 0_u64, 0_u64);
+    for sample in result.patterns.iter().filter_map(|r| r.sample.as_ref()) {
+        bytes += sample.bytes;
+        of_bytes += sample.of_bytes;
+        past_cache_bytes += sample.past_cache_bytes;
+    }
+    if bytes == 0 {
+        return String::new();
+    }
+    let [share, past] = [(bytes, of_bytes), (past_cache_bytes, bytes)].map(|(a, b)| percent(a as f64 / b as f64));
+    format!(": {share} of them, {past} of it past the page cache")
 }
 
 fn direct(result: &RunResult) -> String {

@@ -7,9 +7,14 @@ use crate::frame::report::text::count;
 pub(super) fn corruption(result: &RunResult) -> Corruption<'_, CorruptionRecord> {
     let ring = count(result.patterns.iter().map(|r| r.verification.words_wrong).sum(), "word");
     let full = result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong).sum();
+    let sampled = result.patterns.iter().filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong).sum();
     Corruption {
         title: "DATA CORRUPTION",
-        amount: format!("{ring} wrong in what was read back, {} in the full check", count(full, "word")),
+        amount: format!(
+            "{ring} wrong in what was read back, {} in the full check, {} in samples of the files",
+            count(full, "word"),
+            count(sampled, "word")
+        ),
         places: &result.corruptions,
         place,
         next_step:

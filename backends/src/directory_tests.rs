@@ -1,0 +1,93 @@
+use super::*;
+
+use std::fs;
+use std::os::unix::fs::{symlink, PermissionsExt};
+
+use crate::testing::scratch;
+
+fn name(text: &str) -> &OsStr {
+    OsStr::new(text)
+}
+
+#[test]
+fn a_directory_is_its_owners_alone() {
+    let scratch = scratch();
+    let held = Directory::hold(scratch.path()).unwrap().make(name("run")).unwrap();
+    assert_eq!(fs::metadata(held.path()).unwrap().permissions().mode() & 0o7777, 0o700);
+    let again = Directory::hold(scratch.path()).unwrap().make(name("run")).unwrap_err();
+    assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+    symlink("run", scratch.path().join("link")).unwrap();
+    assert!(Directory::hold(scratch.path()).unwrap().inside(name("link")).is_err());
+}
+
+#[test]
+fn a_directory_that_is_exchanged_loses_nothing() {
+    let scratch = scratch();
+    let at = |path: &str| scratch.path().join(path);
+    let parent = Directory::hold(scratch.path()).unwrap();
+    let run = parent.make(name("run")).unwrap();
+    let file = run.make(name("posix")).unwrap().file(name("f"));
+    drop(file.create().unwrap());
+    assert!(file.check_name().is_ok());
+    fs::rename(at("run"), at("x")).unwrap();
+    // A name that leads nowhere is told by who uses it.
+    assert!(file.check_name().is_ok());
+    fs::create_dir_all(at("run/posix")).unwrap();
+    fs::write(at("run/thesis.txt"), "precious").unwrap();
+    fs::write(at("run/posix/f"), "precious").unwrap();
+    assert!(file.check_name().unwrap_err().to_string().contains("exchanged"));
+    // What is done by the descriptor is done where the directory is now.
+    file.open_to_update().unwrap().set_len(10).unwrap();
+    assert_eq!(file.size_bytes().unwrap(), 10);
+    file.remove().unwrap();
+    drop(run.file(name("g")).create().unwrap());
+    run.empty().unwrap();
+    let told = parent.remove(name("run"), &run).unwrap_err().to_string();
+    assert!(told.contains("was not touched") && told.contains("/x"), "{told}");
+    assert_eq!(fs::read_dir(at("x")).unwrap().count(), 0);
+    for path in ["run/thesis.txt", "run/posix/f"] {
+        assert_eq!(fs::read(at(path)).unwrap(), b"precious");
+    }
+    fs::remove_dir_all(at("run")).unwrap();
+    assert!(parent.remove(name("run"), &run).unwrap_err().to_string().contains("renamed"));
+    fs::remove_dir(at("x")).unwrap();
+    assert!(run.is_removed());
+    parent.remove(name("run"), &run).unwrap();
+    run.empty().unwrap();
+}
+
+#[test]
+fn links_are_removed_and_never_followed() {
+    let scratch = scratch();
+    let at = |path: &str| scratch.path().join(path);
+    fs::create_dir(at("home")).unwrap();
+    fs::write(at("home/thesis.txt"), "precious").unwrap();
+    let parent = Directory::hold(scratch.path()).unwrap();
+    let run = parent.make(name("run")).unwrap();
+    symlink(at("home/thesis.txt"), at("run/link")).unwrap();
+    symlink(at("home"), at("run/directory")).unwrap();
+    fs::hard_link(at("home/thesis.txt"), at("run/second")).unwrap();
+    symlink(at("nowhere"), at("run/dangling")).unwrap();
+    for planted in ["link", "second", "dangling", "directory"] {
+        let file = run.file(name(planted));
+        let opens = [file.open_to_update(), file.create(), file.open(OFlag::O_WRONLY | OFlag::O_CREAT)];
+        assert!(opens.iter().all(Result::is_err), "{planted}: {opens:?}");
+        assert!(file.check_name().is_err(), "{planted}");
+    }
+    assert!(run.file(name("link")).open_to_read().unwrap_err().to_string().contains("not followed"));
+    assert!(!at("nowhere").exists());
+    fs::create_dir_all(at("run/deep/deeper")).unwrap();
+    symlink(at("home"), at("run/deep/deeper/link")).unwrap();
+    run.empty().unwrap();
+    parent.remove(name("run"), &run).unwrap();
+    assert_eq!(fs::read(at("home/thesis.txt")).unwrap(), b"precious");
+    assert!(!at("run").exists());
+}
+
+#[test]
+fn nothing_is_ever_opened_nowhere() {
+    let file = FilePath::nowhere("null");
+    assert_eq!(file.display().to_string(), "null");
+    assert!(file.create().is_err() && file.open_to_read().is_err() && file.remove().is_err());
+    assert!(file.check_name().is_err() && file.size_bytes().is_err());
+}

@@ -1,0 +1,54 @@
+//! How long the kernel may say EAGAIN: it does so when it is short of something that comes back in a moment, and for ever where a file
+//! does not wait (O_NONBLOCK, some FUSE servers).
+
+use std::time::Duration;
+
+/// Tries that are made at once.
+const AT_ONCE: u32 = 64;
+/// Tries behind these, a pause before each: three seconds.
+const WITH_PAUSE: u32 = 3000;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Tries in vain since something was done. No clock is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Patience {
+    in_vain: u32,
+}
+
+impl Patience {
+    /// Something was done.
+    #[inline]
+    pub(crate) fn restore(&mut self) {
+        self.in_vain = 0;
+    }
+
+    /// Another try in vain: true if one more is worth it, after a pause where there were many.
+    #[cold]
+    pub(crate) fn try_again(&mut self) -> bool {
+        self.in_vain += 1;
+        if self.in_vain > AT_ONCE + WITH_PAUSE {
+            self.in_vain = 0;
+            return false;
+        }
+        if self.in_vain > AT_ONCE {
+            std::thread::sleep(PAUSE);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_and_comes_back() {
+        let mut patience = Patience { in_vain: AT_ONCE + WITH_PAUSE - 1 };
+        assert!(patience.try_again());
+        assert!(!patience.try_again());
+        assert!(patience.try_again(), "the next batch begins anew");
+        patience.in_vain = AT_ONCE + WITH_PAUSE;
+        patience.restore();
+        assert!(patience.try_again());
+    }
+}

@@ -1,0 +1,141 @@
+//! A backend that cannot work here: found out before anything is measured, and told for each pattern.
+
+use beff_ffi::Comm;
+
+use crate::error::Cause;
+use crate::{
+    BackendError, Batch, Direction, Driver, DriverOptions, DriverRow, FilePath, InForce, Latency, OpenFile, OpenMode,
+    OpenRequest, Pattern, Result, Ring,
+};
+
+/// Bytes of one chunk of the trial: a multiple of every common sector.
+const CHUNK_BYTES: u64 = 4096;
+/// Chunks of the trial.
+const CHUNKS: u64 = 4;
+
+/// Why a driver cannot work on this host with files at `path`: it makes a small file of its own, writes, reads and removes it. None: it
+/// can, or what came up is a failure of the storage, which the run will meet and tell.
+#[must_use]
+pub fn unable(row: &DriverRow, options: &DriverOptions, path: &FilePath) -> Option<BackendError> {
+    if !row.may_be_missing {
+        return None;
+    }
+    let tried = try_out((row.make)(options).as_ref(), path);
+    // It may not be there.
+    let _ = path.remove();
+    tried.err().filter(|e| e.cause == Cause::Unsupported || e.operation == "io_uring_setup")
+}
+
+fn try_out(driver: &dyn Driver, path: &FilePath) -> Result<()> {
+    let own = Comm::own();
+    let mut ring = Ring::new(CHUNKS * CHUNK_BYTES, CHUNK_BYTES)
+        .map_err(|e| BackendError::from_io("mmap (transfer memory)", path, None, &e))?;
+    let pattern = Pattern::private(CHUNK_BYTES, 1, CHUNKS);
+    let batch = Batch { first_call: 0, calls: CHUNKS };
+    let open = |mode| driver.open(&OpenRequest { path, mode, comm: &own, hints: &[] });
+    let mut file = open(OpenMode::CreateNew)?;
+    if file.unsupported(&pattern).is_some() {
+        // It says so for each pattern.
+        return file.close();
+    }
+    file.prepare(&pattern, Direction::Write, &mut ring, &[])?;
+    file.make_room(batch)?;
+    file.write(batch, &ring, &mut Latency::off())?;
+    file.close()?;
+    let mut file = open(OpenMode::ReadOnly)?;
+    file.prepare(&pattern, Direction::Read, &mut ring, &[])?;
+    file.read(batch, &mut ring, &mut Latency::off())?;
+    file.close()
+}
+
+/// Stands for a driver that cannot work here: opens nothing, and gives the reason for every pattern.
+#[derive(Clone, Debug)]
+pub struct Unable {
+    /// Why.
+    pub reason: String,
+}
+
+impl Driver for Unable {
+    fn open(&self, _request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Unable {
+    fn refuse<T>(&self) -> Result<T> {
+        Err(BackendError::new("transfer", "", Cause::Unsupported, self.reason.clone()))
+    }
+}
+
+impl OpenFile for Unable {
+    fn unsupported(&self, _pattern: &Pattern) -> Option<String> {
+        Some(self.reason.clone())
+    }
+
+    fn prepare(
+        &mut self,
+        _pattern: &Pattern,
+        _direction: Direction,
+        _ring: &mut Ring,
+        _hints: &[(String, String)],
+    ) -> Result<InForce> {
+        self.refuse()
+    }
+
+    fn hints_in_force(&self) -> Result<Vec<(String, String)>> {
+        Ok(Vec::new())
+    }
+
+    fn write(&mut self, _batch: Batch, _ring: &Ring, _latency: &mut Latency) -> Result<u64> {
+        self.refuse()
+    }
+
+    fn read(&mut self, _batch: Batch, _ring: &mut Ring, _latency: &mut Latency) -> Result<u64> {
+        self.refuse()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drivers;
+
+    #[test]
+    fn what_stands_for_a_driver_moves_nothing_and_says_why() {
+        let driver = Unable { reason: "because".into() };
+        let path = FilePath::nowhere("/no/such/directory/file");
+        let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::own(), hints: &[] };
+        let mut file = driver.open(&request).unwrap();
+        let pattern = Pattern::private(CHUNK_BYTES, 1, CHUNKS);
+        assert_eq!(file.unsupported(&pattern).as_deref(), Some("because"));
+        let mut ring = Ring::new(CHUNK_BYTES, CHUNK_BYTES).unwrap();
+        let error = file.prepare(&pattern, Direction::Read, &mut ring, &[]).unwrap_err();
+        assert_eq!((error.cause, error.text.as_str()), (Cause::Unsupported, "because"));
+        file.close().unwrap();
+    }
+
+    /// A missing directory is no property of a backend.
+    #[test]
+    fn failures_of_the_storage_are_left_to_the_run() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        for row in drivers().iter().filter(|row| row.may_be_missing) {
+            assert_eq!(
+                unable(row, &DriverOptions::default(), &FilePath::nowhere("/no/such/directory/file")).map(|e| e.cause),
+                None
+            );
+            let path = FilePath::of(&directory.path().join(row.name)).unwrap();
+            if let Some(error) = unable(row, &DriverOptions::default(), &path) {
+                println!("SKIPPED: {} cannot work here: {error}", row.name);
+            }
+            assert!(!path.exists(), "{}: the file of the trial is gone", row.name);
+        }
+    }
+}

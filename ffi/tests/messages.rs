@@ -1,0 +1,67 @@
+//! Messages and collections between ranks, where something is wrong or too long for one call.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod ranks;
+
+use std::path::Path;
+use std::time::Duration;
+
+use beff_ffi::{Comm, Message, Requests};
+
+/// One program for both: MPI starts once in a process.
+#[test]
+fn failed_waits_and_long_gathers() {
+    ranks::on_1_2_and_3("failed_waits_and_long_gathers", Path::new(env!("CARGO_TARGET_TMPDIR")), |comm, _| {
+        lengths_that_differ_are_gathered_in_rounds(comm);
+        if comm.size() > 1 {
+            what_is_pending_behind_an_error_is_waited_for(comm);
+        }
+    });
+}
+
+fn lengths_that_differ_are_gathered_in_rounds(comm: &Comm) {
+    let of = |rank: u64| -> Vec<u8> { (0..rank * 7 + 3).map(|n| (n * 31 + rank) as u8).collect() };
+    let expected: Vec<Vec<u8>> = if comm.is_root() { (0..comm.size()).map(of).collect() } else { Vec::new() };
+    // Rounds that cut lengths, are as long as one, and longer than all; none would never end.
+    for most_bytes in [0, 1, 2, 3, 4, 10, 1000] {
+        assert_eq!(comm.gather_in_rounds(&of(comm.rank()), most_bytes).unwrap(), expected, "{most_bytes}");
+    }
+    assert_eq!(comm.gather_bytes(&of(comm.rank())).unwrap(), expected);
+    let only_last = if comm.rank() + 1 == comm.size() { vec![7; 100] } else { Vec::new() };
+    let all = comm.gather_in_rounds(&only_last, 9).unwrap();
+    assert!(!comm.is_root() || all[all.len() - 1] == [7; 100]);
+    assert!(comm.gather_in_rounds(&[], 9).unwrap().iter().all(Vec::is_empty));
+}
+
+/// The first message is longer than its memory; the second comes much later, into memory that must not be given back before.
+fn what_is_pending_behind_an_error_is_waited_for(comm: &Comm) {
+    let mut requests = Requests::with_capacity(2);
+    let (mut short, mut late) = ([0_u8; 4], [0_u8; 8]);
+    match comm.rank() {
+        0 => {
+            // SAFETY: both memories outlive the wait and are not looked at before.
+            unsafe {
+                comm.begin(Message::Receive, short.as_mut_ptr(), 4, 1, &mut requests).unwrap();
+                comm.begin(Message::Receive, late.as_mut_ptr(), 8, 1, &mut requests).unwrap();
+            }
+            let error = requests.wait_all().unwrap_err();
+            assert!(!error.class.is_empty(), "{error}");
+            assert!(requests.is_empty());
+            assert_eq!(&late, b"in time!", "given back while the message was under way");
+        }
+        1 => {
+            let (mut long, mut last) = (*b"too long", *b"in time!");
+            // SAFETY: both memories outlive the wait and do not change.
+            unsafe {
+                comm.begin(Message::Send, long.as_mut_ptr(), 8, 0, &mut requests).unwrap();
+                requests.wait_all().unwrap();
+                std::thread::sleep(Duration::from_millis(500));
+                comm.begin(Message::Send, last.as_mut_ptr(), 8, 0, &mut requests).unwrap();
+                requests.wait_all().unwrap();
+            }
+        }
+        _ => {}
+    }
+    comm.barrier().unwrap();
+}

@@ -1,0 +1,167 @@
+//! What of a file one pattern has written, as ranges that are looked at again: whose bytes lie where.
+
+use beff_backends::Pattern;
+
+use crate::b_eff_io::plan::PlanError;
+use crate::b_eff_io::run::files::{TypeFile, Written};
+
+/// A range of a file without gaps: the bytes of one rank, or those of all ranks where their chunks lie between each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Region<'a> {
+    /// The file.
+    pub file: &'a TypeFile,
+    /// The pattern.
+    pub written: &'a Written,
+    /// The owner's; where all own it, rank 0's.
+    pattern: Pattern,
+    /// None: all ranks, chunk by chunk.
+    owner: Option<u64>,
+}
+
+/// A piece of a region that one writing of one rank has filled, from some place on.
+#[derive(Clone, Copy, Debug)]
+pub struct Filled {
+    /// Whose stream it is.
+    pub rank: u64,
+    /// The call at its begin.
+    pub call: u64,
+    /// Position of its begin in the rank's stream.
+    pub position: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+impl<'a> Region<'a> {
+    /// Where the bytes of `rank` are: alone, or among those of all ranks.
+    ///
+    /// # Errors
+    /// Offsets beyond what a file can have.
+    pub fn of(file: &'a TypeFile, written: &'a Written, rank: u64) -> Result<Self, PlanError> {
+        let owner = (file.pattern_type > 1).then_some(rank);
+        let pattern = file.pattern(written, owner.unwrap_or(0), written.calls)?;
+        Ok(Self { file, written, pattern, owner })
+    }
+
+    /// True if all ranks have bytes in it.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.owner.is_none()
+    }
+
+    /// Where it begins in the file.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        if self.is_shared() {
+            self.pattern.origin_bytes
+        } else {
+            self.pattern.base_bytes
+        }
+    }
+
+    /// Its length.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let ranks = if self.is_shared() { self.file.ranks } else { 1 };
+        self.written.calls * self.pattern.call_bytes() * ranks
+    }
+
+    /// First and last byte of the part of `rank`, from the begin of the region.
+    #[must_use]
+    pub fn ends_of(&self, rank: u64) -> [u64; 2] {
+        if !self.is_shared() {
+            return [0, self.bytes().saturating_sub(1)];
+        }
+        let chunk = self.pattern.chunk_bytes;
+        let behind = (self.file.ranks - 1 - rank) * chunk;
+        [rank * chunk, (self.bytes() - behind).saturating_sub(1)]
+    }
+
+    /// What has filled the place `at`, from the begin of the region.
+    #[must_use]
+    pub fn filled(&self, at: u64) -> Filled {
+        let p = &self.pattern;
+        if let Some(rank) = self.owner {
+            // No piece goes on from rewritten to first-written data.
+            let rewritten = self.written.rewritten_calls * p.call_bytes();
+            let end = if at < rewritten { rewritten } else { self.bytes() };
+            return Filled { rank, call: at / p.call_bytes(), position: p.stream_bytes + at, bytes: end - at };
+        }
+        let (index, within) = (at / p.chunk_bytes, at % p.chunk_bytes);
+        let (row, rank) = (index / self.file.ranks, index % self.file.ranks);
+        Filled {
+            rank,
+            call: row / p.chunks_per_call,
+            position: p.stream_bytes + row * p.chunk_bytes + within,
+            bytes: p.chunk_bytes - within,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::plan::patterns::patterns;
+
+    const MIB: u64 = 1 << 20;
+
+    fn file(pattern_type: u8) -> TypeFile {
+        TypeFile {
+            backend: "posix".into(),
+            ranks: 3,
+            pattern_type,
+            segment_bytes: (pattern_type > 2).then_some(64 * MIB),
+            shared_pointer: true,
+            written: Vec::new(),
+        }
+    }
+
+    fn written(number: u8) -> Written {
+        let spec = patterns(2 * MIB)[usize::from(number)];
+        Written { spec, stream_bytes: 5 * MIB, calls: 7, rewritten_calls: 4 }
+    }
+
+    /// Piece by piece a region is what the patterns of its ranks say, each byte once.
+    #[test]
+    fn a_region_is_what_the_patterns_of_its_ranks_are() {
+        for number in [3, 4, 6, 10, 12, 18, 20, 27, 35] {
+            let w = written(number);
+            let file = file(w.spec.pattern_type);
+            let mut seen = 0;
+            for rank in 0..if file.pattern_type <= 1 { 1 } else { 3 } {
+                let region = Region::of(&file, &w, rank).unwrap();
+                let mut at = 0;
+                while at < region.bytes() {
+                    let filled = region.filled(at);
+                    let p = file.pattern(&w, filled.rank, w.calls).unwrap();
+                    for inside in [0, filled.bytes - 8] {
+                        let in_pattern = filled.position + inside - p.stream_bytes;
+                        let offset = p.chunk_offset(in_pattern / p.chunk_bytes) + in_pattern % p.chunk_bytes;
+                        assert_eq!(offset, region.offset() + at + inside, "pattern {number}");
+                        let call = in_pattern / p.call_bytes();
+                        assert_eq!(w.generation(call), w.generation(filled.call), "pattern {number}");
+                    }
+                    at += filled.bytes;
+                    seen += filled.bytes;
+                }
+                assert_eq!(at, region.bytes());
+            }
+            assert_eq!(seen, 3 * w.calls * w.spec.call_bytes);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_part_are_its_first_and_last_byte() {
+        for number in [4, 12, 20, 27] {
+            let w = written(number);
+            let file = file(w.spec.pattern_type);
+            for rank in 0..3 {
+                let region = Region::of(&file, &w, rank).unwrap();
+                let [first, last] = region.ends_of(rank);
+                let (begin, end) = (region.filled(first), region.filled(last));
+                assert_eq!((begin.rank, begin.position), (rank, w.stream_bytes));
+                let stream_end = w.stream_bytes + w.calls * w.spec.call_bytes;
+                assert_eq!((end.rank, end.position + 1, end.bytes), (rank, stream_end, 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Sound journals, documents, summaries and hints, damaged at random: whatever comes of it, it is no panic, soon over, and takes
+//! little memory. `BEFF_FUZZ_SECONDS=1800 cargo test --release --lib benchmarks::hostile` goes on for half an hour.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+use serde::Serialize;
+
+use super::*;
+use crate::frame::report::Shown;
+
+const HINTS: &str = "# hints\nall all all all romio_cb_write enable\n2 write scatter 1024 cb_buffer_size 16777216\n\
+                     all read separated on_open striping_unit 65536\n8 rewrite all Lmax key a value of words\n";
+
+/// Words that mean something somewhere.
+const WORDS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "9223372036854775807",
+    "18446744073709551615",
+    "18446744073709551616",
+    "1e308",
+    "-1e308",
+    "5e-324",
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "\"\"",
+    "\"",
+    ",",
+    ":",
+    "}",
+    "]",
+    "\n",
+    "\\u0000",
+    "\\u001b[31m",
+    "\u{1b}",
+    "\u{202e}",
+    "{\"record\":\"start\",\"schema_version\":1}\n",
+    "\"record\":\"end\"",
+    "all ",
+    "on_open ",
+    "Lmax ",
+    "\0",
+];
+
+/// Bytes of damaged inputs at most, and of memory that they may cost together (resident at the peak).
+const INPUT_BYTES: usize = 4 << 20;
+const MEMORY_BYTES: u64 = 1 << 30;
+/// For all views of one file, in a build without optimizer on a machine with other work; mostly intervals of the ladder.
+const SLOWEST: Duration = Duration::from_secs(20);
+
+struct Sound {
+    name: &'static str,
+    text: Vec<u8>,
+}
+
+fn journal_of<L: Serialize>(lines: &[L]) -> Vec<u8> {
+    lines.iter().flat_map(|line| [serde_json::to_vec(line).unwrap(), vec![b'\n']].concat()).collect()
+}
+
+/// A document and a journal of each benchmark, its own view, hints.
+fn sound() -> Vec<Sound> {
+    let mut all = vec![Sound { name: "hints", text: HINTS.as_bytes().to_vec() }];
+    macro_rules! of {
+        ($room:ident: $($result:ident),*) => {$(
+            let result = $room::report::fixtures::$result();
+            let lines = journal_of(&$room::report::fixtures::journal_lines(&result));
+            all.push(Sound { name: concat!(stringify!($room), " journal, ", stringify!($result)), text: lines });
+            let shown = Shown::new(result);
+            for word in ["json", "sum", "imb"] {
+                if let Some(text) = shown.format(word) {
+                    all.push(Sound { name: concat!(stringify!($room), " view, ", stringify!($result)), text: text.unwrap() });
+                }
+            }
+        )*};
+    }
+    of!(b_eff_io: complete, ladder, interrupted, failed);
+    of!(b_eff: complete, interrupted, failed);
+    of!(imb_io: complete, groups, failed);
+    of!(replay: complete, ladder, failed);
+    all
+}
+
+fn below(rng: &mut TestRng, n: usize) -> usize {
+    usize::try_from(rng.next_u64() % n.max(1) as u64).unwrap()
+}
+
+/// Puts another number in the place of one: often still a result, but one that nobody measured.
+fn renumber(text: &mut Vec<u8>, rng: &mut TestRng) {
+    let from = below(rng, text.len() + 1);
+    let Some(at) = text[from..].iter().position(u8::is_ascii_digit).map(|n| from + n) else { return };
+    let length = text[at..].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    let number = match below(rng, 6) {
+        0 => "0".to_owned(),
+        1 => (u64::MAX >> below(rng, 64)).to_string(),
+        2 => (1_u64 << below(rng, 64)).to_string(),
+        3 => (rng.next_u64() % 10).to_string(),
+        4 => format!("{:e}", f64::from_bits(rng.next_u64() >> 1)),
+        _ => (rng.next_u64() % 20_000).to_string(),
+    };
+    text.splice(at..at + length, number.into_bytes());
+}
+
+fn damage(text: &mut Vec<u8>, rng: &mut TestRng) {
+    let at = below(rng, text.len() + 1);
+    let to = (at + below(rng, 60)).min(text.len());
+    match below(rng, 8) {
+        0 => text.truncate(at),
+        1 => drop(text.drain(at..to)),
+        2 => {
+            let piece = text[at..to].repeat([1, 2, 500][below(rng, 3)]);
+            let there = below(rng, text.len() + 1);
+            text.splice(there..there, piece);
+        }
+        3 if at < text.len() => text[at] = rng.next_u32().to_le_bytes()[0],
+        4 if at < text.len() => text[at] ^= 1 << below(rng, 8),
+        5 => {
+            let mut lines: Vec<Vec<u8>> = text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+            let (from, to) = (below(rng, lines.len()), below(rng, lines.len()));
+            if !lines.is_empty() {
+                let line = lines[from].clone();
+                lines.insert(to, line);
+            }
+            *text = lines.concat();
+        }
+        6 => drop(text.splice(at..at, b"[".repeat([1, 200, 5000][below(rng, 3)]))),
+        _ => drop(text.splice(at..at, WORDS[below(rng, WORDS.len())].bytes())),
+    }
+}
+
+/// Everything that is done with such a file. True if it was taken for a sound one.
+fn taken(text: &[u8]) -> bool {
+    let hints = String::from_utf8_lossy(text);
+    let understood = crate::frame::hints::parse(&hints).is_ok_and(|rules| !rules.is_empty());
+    let _ = imb_io::plan::Sizes::from_list(&hints);
+    let _ = imb_io::plan::names::in_text(&hints);
+    match load(text) {
+        Ok((benchmark, report)) => {
+            assert!(!report.table(false).is_empty() && !report.table(true).is_empty());
+            for word in ["json", "csv"].into_iter().chain(benchmark.formats.iter().map(|format| format.word)) {
+                assert!(report.format(word).is_some_and(|view| view.map_or(true, |bytes| !bytes.is_empty())));
+            }
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            understood
+        }
+    }
+}
+
+/// Most memory the process ever had (`VmHWM` of proc_pid_status(5)).
+fn peak_bytes() -> u64 {
+    let status = procfs::process::Process::myself().and_then(|me| me.status()).unwrap();
+    status.vmhwm.unwrap() * 1024
+}
+
+#[test]
+fn hostile() {
+    let seconds = std::env::var("BEFF_FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2.0);
+    let seed = std::env::var("BEFF_FUZZ_SEED").ok().and_then(|s| s.parse::<u8>().ok()).unwrap_or(0);
+    let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+    let sound = sound();
+    assert!(sound.iter().all(|one| taken(&one.text) || one.name.contains("view")), "a sound file is refused");
+    let before = peak_bytes();
+    let (begin, mut inputs, mut accepted, mut slowest) = (Instant::now(), 0_u64, 0_u64, (Duration::ZERO, ""));
+    while begin.elapsed().as_secs_f64() < seconds || inputs < 40 {
+        let one = &sound[below(&mut rng, sound.len())];
+        let mut text = one.text.clone();
+        let how = if below(&mut rng, 2) == 0 { damage } else { renumber };
+        (0..=below(&mut rng, 4)).for_each(|_| how(&mut text, &mut rng));
+        text.truncate(INPUT_BYTES);
+        let start = Instant::now();
+        let was_taken = std::panic::catch_unwind(|| taken(&text)).unwrap_or_else(|_| {
+            let kept = std::env::temp_dir().join(format!("hostile-{}", std::process::id()));
+            std::fs::write(&kept, &text).unwrap();
+            panic!("input {inputs} of seed {seed}, from {}, is kept as {}", one.name, kept.display());
+        });
+        accepted += u64::from(was_taken);
+        slowest = slowest.max((start.elapsed(), one.name));
+        inputs += 1;
+    }
+    let grown = peak_bytes() - before;
+    println!(
+        "{inputs} damaged files, {accepted} taken for sound, the slowest {slowest:?}, {grown} bytes more at the peak"
+    );
+    assert!(accepted > 0 && accepted < inputs && slowest.0 < SLOWEST && grown < MEMORY_BYTES);
+}

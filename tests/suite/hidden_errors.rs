@@ -1,0 +1,67 @@
+//! One call of the kernel that goes wrong behind the back of the program: see `tests/faulty/faulty.c`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::patient;
+use crate::support::{document, items, launcher, Launch, Run, Scratch};
+
+const SOURCE: &str = include_str!("../faulty/faulty.c");
+
+/// A run with one fault (`DIRECTION WHAT NTH NAME`), and what was hit: path, offset, length.
+fn faulty(rule: &str, args: &[&str]) -> (Run, Value, Option<Vec<String>>) {
+    let scratch = Scratch::new();
+    let mark = scratch.join("mark");
+    let both = format!("{}:{}", patient::library().display(), patient::library_of("faulty", SOURCE).display());
+    let launch = Launch::new(2).env("LD_PRELOAD", both).env("BEFF_FAULT", rule).env("BEFF_FAULT_MARK", &mark);
+    let sizes = ["-T", "4s", "--memory-per-process", "64M", "--space", "200M"];
+    let run = launch.args(sizes).args(args).into(&scratch).run();
+    let hit = fs::read_to_string(&mark).ok().map(|text| text.split_whitespace().map(str::to_owned).collect());
+    let result = document(&scratch);
+    (run, result, hit)
+}
+
+/// OMPIO of Open MPI 4.1 reports success for collective calls whose pwrite or pread failed; ROMIO reports the error.
+#[test]
+fn a_library_that_hides_an_error_is_named() {
+    for (rule, types) in [
+        ("write eio 3 n2-type0", "0"),
+        ("read eio 3 n2-type0", "0"),
+        ("write eio 3 n2-type4", "0,4"),
+        ("read eio 2 n2-type4", "0,4"),
+    ] {
+        let (run, result, hit) = faulty(rule, &["--backend", "mpiio", "--types", types]);
+        assert!(hit.is_some(), "{rule}: no call was hit; {run}");
+        assert_ne!(run.code(), 0, "{rule}: {run}");
+        let errors = items(&result["errors"]);
+        assert_eq!(errors.len(), 1, "{rule}: {errors:?}");
+        let message = errors[0]["message"].as_str().unwrap();
+        assert!(message.contains(if types == "0" { "type0" } else { "type4" }), "{rule}: {message}");
+        if launcher().mpi == "openmpi" {
+            assert!(message.contains("MPI-IO reported success") && message.contains("kernel counted"), "{message}");
+        }
+        assert_eq!(result["ending"]["outcome"], "failed", "{rule}: {run}");
+    }
+}
+
+/// A lost or damaged first write, which the rewrite would cover, and a read that delivers other data than there is.
+#[test]
+fn what_goes_wrong_on_the_way_is_found_by_the_full_check() {
+    for backend in ["posix", "mpiio"] {
+        for rule in
+            ["write lose", "write flip", "write zero", "write misplace", "read lose", "read flip", "read misplace"]
+        {
+            let rule = format!("{rule} 9 n2-type0");
+            let (run, result, hit) = faulty(&rule, &["--backend", backend, "--types", "0", "--verify", "full"]);
+            let hit = hit.unwrap_or_else(|| panic!("{rule}: no call was hit; {run}"));
+            run.expect(3);
+            let (begin, bytes): (u64, u64) = (hit[1].parse().unwrap(), hit[2].parse().unwrap());
+            let offset = |c: &Value| c["offset_bytes"].as_u64().unwrap();
+            let places: Vec<u64> = items(&result["corruptions"]).iter().map(offset).collect();
+            let here = places.iter().any(|at| (begin..begin + bytes).contains(at));
+            assert!(here, "{backend}, {rule}: {begin} + {bytes} is not in {places:?}");
+            assert!(run.stdout.contains("DATA CORRUPTION"), "{run}");
+        }
+    }
+}
