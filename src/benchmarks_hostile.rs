@@ -7,6 +7,7 @@ use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde::Serialize;
 
+use super::tests::views;
 use super::*;
 use crate::frame::report::Shown;
 
@@ -141,8 +142,8 @@ fn taken(text: &[u8]) -> bool {
     match load(text) {
         Ok((benchmark, report)) => {
             assert!(!report.table(false).is_empty() && !report.table(true).is_empty());
-            for word in ["json", "csv"].into_iter().chain(benchmark.formats.iter().map(|format| format.word)) {
-                assert!(report.format(word).is_some_and(|view| view.map_or(true, |bytes| !bytes.is_empty())));
+            for (word, view) in views(benchmark, report.as_ref()) {
+                assert!(view.map_or(true, |bytes| !bytes.is_empty()), "{word}");
             }
             true
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::tests::views;
 use super::*;
 use crate::frame::plain;
 use crate::frame::report::{parse, Views};
@@ -68,8 +69,8 @@ where
         let text = assert_harmless(report.table(details).as_bytes(), benchmark.name);
         shown = text.matches("\\u{1b}[31m").count();
     }
-    for word in ["json", "csv"].into_iter().chain(benchmark.formats.iter().map(|f| f.word)) {
-        let view = report.format(word).unwrap().unwrap_or_else(|e| panic!("{word}: {e}"));
+    for (word, view) in views(benchmark, report.as_ref()) {
+        let view = view.unwrap_or_else(|e| panic!("{word}: {e}"));
         let text = assert_harmless(&view, &format!("{} as {word}", benchmark.name));
         assert!(text.contains("u{1b}[31m") || text.contains("u001b[31m"), "{} as {word}", benchmark.name);
     }

@@ -1,8 +1,23 @@
+use std::io;
+
 use serde::Serialize;
 
 use super::*;
 use crate::frame::records::Record;
+use crate::frame::report::picture::{svg, Words};
 use crate::frame::report::{Shown, Views};
+
+/// What `report` prints of one result beside its tables, by the word of the format. A picture is of all files together and has
+/// no view of one.
+pub(super) fn views(benchmark: &Benchmark, report: &dyn Report) -> Vec<(&'static str, io::Result<Vec<u8>>)> {
+    let words = ["json", "csv"].into_iter().chain(benchmark.formats.iter().map(|format| format.word));
+    let drawn = || svg(&report.points(), Words { title: "title", x: "x", y: "y" });
+    let view = |word| match word {
+        "svg" => drawn().map(String::into_bytes).map_err(io::Error::other),
+        _ => report.format(word).unwrap(),
+    };
+    words.map(|word| (word, view(word))).collect()
+}
 
 fn journal_of<L: Serialize>(lines: &[L]) -> Vec<u8> {
     lines.iter().flat_map(|line| [serde_json::to_vec(line).unwrap(), vec![b'\n']].concat()).collect()

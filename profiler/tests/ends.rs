@@ -163,7 +163,7 @@ fn a_session_is_recorded_like_a_world() {
     // MPICH 4.0 has sessions, but its files want MPI_COMM_WORLD: such a program may crash, with the profiler and without.
     let run = scene.record(2, &[], &[]);
     if run.stdout.concat() != "sessionsession" {
-        return eprintln!("skipped: this MPI has no sessions, or none with files: {:?}", run.stdout);
+        return eprintln!("SKIPPED: this MPI has no sessions, or none with files: {:?}", run.stdout);
     }
     for rank in 0..2 {
         let file = scene.file(rank);
@@ -219,7 +219,7 @@ fn a_full_disk_ends_the_record_and_not_the_program() {
     std::fs::create_dir(&small).unwrap();
     let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=300k", "none"]).arg(&small).output();
     if !mount.is_ok_and(|output| output.status.success()) {
-        return eprintln!("skipped: no small file system can be mounted");
+        return eprintln!("SKIPPED: no small file system can be mounted");
     }
     let mounted = Mounted(small.clone());
     let run = scene.record(1, &[("BEFF_PROFILE_DIR", small.to_str().unwrap())], &["full", "40000"]);

@@ -1,7 +1,7 @@
 //! Text that a terminal shows and does not obey: names of files and hosts, hints and messages of libraries may hold anything.
 //!
-//! A page passes through [`line`] where its lines are made, so that columns and widths are those of what is shown; whatever reaches
-//! stdout or stderr passes through [`text`] once more.
+//! A page passes through [`line()`] where its lines are made, so that columns and widths are those of what is shown; whatever reaches
+//! stdout or stderr passes through [`text()`] once more.
 
 use std::borrow::Cow;
 

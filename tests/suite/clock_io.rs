@@ -75,7 +75,7 @@ pub(super) fn patterns_of<'a>(run: &'a Planted, of: &Value) -> Vec<&'a Value> {
 fn session<'a>(run: &'a Planted, rank: usize, of: &Value) -> Session<'a> {
     let name = format!("/{}/n{}-type{}-", text(of, "backend"), of["ranks"], of["pattern_type"]);
     // A sample is read from a descriptor of its own, in blocks of a page; every type has larger chunks.
-    let is_sample = |s: &Session<'_>| s.open.is("open64") && s.moves().all(|call| call.count <= 4096);
+    let is_sample = |s: &Session<'_>| s.open.is("openat") && s.moves().all(|call| call.count <= 4096);
     let moving: Vec<_> =
         run.sessions(rank, &name).into_iter().filter(|s| s.moves().count() > 0 && !is_sample(s)).collect();
     let writes = |s: &&Session<'_>| s.moves().any(Call::writes);

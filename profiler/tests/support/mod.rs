@@ -60,7 +60,7 @@ pub fn compile(dir: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
             Some(program)
         }
         Err(e) if fortran => {
-            eprintln!("skipped: {compiler}: {e}");
+            eprintln!("SKIPPED: {compiler}: {e}");
             None
         }
         Err(e) => panic!("{compiler}: {e}"),

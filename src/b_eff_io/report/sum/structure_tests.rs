@@ -134,7 +134,7 @@ fn the_formats_tell_widths_and_words() {
 #[test]
 fn genuine_files_have_these_formats() {
     let Some(directory) = std::env::var_os("BEFF_GENUINE_SUMMARIES") else {
-        println!("skipped: BEFF_GENUINE_SUMMARIES does not name a directory with files that release 2.1 wrote");
+        println!("SKIPPED: BEFF_GENUINE_SUMMARIES does not name a directory with files that release 2.1 wrote");
         return;
     };
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
