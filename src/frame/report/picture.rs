@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use crate::frame::plain::line;
+
 /// One measured value in a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
@@ -54,6 +56,9 @@ pub fn svg(points: &[Point], words: Words) -> Result<String, String> {
     if points.is_empty() {
         return Err("there is nothing to draw".to_owned());
     }
+    let plain = |text: &str| line(text).into_owned();
+    let shown = |p: &Point| Point { row: plain(&p.row), column: plain(&p.column), curve: plain(&p.curve), ..*p };
+    let points: Vec<Point> = points.iter().map(shown).collect();
     let names =
         |of: fn(&Point) -> &String| points.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
     let (rows, columns) = (names(|p| &p.row), names(|p| &p.column));
