@@ -7,7 +7,7 @@ use std::time::Duration;
 use mpi_sys::MPI_Comm;
 
 use crate::error::{c_integer, check, Result};
-use crate::shim;
+use crate::{shim, stranded};
 
 /// A communicator. The predefined ones are borrowed from MPI, the others are freed on drop.
 #[derive(Debug)]
@@ -128,11 +128,12 @@ impl Comm {
 
     /// MPI_Barrier.
     pub fn barrier(&self) -> Result<()> {
-        if self.size == 1 {
-            return Ok(());
+        if self.size > 1 {
+            // SAFETY: collective call on a valid communicator.
+            check(unsafe { mpi_sys::MPI_Barrier(self.handle) })?;
         }
-        // SAFETY: collective call on a valid communicator.
-        check(unsafe { mpi_sys::MPI_Barrier(self.handle) })
+        stranded::others_came();
+        Ok(())
     }
 
     /// A barrier that does not burn a core while it waits: for ranks outside the partition that is measured.
@@ -153,13 +154,16 @@ impl Comm {
 
     fn allreduce<T>(&self, values: &mut [T], datatype: mpi_sys::MPI_Datatype, op: mpi_sys::MPI_Op) -> Result<()> {
         if self.size == 1 {
+            stranded::others_came();
             return Ok(());
         }
         values.chunks_mut(MOST_ELEMENTS).try_for_each(|values| {
             let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
             // SAFETY: the buffer holds `count` elements of the type the callers below pair with it; in place.
             check(unsafe { shim::beff_allreduce_in_place(memory, count, datatype, op, self.handle) })
-        })
+        })?;
+        stranded::others_came();
+        Ok(())
     }
 
     /// Minimum or maximum. MPICH 4.0.2 compares MPI_UINT64_T as if it were signed (2^64 - 1 < 0): with the top bit turned

@@ -33,7 +33,8 @@
 //!    that moves data, and [`transfers`], many of them at once.
 //! 3. [`exchange`] and [`places`], the loops of b_eff and where their messages lie, and [`requests`], the messages of two-phase transfers.
 //! 4. [`replay`]: every call of the MPI-IO chapter by its own name, for recorded programs.
-//! 5. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
+//! 5. [`stranded`]: an end for ranks that a library leaves waiting.
+//! 6. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
 //!    nothing to do with MPI.
 
 /// A constant of the library or of the shim, which are symbols of C.
@@ -59,6 +60,7 @@ pub mod places;
 pub mod replay;
 pub mod requests;
 pub mod signals;
+pub mod stranded;
 pub mod transfers;
 pub mod universe;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use beff_ffi::MpiError;
+use beff_ffi::{stranded, MpiError};
 
 use crate::error::{BackendError, Cause, Result};
 use crate::{AccessKind, Direction, Pattern};
@@ -79,6 +79,9 @@ impl<'a> Outcome<'a> {
         match result {
             Ok(moved) if moved == expected => {
                 self.moved_bytes += moved;
+                if self.error.is_some() {
+                    stranded::goes_on();
+                }
                 return true;
             }
             Ok(moved) => {
@@ -139,9 +142,14 @@ impl<'a> Outcome<'a> {
 
     #[cold]
     fn keep(&mut self, make: impl FnOnce(&Self) -> BackendError) {
-        if self.error.is_none() {
-            self.error = Some(make(self));
+        if self.error.is_some() {
+            return stranded::goes_on();
         }
+        let error = make(self);
+        if self.goes_on {
+            stranded::expect_others(error.to_string());
+        }
+        self.error = Some(error);
     }
 
     pub(super) fn finish(self) -> Result<u64> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, Context};
 use beff_backends::DriverOptions;
-use beff_ffi::{Comm, MpiError, Universe};
+use beff_ffi::{stranded, Comm, MpiError, Universe};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ use crate::frame::run::{able, agree, harness};
 use crate::frame::system::launcher::{before_init, wrong_launcher};
 use crate::frame::system::storage::storage_record;
 use crate::frame::system::survey::{machine, survey, Survey, LIBRARY_CHARS};
+
+/// Seconds after which ranks that an MPI library leaves waiting are ended: [`stranded`].
+const PATIENCE: &str = "BEFF_RAW_STRANDED_SECONDS";
 
 /// Why a command ends before it has a result. Nothing becomes [`Early::Everywhere`] by `?` alone: who agrees on an error says so.
 #[derive(Debug)]
@@ -58,6 +61,8 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Earl
     }
     let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
     abort_on_panic();
+    let patience = env(PATIENCE).and_then(|text| text.parse().ok()).unwrap_or(stranded::LIMIT_SECONDS);
+    stranded::arrange(patience, complain, i32::from(Exit::Failure.code()));
     let world = universe.world();
     if let Some(message) = wrong_launcher(world.size(), beff_ffi::built_with(), env) {
         return Ok(refuse(&message));

@@ -1,0 +1,111 @@
+//! An end for ranks that wait for each other because of the MPI library. Some versions of ROMIO return from a collective call whose
+//! read or write failed on one rank, and leave the other ranks inside of it: they wait for data that nobody will send, and this rank
+//! waits for them in the next agreement. Nothing but an end of all ranks helps then.
+//!
+//! A driver says [`expect_others`] when a collective call failed here, and [`goes_on`] while it makes the calls that follow. The next
+//! agreement of all ranks ([`crate::Comm::barrier`], an allreduce) is the sign that they have come back. If there is no such sign for
+//! the time of [`arrange`], a thread says why and ends this process, and with it, by every launcher, the others.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time if nobody sets another: longer than any single call that makes progress.
+pub const LIMIT_SECONDS: u64 = 60;
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How the end is made.
+#[derive(Clone, Copy, Debug)]
+struct Arranged {
+    limit: Duration,
+    say: fn(&str),
+    exit_code: c_int,
+}
+
+static ARRANGED: OnceLock<Arranged> = OnceLock::new();
+/// Read after every agreement.
+static EXPECTED: AtomicBool = AtomicBool::new(false);
+/// Since when nothing has moved on this rank, and what to say of it.
+static SINCE: Mutex<Option<(Instant, String)>> = Mutex::new(None);
+
+fn since() -> std::sync::MutexGuard<'static, Option<(Instant, String)>> {
+    SINCE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Once, at the start: the longest time between a failed collective call and the next agreement, what says why the end comes, and the
+/// exit code. Without it ranks wait.
+pub fn arrange(limit_seconds: u64, say: fn(&str), exit_code: c_int) {
+    let _ = ARRANGED.set(Arranged { limit: Duration::from_secs(limit_seconds), say, exit_code });
+}
+
+/// A collective call of this rank has failed with `error`: the other ranks are expected in the next agreement.
+#[cold]
+pub fn expect_others(error: String) {
+    static THREAD: OnceLock<()> = OnceLock::new();
+    since().get_or_insert((Instant::now(), error));
+    EXPECTED.store(true, Ordering::Relaxed);
+    // Without a thread it would be as it is without this module.
+    THREAD.get_or_init(|| drop(thread::Builder::new().name("stranded".into()).spawn(watch)));
+}
+
+/// This rank has come back from another call after the failed one.
+#[cold]
+pub fn goes_on() {
+    if let Some((moment, _)) = since().as_mut() {
+        *moment = Instant::now();
+    }
+}
+
+/// All ranks have agreed on something.
+#[inline]
+pub(crate) fn others_came() {
+    if EXPECTED.load(Ordering::Relaxed) {
+        forget();
+    }
+}
+
+#[cold]
+fn forget() {
+    EXPECTED.store(false, Ordering::Relaxed);
+    *since() = None;
+}
+
+fn watch() {
+    let Some(arranged) = ARRANGED.get() else { return };
+    loop {
+        thread::sleep(LOOK);
+        let is_over = |(moment, _): &&(Instant, String)| moment.elapsed() >= arranged.limit;
+        let Some(error) = since().as_ref().filter(is_over).map(|(_, error)| error.clone()) else { continue };
+        (arranged.say)(&format!(
+            "{error}\nAfter {} s the other ranks have not come back from this collective call: the MPI library leaves them in it. \
+             Ending all ranks; what was measured is in the journal of --out, the files stay. Repeat with --backend posix, or with another \
+             MPI library.",
+            arranged.limit.as_secs()
+        ));
+        // SAFETY: always allowed. MPI is busy in the other thread, so neither a call of it nor a function it has left for the exit may
+        // run here; launchers end all ranks when one ends so.
+        unsafe { libc::_exit(arranged.exit_code) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_expected_ends_with_an_agreement() {
+        others_came();
+        assert!(since().is_none());
+        expect_others("a first error".to_owned());
+        expect_others("a second error".to_owned());
+        assert!(since().as_ref().is_some_and(|(_, error)| error == "a first error"));
+        let before = since().as_ref().map(|(moment, _)| *moment);
+        thread::sleep(Duration::from_millis(2));
+        goes_on();
+        assert!(since().as_ref().map(|(moment, _)| *moment) > before);
+        others_came();
+        assert!(since().is_none() && !EXPECTED.load(Ordering::Relaxed));
+    }
+}
