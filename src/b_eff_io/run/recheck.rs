@@ -4,8 +4,10 @@
 //! type, of each pattern right before it is rewritten, and after the last read of a type.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use beff_backends::error::Cause;
 use beff_backends::{BackendError, Direction};
 use beff_ffi::MpiError;
 
@@ -20,7 +22,9 @@ use crate::b_eff_io::run::verify::{reader_of, Again, Findings};
 use crate::frame::config::CachePolicy;
 use crate::frame::records::{Access, ErrorRecord};
 use crate::frame::run::agree::{first_message, slowest};
+use crate::frame::run::trouble::next_step_of;
 use crate::frame::system::memory::ProcessIo;
+use crate::frame::system::storage::free_bytes;
 
 /// A sample takes no longer than this, or than this share of its pattern's time: on slow storage it is smaller.
 const SAMPLE_SECONDS: f64 = 0.5;
@@ -188,18 +192,52 @@ pub fn unmade_calls(
         }
         wrong = format!("; in the file {} words are wrong", found.words_wrong);
     }
-    let path = run.run_dir.path().join(run.files[open.file].name(0));
-    let message = format!(
-        "{}: MPI-IO reported success for {verb}s of {moved_bytes} bytes, but the kernel counted {} of all ranks: calls for \
-         {missing_bytes} bytes failed or were never made{wrong}",
-        path.display(),
-        moved_bytes - missing_bytes
-    );
-    let next_step = "the MPI library hides a failed call: look at the log of the kernel and of the file system, update the library, and \
-                     compare with --backend posix";
-    let error = ErrorRecord::of_rank(0, during, message, next_step);
+    let full = free_bytes(run.run_dir.path()).is_ok_and(|free| free < FULL_BYTES);
+    let hidden = Hidden {
+        path: run.run_dir.path().join(run.files[open.file].name(0)),
+        verb,
+        moved_bytes,
+        missing_bytes,
+        wrong,
+        // All ranks keep the same record.
+        no_space: place.comm.bcast_flag(direction == Direction::Write && full)?,
+    };
+    let error = hidden.record(during);
     run.fail(ErrorRecord { ranks_affected: place.part.ranks, ..error });
     Ok(found)
+}
+
+/// Less free space than this is none: blocks and metadata want some.
+const FULL_BYTES: u64 = 64 << 10;
+
+/// What is known of calls that failed and were reported as made.
+struct Hidden {
+    path: PathBuf,
+    verb: &'static str,
+    moved_bytes: u64,
+    missing_bytes: u64,
+    wrong: String,
+    no_space: bool,
+}
+
+impl Hidden {
+    fn record(&self, during: &str) -> ErrorRecord {
+        let Self { path, verb, moved_bytes, missing_bytes, wrong, no_space } = self;
+        let mut message = format!(
+            "{}: MPI-IO reported success for {verb}s of {moved_bytes} bytes, but the kernel counted {} of all ranks: calls for \
+             {missing_bytes} bytes failed or were never made{wrong}",
+            path.display(),
+            moved_bytes - missing_bytes
+        );
+        let mut next_step =
+            "the MPI library hides a failed call: look at the log of the kernel and of the file system, update the library, and \
+             compare with --backend posix";
+        if *no_space {
+            message += "; No space left on the file system";
+            next_step = next_step_of(Cause::NoSpace);
+        }
+        ErrorRecord { no_space: *no_space, ..ErrorRecord::of_rank(0, during, message, next_step) }
+    }
 }
 
 /// Damages what a pattern has in its file, if that was asked for at this moment. Collective over the partition.
@@ -230,5 +268,29 @@ pub fn told_damage(run: &mut Run<'_>, file: &TypeFile, done: io::Result<Option<D
             let next_step = "the damage could not be made; nothing was proved";
             run.observer.record(JournalLine::Error(ErrorRecord::of_rank(0, "--inject", message, next_step)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a full disk the advice is about space, not about the library.
+    #[test]
+    fn a_hidden_error_of_a_full_disk_is_one() {
+        let hidden = Hidden {
+            path: "/disk/file".into(),
+            verb: "write",
+            moved_bytes: 100,
+            missing_bytes: 30,
+            wrong: String::new(),
+            no_space: true,
+        };
+        let record = hidden.record("write of pattern 3");
+        assert!(record.no_space && record.next_step.contains("free space"), "{record:?}");
+        assert!(record.message.contains("/disk/file") && record.message.contains("counted 70 of"), "{record:?}");
+        assert!(record.message.contains("No space left"), "{record:?}");
+        let record = Hidden { no_space: false, ..hidden }.record("write of pattern 3");
+        assert!(!record.no_space && record.next_step.contains("hides a failed call"), "{record:?}");
     }
 }

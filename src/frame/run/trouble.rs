@@ -15,7 +15,7 @@ use crate::frame::records::ErrorRecord;
 use crate::frame::run::agree::{count, first_message};
 
 /// What the user should do about an error of this cause.
-fn next_step(cause: Cause) -> &'static str {
+pub(crate) fn next_step_of(cause: Cause) -> &'static str {
     match cause {
         Cause::NoSpace => "free space, give a smaller --space, or choose another --path",
         Cause::Short => "the file system moved fewer bytes than asked without an error: check its log and its free space",
@@ -55,7 +55,7 @@ pub fn all<T>(
 
 /// Message, next step and cause travel together, so that they are of the same rank.
 fn pack(e: &BackendError) -> String {
-    format!("{e}\u{1f}{}\u{1f}{}", next_step(e.cause), if e.cause == Cause::NoSpace { "full" } else { "" })
+    format!("{e}\u{1f}{}\u{1f}{}", next_step_of(e.cause), if e.cause == Cause::NoSpace { "full" } else { "" })
 }
 
 /// If any rank of `comm` has an error: its record, equal on all ranks. Collective.
