@@ -11,10 +11,11 @@ use beff_trace::raw::event;
 use beff_trace::{Call, Type};
 
 use crate::decode;
-use crate::files::is;
+use crate::files::{is, without_driver};
 use crate::lane::Lane;
 use crate::mpi::{constants, handle, is_predefined, pmpi, Word};
 use crate::original::Symbol;
+use crate::storage;
 
 /// Number and tick of an entry.
 type Entry = (u32, u64);
@@ -28,7 +29,7 @@ pub struct Dictionary {
     handles: HashMap<Word, Entry>,
     /// Everything by what it is.
     known: HashMap<[u64; 2], Entry>,
-    next: [u32; 4],
+    next: [u32; 5],
     /// Parts of a type that were looked at, as long as one is decoded.
     pub parts: usize,
     scratch: Vec<u8>,
@@ -49,6 +50,7 @@ pub enum Kind {
     Type = 1,
     Comm = 2,
     Info = 3,
+    Storage = 4,
 }
 
 impl Dictionary {
@@ -193,6 +195,17 @@ impl Lane {
         shared.scratch.clear();
         event::put_info(&mut shared.scratch, 0, 0, &pairs);
         Some(shared.number(Kind::Info, tick, |out, id| event::put_info(out, tick, id, &pairs), self))
+    }
+
+    /// The kind of file system of a file that was opened by this name.
+    pub fn storage(&mut self, path: &str, tick: u64) {
+        let path = without_driver(path);
+        let Some(fs_type) = storage::fs_type(path) else { return };
+        let tick = self.not_before(tick);
+        let mut shared = lock();
+        shared.scratch.clear();
+        event::put_storage(&mut shared.scratch, 0, 0, path, &fs_type);
+        shared.number(Kind::Storage, tick, |out, id| event::put_storage(out, tick, id, path, &fs_type), self);
     }
 
     /// Hints in force for a file.

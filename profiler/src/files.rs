@@ -51,14 +51,17 @@ pub fn is(call: &Call, class: &str) -> bool {
     call.error.is_some_and(|error| Some(error) == ErrorClass::named(class))
 }
 
-/// Size of a file before it is opened, -1 if there is none.
-fn size(name: &str) -> i64 {
-    // ROMIO takes the name of a driver before a colon.
-    let path = match name.split_once(':') {
+/// The path: ROMIO takes the name of a driver before a colon.
+pub fn without_driver(name: &str) -> &str {
+    match name.split_once(':') {
         Some((driver, rest)) if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_alphanumeric()) => rest,
         _ => name,
-    };
-    let Ok(path) = CString::new(path) else { return -1 };
+    }
+}
+
+/// Size of a file before it is opened, -1 if there is none.
+fn size(name: &str) -> i64 {
+    let Ok(path) = CString::new(without_driver(name)) else { return -1 };
     // SAFETY: a status is numbers, for which zeros are values.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the path ends with zero, the status is ours.
@@ -92,6 +95,9 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
         call.info = lane.info(handle(info), begin);
     }
     call.granted = opened.and_then(|file| lane.granted(file, begin));
+    if let (Some(path), 0) = (&call.name, code) {
+        lane.storage(path, begin);
+    }
     lane.call(&mut call);
     code
 }

@@ -23,6 +23,7 @@ mod original;
 mod program;
 mod requests;
 mod sink;
+mod storage;
 mod table;
 
 use std::io::Write;

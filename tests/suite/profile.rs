@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::profile_support::{application, calls_of, launched, profile};
-use crate::support::{signal, succeed, Launch, Scratch, PROGRAM};
+use crate::support::{signal, skip, succeed, Launch, Scratch, PROGRAM};
 
 fn path(path: &Path) -> &str {
     path.to_str().expect("names of scratch files are text")
@@ -40,6 +40,24 @@ fn a_program_is_recorded_and_shown_and_is_as_before() {
     let json = Launch::alone().args(["profile", "show", "--format", "json"]).arg(&output).run();
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert!(json.is_object(), "{json}");
+}
+
+/// What the kernel counted proves something on some kinds only.
+#[test]
+fn the_file_system_of_each_file_is_in_the_profile() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "turns");
+    let (output, data) = (scratch.join("turns.csv"), scratch.join("data"));
+    let run = profile(&output, 2, &program, &[path(&data), "message", "2"]).run();
+    assert_eq!(run.code(), 0, "{run}");
+    let kind = match Command::new("df").arg("--output=fstype").arg(&data).output() {
+        Ok(told) if told.status.success() => String::from_utf8_lossy(&told.stdout).into_owned(),
+        other => return skip(&format!("df does not tell the kind of a file system: {other:?}")),
+    };
+    let kind = kind.lines().last().unwrap_or_default().trim();
+    let text = fs::read_to_string(&output).unwrap();
+    let line = text.lines().find(|line| line.starts_with("file,")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.ends_with(&format!(",fs={kind}")), "{line}: df says {kind}");
 }
 
 #[test]

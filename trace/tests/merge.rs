@@ -435,6 +435,31 @@ fn a_file_is_lost_with_deletion_size_and_unknown_places() {
     assert_eq!(found[0][12].from, [content(8, Content::Hole)]);
 }
 
+/// A kind on which all processes agree; none where they saw different ones, or where nobody looked.
+#[test]
+fn files_have_the_kind_of_file_system_that_was_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    for (rank, kind) in [(0, "xfs"), (1, "nfs4")] {
+        let mut recorder = Recorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
+        recorder.event(&Event::Comm { id: 0, ranks: vec![rank] }).unwrap();
+        for (id, (path, fs_type)) in (0..).zip([("f", "ext4"), ("/data/g", kind)]) {
+            let (path, fs_type) = (path.to_owned(), fs_type.to_owned());
+            recorder.event(&Event::Storage { id, path, fs_type }).unwrap();
+        }
+        for (number, name) in [(1, "ufs:f"), (2, "/data/g"), (3, "/data/h")] {
+            let mut open = opened(number * 10, number * 10 + 1, 0, -1);
+            (open.handle, open.name) = (Some(number as u32), Some(name.to_owned()));
+            recorder.event(&Event::Call(Box::new(open))).unwrap();
+        }
+        recorder.finish().unwrap();
+    }
+    let out = directory.path().join("all.csv");
+    merge(directory.path(), &out, &Options::default()).unwrap();
+    let (head, _) = text::all_ranks(&out).unwrap();
+    let kinds: Vec<_> = head.files.iter().map(|file| (file.path.as_str(), file.fs_type.as_str())).collect();
+    assert_eq!(kinds, [("f", "ext4"), ("/data/g", ""), ("/data/h", "")]);
+}
+
 #[test]
 fn ranks_that_are_missing_or_cut_are_named_and_make_origins_unknown() {
     let programs = || {

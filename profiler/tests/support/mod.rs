@@ -201,6 +201,8 @@ pub fn text(file: &ProcessFile) -> Vec<String> {
             Event::Type { id, datatype } => assert!(tables.types.insert(id, datatype).is_none()),
             Event::Comm { id, ranks } => assert!(tables.comms.insert(id, ranks).is_none()),
             Event::Info { id, pairs } => assert!(tables.infos.insert(id, pairs).is_none()),
+            // Whatever the scratch directory is on.
+            Event::Storage { fs_type, .. } => assert!(!fs_type.is_empty()),
             Event::Call(call) => {
                 assert!(call.begin_ns >= last_ns && call.end_ns >= call.begin_ns, "{call:?} after {last_ns}");
                 last_ns = call.begin_ns;

@@ -52,7 +52,7 @@ fn cause(warning: &ReplayWarning) -> String {
             count(*orderings, "order")
         ),
         ReplayWarning::CacheDiffers { backend, recorded_share, replayed_share } => format!(
-            "{backend}: of the bytes read {} came from storage when it was recorded, now {}: caches were in another state.",
+            "{backend}: of the bytes read {} were fetched past the page cache when it was recorded, now {}: caches were in another state.",
             percent(*recorded_share),
             percent(*replayed_share)
         ),

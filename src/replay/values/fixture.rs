@@ -110,7 +110,7 @@ fn config(backends: &[&str], repeat: u64) -> ReplayConfig {
 }
 
 fn setup(backends: &[&str]) -> ReplaySetup {
-    let file = |path: &str, size_bytes| FileFacts { path: path.into(), size_bytes, fs_type: "lustre".into() };
+    let file = |path: &str, size_bytes| FileFacts { path: path.into(), size_bytes, fs_type: "xfs".into() };
     ReplaySetup {
         machine: fixture::machine(vec![fixture::host("node01", 2)], &["beff-raw", "replay", "app.csv", "--out", "app"]),
         storage: fixture::storage(),

@@ -3,6 +3,7 @@
 //! The bandwidth per process is bytes over the time in the calls, both summed over the processes, in the recorded run and in the
 //! replay alike. The ratio is replayed over recorded: above 1 the replay was faster.
 
+pub mod caches;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod level;

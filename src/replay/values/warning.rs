@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::caches;
 use super::verdict::Verdict;
 use crate::frame::records::Warning;
 use crate::frame::values::machine_share;
@@ -61,11 +62,11 @@ pub enum ReplayWarning {
         /// How many.
         orderings: u64,
     },
-    /// Reads came from storage in one run and from a cache in the other.
+    /// Of what was read, one run has fetched more past the page cache than the other.
     CacheDiffers {
         /// Backend name.
         backend: String,
-        /// Share of the bytes read that came from storage when it was recorded, 0 to 1.
+        /// Share of the bytes read that was fetched past the page cache when it was recorded, 0 to 1.
         recorded_share: f64,
         /// And now, of all passes.
         replayed_share: f64,
@@ -156,9 +157,9 @@ fn not_as_recorded(backend: &str, own: &[&PassRecord]) -> Option<ReplayWarning> 
 fn cache_differs(result: &ReplayResult, backend: &str, own: &[&PassRecord]) -> Option<ReplayWarning> {
     let profile = &result.setup.profile;
     let share = |storage: u64, read: u64| (read > 0).then(|| (storage as f64 / read as f64).min(1.0));
-    let recorded_share = share(profile.storage_read_bytes?, profile.read_bytes)?;
+    let recorded_share = share(caches::recorded(result).ok()?, profile.read_bytes)?;
     let complete = || own.iter().filter(|p| p.ended == PassEnd::Complete);
-    let fetched = complete().map(|p| p.storage_read_bytes).sum::<Option<u64>>()?;
+    let fetched = complete().map(|p| caches::replayed(result, p).ok()).sum::<Option<u64>>()?;
     let replayed_share = share(fetched, profile.read_bytes * complete().count() as u64)?;
     ((recorded_share - replayed_share).abs() > CACHE_SHARE).then(|| ReplayWarning::CacheDiffers {
         backend: backend.to_owned(),

@@ -87,6 +87,8 @@ pub(super) struct Dictionary {
     first_opened: Vec<Option<(i128, Option<i64>)>>,
     /// Files and the communicators with which they were opened.
     opened_with: HashSet<(u32, u32)>,
+    /// Kinds of file systems by path. Empty: processes saw different ones.
+    fs_types: HashMap<String, String>,
     /// Of each file given.
     pub(super) numbers: Vec<Numbers>,
     pub(super) ends: Vec<End>,
@@ -147,6 +149,7 @@ impl Dictionary {
                     Event::Info { id, pairs } => {
                         numbers.infos.insert(id, found.infos.number(pairs));
                     }
+                    Event::Storage { path, fs_type, .. } => found.kept_on(&path, fs_type),
                     Event::Call(call) => {
                         let begin = clock.shared(call.begin_ns);
                         zero_ns = Some(zero_ns.map_or(begin, |zero: i128| zero.min(begin)));
@@ -160,6 +163,13 @@ impl Dictionary {
         }
         found.clocks.iter_mut().for_each(|clock| clock.zero_ns = zero_ns.unwrap_or(0));
         found
+    }
+
+    fn kept_on(&mut self, path: &str, fs_type: String) {
+        let known = self.fs_types.entry(path_of(path).to_owned()).or_insert_with(|| fs_type.clone());
+        if *known != fs_type {
+            known.clear();
+        }
     }
 
     fn name(&mut self, call: &Call, begin_ns: i128, numbers: &Numbers) {
@@ -225,7 +235,7 @@ impl Dictionary {
         let opened = |(index, path): (usize, &String)| OpenedFile {
             path: path.clone(),
             size_bytes: size(index).and_then(|bytes| u64::try_from(bytes).ok()),
-            fs_type: String::new(),
+            fs_type: self.fs_types.get(path).cloned().unwrap_or_default(),
         };
         self.files.list.iter().enumerate().map(opened).collect()
     }

@@ -30,6 +30,13 @@ pub fn put_info(out: &mut Vec<u8>, tick: u64, id: u32, pairs: &[(String, String)
     }
 }
 
+/// Appends the kind of file system of a file.
+pub fn put_storage(out: &mut Vec<u8>, tick: u64, id: u32, path: &str, fs_type: &str) {
+    begin(out, 5, tick, id);
+    put_text(out, path);
+    put_text(out, fs_type);
+}
+
 fn begin(out: &mut Vec<u8>, kind: u8, tick: u64, id: u32) {
     out.push(kind);
     put(out, tick);
@@ -97,6 +104,7 @@ pub fn read(bytes: &[u8]) -> Option<(u64, Event)> {
         2 => Event::Comm { id: from.number32()?, ranks: from.many(Bytes::number32)? },
         3 => Event::Info { id: from.number32()?, pairs: from.many(|from| Some((from.text()?, from.text()?)))? },
         4 => Event::Call(Box::new(call(&mut from, tick)?)),
+        5 => Event::Storage { id: from.number32()?, path: from.text()?, fs_type: from.text()? },
         _ => return None,
     };
     from.all((tick, event))

@@ -25,8 +25,8 @@ pub use clock::Clock;
 pub use head::ProcessHead;
 pub use reader::{Events, ProcessFile};
 
-/// Version of the format.
-pub const VERSION: u32 = 1;
+/// Version of the format. 2: [`Event::Storage`].
+pub const VERSION: u32 = 2;
 
 /// Size of a block in bytes.
 pub const BLOCK_BYTES: usize = 1 << 16;
@@ -61,6 +61,15 @@ pub enum Event {
         id: u32,
         /// Keys and values.
         pairs: Vec<(String, String)>,
+    },
+    /// Where a file is kept.
+    Storage {
+        /// Its number.
+        id: u32,
+        /// The file, by the name it was opened with, without the driver of ROMIO.
+        path: String,
+        /// Kind of file system that the process saw it on, as in proc_pid_mountinfo(5).
+        fs_type: String,
     },
     /// A call. Times are those of CLOCK_MONOTONIC of the host, in ns.
     Call(Box<Call>),

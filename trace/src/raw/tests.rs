@@ -81,6 +81,7 @@ impl Lane {
             Event::Type { id, datatype } => event::put_type(&mut bytes, tick, *id, datatype),
             Event::Comm { id, ranks } => event::put_comm(&mut bytes, tick, *id, ranks),
             Event::Info { id, pairs } => event::put_info(&mut bytes, tick, *id, pairs),
+            Event::Storage { id, path, fs_type } => event::put_storage(&mut bytes, tick, *id, path, fs_type),
             Event::Call(call) => event::put_call(&mut bytes, call),
         }
         let mut rest = &bytes[..];
@@ -219,6 +220,11 @@ fn events() -> impl Strategy<Value = Event> {
         (any::<u32>(), types()).prop_map(|(id, datatype)| Event::Type { id, datatype }),
         (any::<u32>(), vec(any::<u32>(), 0..2000)).prop_map(|(id, ranks)| Event::Comm { id, ranks }),
         (any::<u32>(), vec(("[a-z]{0,9}", "[ -~é]{0,40}"), 0..9)).prop_map(|(id, pairs)| Event::Info { id, pairs }),
+        (any::<u32>(), "[ -~é]{0,40}", "[a-z.]{0,9}").prop_map(|(id, path, fs_type)| Event::Storage {
+            id,
+            path,
+            fs_type
+        }),
         calls().prop_map(|call| Event::Call(Box::new(call))),
     ]
 }
@@ -389,7 +395,7 @@ fn a_newer_version_is_refused() {
         kind: Kind::Head,
         lane: 0,
         thread: 0,
-        sequence: 2,
+        sequence: VERSION + 1,
         length: 8,
         base_tick: 0,
         moment: Moment::default(),
@@ -399,7 +405,7 @@ fn a_newer_version_is_refused() {
     block.extend_from_slice(&records);
     std::fs::write(&path, block).unwrap();
     let error = ProcessFile::open(&path).unwrap_err();
-    assert!(matches!(error, RawError::Version { found: 2, .. }), "{error}");
+    assert!(matches!(error, RawError::Version { found, .. } if found == VERSION + 1), "{error}");
     assert!(error.to_string().contains("merge with the version that recorded it"), "{error}");
 }
 

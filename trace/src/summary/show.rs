@@ -146,7 +146,7 @@ impl Summary {
         if let Some([read, written]) = self.storage_bytes {
             page.line(
                 &format!(
-                    "To and from storage by the kernel's count: {} read, {} written.",
+                    "Past the page cache by the kernel's count: {} read, {} to be written.",
                     bytes(read),
                     bytes(written)
                 ),

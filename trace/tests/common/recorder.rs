@@ -93,6 +93,10 @@ impl Recorder {
                 event::put_info(&mut bytes, self.tick, *id, pairs);
                 self.tick
             }
+            Event::Storage { id, path, fs_type } => {
+                event::put_storage(&mut bytes, self.tick, *id, path, fs_type);
+                self.tick
+            }
             Event::Call(call) => {
                 event::put_call(&mut bytes, call);
                 call.begin_ns

@@ -5,6 +5,7 @@ use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 use crate::replay::plan::names::shown;
 use crate::replay::records::{PassRecord, ReplayCorruption, ReplayResult};
+use crate::replay::values::caches::{self, Fetched};
 use crate::replay::values::ReplayDerived;
 
 pub(super) fn write(page: &mut Page, result: &ReplayResult, derived: &ReplayDerived) {
@@ -68,11 +69,14 @@ fn order(result: &ReplayResult) -> String {
 /// Bytes from and to storage, then and now.
 fn caches(page: &mut Page, result: &ReplayResult) {
     let profile = &result.setup.profile;
-    let told = |read: Option<u64>, written: Option<u64>| match (read, written) {
-        (Some(read), Some(written)) => format!("{} from storage, {} to it", format_size(read), format_size(written)),
-        _ => "not known".to_owned(),
+    let told = |read: Fetched, written: Option<u64>| {
+        let read = read.map_or_else(
+            |why| format!("what was fetched past the page cache is not known: {}", shown(&why, 100)),
+            |bytes| format!("{} fetched past the page cache", format_size(bytes)),
+        );
+        written.map_or_else(|| read.clone(), |bytes| format!("{read}, {} to be written", format_size(bytes)))
     };
-    page.field("caches", &format!("recorded: {}", told(profile.storage_read_bytes, profile.storage_written_bytes)));
+    page.field("caches", &format!("recorded: {}", told(caches::recorded(result), profile.storage_written_bytes)));
     let line = |pass: &PassRecord| {
         let resident = match (pass.prefilled_bytes, pass.resident_before_bytes) {
             (0, _) => String::new(),
@@ -81,7 +85,7 @@ fn caches(page: &mut Page, result: &ReplayResult) {
                 format!("; {} of the {} that were there in the page cache before", format_size(bytes), format_size(all))
             }
         };
-        let moved = told(pass.storage_read_bytes, pass.storage_written_bytes);
+        let moved = told(caches::replayed(result, pass), pass.storage_written_bytes);
         format!("{}, pass {}: {moved}{resident}", pass.backend, pass.pass)
     };
     // The last pass of each backend; all of them are in the files.
