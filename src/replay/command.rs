@@ -18,7 +18,7 @@ use super::records::{
 use super::report::{plan as plan_text, SUFFIXES};
 use super::run::scan::Sums;
 use super::run::source::Sources;
-use super::run::whole::{execute, refusals, Look, Means};
+use super::run::whole::{execute, options, refusals, Look, Means};
 use super::run::Stuck;
 use crate::frame::command::finish::{conduct, Files, Page};
 use crate::frame::command::observer::Collector;
@@ -243,6 +243,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
     });
     start::announce(world, args.output.quiet, || announcement);
     let work = |observer: &mut dyn Observer<ReplayLine>| {
+        let not_run = start::leave_out(world, &run_dir, &config.backends, |name| options(config, name))?;
         let ending = match (&active, &scan) {
             (Some(comm), Some(scan)) => {
                 let means = Means {
@@ -253,6 +254,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
                     scan,
                     most: &sums,
                     run_dir: &run_dir,
+                    not_run: &not_run,
                     fs_type: &fs_type,
                     span,
                     interrupt: &interrupt,

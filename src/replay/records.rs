@@ -116,6 +116,8 @@ pub enum PassEnd {
     Complete,
     /// A signal came; the sums are those of the calls that were made.
     Interrupted,
+    /// Its backend cannot work here, for this reason; it has no sums. Found out before the first pass.
+    NotRun(String),
     /// It failed before or between its calls, with rank and message; it has no sums. What to do about it is in `errors`.
     Error(String),
 }
@@ -182,6 +184,35 @@ pub struct PassRecord {
     pub machine: Option<MachineShare>,
     /// Time of the pass with files made, calls made ready, data compared, files removed.
     pub real_seconds: f64,
+}
+
+impl PassRecord {
+    /// A pass in which no call was made.
+    #[must_use]
+    pub fn empty(backend: &str, pass: u64) -> Self {
+        Self {
+            backend: backend.to_owned(),
+            pass,
+            ended: PassEnd::Complete,
+            calls: 0,
+            calls_as_recorded: 0,
+            differences: Vec::new(),
+            span_seconds: 0.0,
+            bytes_checked: 0,
+            bytes_unknown: 0,
+            bytes_wrong: 0,
+            waits: 0,
+            waited_seconds: 0.0,
+            late_seconds: None,
+            storage_read_bytes: None,
+            storage_written_bytes: None,
+            resident_before_bytes: None,
+            prefilled_bytes: 0,
+            allocations_in_clock: 0,
+            machine: None,
+            real_seconds: 0.0,
+        }
+    }
 }
 
 /// The calls of one file and class in one pass, summed over the ranks.

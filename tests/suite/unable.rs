@@ -66,6 +66,31 @@ fn without_io_uring_the_others_are_run() {
 }
 
 #[test]
+fn without_io_uring_a_replay_goes_on_with_the_others() {
+    let scratch = Scratch::new();
+    let profile = scratch.join("app.csv");
+    fs::write(&profile, crate::replay::program()).unwrap();
+    let replay = |backends: &str| {
+        let launch = without(&scratch, "io_uring_setup").arg("replay").arg(&profile);
+        launch.args(["--backend", backends, "--repeat", "2"]).into(&scratch).run()
+    };
+    let run = replay("uring");
+    run.expect(2).says(&["--backend uring cannot work here", "io_uring is not available"]);
+    assert!(!scratch.join("out.json").exists());
+    let run = replay("uring,posix");
+    run.expect(0).says(&["uring is not run", "io_uring is not available"]);
+    let result = document(&scratch);
+    for pass in items(&result["passes"]) {
+        let by = if pass["backend"] == "uring" { "not_run" } else { "complete" };
+        assert_eq!(pass["ended"]["by"], by, "{pass}");
+    }
+    assert_eq!(result["derived"]["verdict"]["passes_not_run"], 2, "{}", result["derived"]["verdict"]);
+    assert!(items(&result["derived"]["warnings"]).iter().any(|w| w["kind"] == "not_run" && w["passes"] == 2));
+    assert!(run.stdout.contains("uring x") && run.stdout.contains("2 not run"), "{run}");
+    assert_eq!(scratch.list("disk"), [] as [&str; 0]);
+}
+
+#[test]
 fn without_io_uring_a_run_of_uring_alone_is_refused() {
     let scratch = Scratch::new();
     let launch = |command: &[&str]| without(&scratch, "io_uring_setup").args(command).args(["--backend", "uring"]);

@@ -10,7 +10,7 @@ use crate::replay::values::{ReplayDerived, ReplayWarning};
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, ReplayResult, ReplayDerived)> {
-    with_derived([("complete", complete()), ("ladder", ladder()), ("failed", failed())])
+    with_derived([("complete", complete()), ("ladder", ladder()), ("one_not_run", one_not_run()), ("failed", failed())])
 }
 
 /// One backend, one pass, everything as recorded.
@@ -35,6 +35,16 @@ pub fn ladder() -> ReplayResult {
             begin_ns: 4711,
         });
     }
+    result
+}
+
+/// Two backends, of which one cannot work here.
+pub fn one_not_run() -> ReplayResult {
+    let mut result = run(&["mpiio", "uring"], 1);
+    let reason = "cannot work here: io_uring_setup: Function not implemented (rank 0)".to_owned();
+    result.passes[1] = PassRecord { ended: PassEnd::NotRun(reason), ..PassRecord::empty("uring", 1) };
+    result.classes.retain(|record| record.backend != "uring");
+    result.processes.retain(|record| record.backend != "uring");
     result
 }
 
@@ -91,6 +101,11 @@ pub fn every_warning() -> Vec<ReplayWarning> {
             bytes: 3 << 20,
             function: "File_write_shared".into(),
             reason: "it has no shared file pointer".into(),
+        },
+        ReplayWarning::NotRun {
+            backend: "uring".into(),
+            passes: 2,
+            reason: "cannot work here: io_uring_setup: Function not implemented (rank 0)".into(),
         },
         ReplayWarning::NotAsRecorded { backend: "mpiio".into(), calls: 2, of: 100, first: difference() },
         ReplayWarning::Threads { threads: 4 },

@@ -32,6 +32,9 @@ fn cause(warning: &ReplayWarning) -> String {
             format_size(*bytes),
             frame_warnings::clause(reason)
         ),
+        ReplayWarning::NotRun { backend, passes, reason } => {
+            format!("{backend}: {} not run: {}.", count(*passes, "pass"), frame_warnings::clause(reason))
+        }
         ReplayWarning::NotAsRecorded { backend, calls, of, first } => format!(
             "{backend}: {calls} of {} had another result than the recorded one. The first in {}: {} of rank {} at {} ns \
              (recorded: {}; replayed: {}).",
@@ -76,6 +79,7 @@ fn next_step(warning: &ReplayWarning) -> &'static str {
         ReplayWarning::ProfileCut { .. } => {
             "Take the numbers as those of a part of the program. Record again with room for the profile, to the end."
         }
+        ReplayWarning::NotRun { .. } => "Take another backend, or let this one work here; `beff-raw info` lists what does.",
         ReplayWarning::LeftOut { .. } => "Compare only what both backends replayed: the table by class shows it.",
         ReplayWarning::NotAsRecorded { .. } => {
             "Times of such calls do not compare. Another MPI library or file system may answer otherwise; --detail request \

@@ -241,28 +241,7 @@ impl PassJob<'_> {
     }
 
     fn empty(&self) -> PassRecord {
-        PassRecord {
-            backend: self.way.name.to_owned(),
-            pass: self.number,
-            ended: PassEnd::Complete,
-            calls: 0,
-            calls_as_recorded: 0,
-            differences: Vec::new(),
-            span_seconds: 0.0,
-            bytes_checked: 0,
-            bytes_unknown: 0,
-            bytes_wrong: 0,
-            waits: 0,
-            waited_seconds: 0.0,
-            late_seconds: None,
-            storage_read_bytes: None,
-            storage_written_bytes: None,
-            resident_before_bytes: None,
-            prefilled_bytes: 0,
-            allocations_in_clock: 0,
-            machine: None,
-            real_seconds: 0.0,
-        }
+        PassRecord::empty(self.way.name, self.number)
     }
 
     /// Puts the ranks together. Collective.

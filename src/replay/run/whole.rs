@@ -14,6 +14,7 @@ use super::scan::{self, Refusal, Scan, Sums};
 use super::{order, Bench, Stuck};
 use crate::frame::planted;
 use crate::frame::records::{ErrorRecord, Outcome};
+use crate::frame::run::able::{self, NotRun};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::run_dir::RunDir;
@@ -21,7 +22,7 @@ use crate::frame::run::{agree, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
 use crate::replay::plan::meeting::{limits, Opening};
-use crate::replay::records::{PassEnd, ReplayEnding, ReplayLine};
+use crate::replay::records::{PassEnd, PassRecord, ReplayEnding, ReplayLine};
 use crate::replay::run::source::Sources;
 
 /// How the backends of a configuration refuse, in its order.
@@ -134,6 +135,8 @@ pub struct Means<'a> {
     pub most: &'a Sums,
     /// Where the files go.
     pub run_dir: &'a RunDir,
+    /// Backends that cannot work here.
+    pub not_run: &'a [NotRun],
     /// Kind of its file system.
     pub fs_type: &'a str,
     /// From the first call to the end of the last one, recorded.
@@ -190,6 +193,11 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
             break;
         }
         let Some(way) = way(name) else { continue };
+        if let Some(reason) = able::reason(means.not_run, name) {
+            let record = PassRecord { ended: PassEnd::NotRun(reason.to_owned()), ..PassRecord::empty(name, number) };
+            observer.record(ReplayLine::Pass(Box::new(record)));
+            continue;
+        }
         let seconds = means.span.as_secs_f64();
         observer.progress(&Standing {
             what: format!("{name}, pass {number}"),
@@ -205,7 +213,7 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
             number,
             fs_type: means.fs_type,
             span: means.span,
-            options: DriverOptions { direct: config.direct.of(name).into(), ..DriverOptions::default() },
+            options: options(config, name),
             landing_bytes: means.scan.landing_bytes()[1],
         };
         let outcome = job.run(details.as_mut())?;
@@ -225,6 +233,12 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
     Ok(ending)
 }
 
+/// How files are opened by this backend.
+#[must_use]
+pub fn options(config: &ReplayConfig, name: &str) -> DriverOptions {
+    DriverOptions { direct: config.direct.of(name).into(), ..DriverOptions::default() }
+}
+
 fn way(name: &str) -> Option<Way<'_>> {
     let row = driver(name)?;
     let replay = row.replay?;
@@ -241,7 +255,7 @@ fn keep(outcome: PassOutcome, observer: &mut dyn Observer<ReplayLine>, ending: &
     match record.ended {
         PassEnd::Interrupted => ending.outcome = Outcome::Interrupted,
         PassEnd::Error(_) => ending.outcome = Outcome::Failed,
-        PassEnd::Complete => {}
+        PassEnd::Complete | PassEnd::NotRun(_) => {}
     }
     let goes_on = record.ended == PassEnd::Complete && error.is_none();
     if error.is_some() {

@@ -2,7 +2,7 @@ use super::fixture::{difference, run};
 use super::*;
 use crate::frame::records::Outcome;
 use crate::replay::plan::CallClass;
-use crate::replay::records::PassEnd;
+use crate::replay::records::{PassEnd, PassRecord};
 
 fn line(derived: &ReplayDerived, wanted: impl Fn(&&Level) -> bool) -> Level {
     derived.levels.iter().find(wanted).unwrap().clone()
@@ -73,6 +73,9 @@ fn the_verdict_names_the_worst() {
     assert_eq!(verdict(&|r| r.passes[0].calls_as_recorded -= 1), VerdictKind::NotAsRecorded);
     assert_eq!(verdict(&|r| r.setup.profile.calls_cut = 1), VerdictKind::NotAsRecorded);
     assert_eq!(verdict(&|r| r.passes[1].ended = PassEnd::Interrupted), VerdictKind::NotComplete);
+    let not_run = |pass: &mut PassRecord| pass.ended = PassEnd::NotRun("it cannot work here".into());
+    assert_eq!(verdict(&|r| not_run(&mut r.passes[1])), VerdictKind::AsRecorded, "the others are whole");
+    assert_eq!(verdict(&|r| r.passes.iter_mut().for_each(not_run)), VerdictKind::NotComplete, "nothing was run");
     assert_eq!(verdict(&|r| r.passes.truncate(1)), VerdictKind::NotComplete);
     assert_eq!(verdict(&|r| r.ending.outcome = Outcome::Killed), VerdictKind::NotComplete);
     assert_eq!(verdict(&|r| r.passes[1].bytes_wrong = 1), VerdictKind::WrongData);

@@ -28,6 +28,8 @@ pub struct Verdict {
     pub passes: u64,
     /// Of these complete.
     pub passes_complete: u64,
+    /// Not run, because their backend cannot work here.
+    pub passes_not_run: u64,
     /// Calls made in all passes.
     pub calls: u64,
     /// Of these with the recorded result.
@@ -54,6 +56,7 @@ pub(super) fn of(result: &ReplayResult) -> Verdict {
         verdict: VerdictKind::NotComplete,
         passes: result.config.repeat * result.config.backends.len() as u64,
         passes_complete: passes.iter().filter(|p| p.ended == PassEnd::Complete).count() as u64,
+        passes_not_run: passes.iter().filter(|p| matches!(p.ended, PassEnd::NotRun(_))).count() as u64,
         calls: sum(|p| p.calls),
         calls_as_recorded: sum(|p| p.calls_as_recorded),
         calls_left_out: left_out,
@@ -62,7 +65,9 @@ pub(super) fn of(result: &ReplayResult) -> Verdict {
         bytes_wrong: sum(|p| p.bytes_wrong),
         real_seconds: (result.ending.outcome != Outcome::Killed).then_some(result.ending.real_seconds),
     };
-    let whole = found.passes_complete == found.passes && result.ending.outcome == Outcome::Complete;
+    let whole = found.passes_complete > 0
+        && found.passes_complete + found.passes_not_run == found.passes
+        && result.ending.outcome == Outcome::Complete;
     found.verdict = if found.bytes_wrong > 0 || !result.corruptions.is_empty() {
         VerdictKind::WrongData
     } else if !whole {

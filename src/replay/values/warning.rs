@@ -41,6 +41,15 @@ pub enum ReplayWarning {
         /// Why.
         reason: String,
     },
+    /// A backend cannot work here.
+    NotRun {
+        /// Backend name.
+        backend: String,
+        /// Passes that were to be made with it.
+        passes: u64,
+        /// Why.
+        reason: String,
+    },
     /// Calls had another result than the recorded one.
     NotAsRecorded {
         /// Backend name.
@@ -107,6 +116,15 @@ pub(super) fn warnings(result: &ReplayResult, verdict: &Verdict) -> Vec<ReplayWa
     }
     for backend in &result.config.backends {
         let own: Vec<&PassRecord> = result.passes.iter().filter(|p| &p.backend == backend).collect();
+        let reasons: Vec<&String> = own
+            .iter()
+            .filter_map(|p| if let PassEnd::NotRun(reason) = &p.ended { Some(reason) } else { None })
+            .collect();
+        if let Some(reason) = reasons.first() {
+            let (backend, passes, reason) = (backend.clone(), reasons.len() as u64, reason.to_string());
+            found.push(ReplayWarning::NotRun { backend, passes, reason });
+            continue;
+        }
         found.extend(left_out(result, backend));
         if backend != NULL_BACKEND {
             found.extend(not_as_recorded(backend, &own));

@@ -24,6 +24,9 @@ fn line(result: &ReplayResult, derived: &ReplayDerived) -> String {
         VerdictKind::WrongData => "WRONG DATA",
     };
     let mut parts = vec![format!("{} of {} complete", found.passes_complete, count(found.passes, "pass"))];
+    if found.passes_not_run > 0 {
+        parts.push(format!("{} not run", found.passes_not_run));
+    }
     for backend in &result.config.backends {
         let of_run = |l: &&crate::replay::values::Level| {
             l.level == LevelKind::Run && l.part == Part::All && &l.backend == backend

@@ -4,7 +4,7 @@ use crate::frame::report::columns::{mb, or_none};
 use crate::frame::report::grid::Grid;
 use crate::frame::report::text::{figure, Page};
 use crate::replay::plan::names::shown;
-use crate::replay::records::ReplayResult;
+use crate::replay::records::{PassEnd, ReplayResult};
 use crate::replay::values::{Level, LevelKind, Part, ReplayDerived};
 
 /// Rows of a table that can be long.
@@ -35,6 +35,9 @@ pub(super) fn write(page: &mut Page, result: &ReplayResult, derived: &ReplayDeri
         _ => below_each_other(result, kind, shown, &of_backend),
     };
     grid.write(page);
+    if kind == LevelKind::Run && backends.iter().any(|backend| is_not_run(result, backend)) {
+        page.line("x not run, see the warnings");
+    }
     if all.len() > MOST {
         page.line(format!("... and {} more in PREFIX.csv and PREFIX.json of --out", all.len() - MOST));
     }
@@ -70,10 +73,15 @@ fn below_each_other<'a>(
             let level = of_backend(backend, row);
             let mut cells = vec![or_none(level.map(|l| l.calls)), String::new()];
             cells.extend(replayed(level));
-            grid.line(cells, format!("  {backend}"));
+            let mark = if is_not_run(result, backend) { " x" } else { "" };
+            grid.line(cells, format!("  {backend}{mark}"));
         }
     }
     grid
+}
+
+fn is_not_run(result: &ReplayResult, backend: &str) -> bool {
+    result.passes.iter().any(|p| p.backend == backend && matches!(p.ended, PassEnd::NotRun(_)))
 }
 
 fn recorded(row: &Level) -> Vec<String> {

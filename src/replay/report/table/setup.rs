@@ -4,7 +4,7 @@ use crate::frame::report::text::{count, list, Page};
 use crate::frame::report::{costs, machine, Views};
 use crate::frame::units::{format_seconds, format_size};
 use crate::replay::plan::names::shown;
-use crate::replay::records::ReplayResult;
+use crate::replay::records::{PassEnd, ReplayResult};
 use crate::replay::report::plan::leavings;
 
 pub(super) fn write(page: &mut Page, result: &ReplayResult) {
@@ -14,6 +14,7 @@ pub(super) fn write(page: &mut Page, result: &ReplayResult) {
     let spans: Vec<String> = result
         .passes
         .iter()
+        .filter(|p| !matches!(p.ended, PassEnd::NotRun(_)))
         .take(8)
         .map(|p| format!("{} pass {}: {}", p.backend, p.pass, format_seconds(p.span_seconds)))
         .collect();

@@ -4,7 +4,7 @@ use crate::frame::report::ending::Corruption;
 use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 use crate::replay::plan::names::shown;
-use crate::replay::records::{PassRecord, ReplayCorruption, ReplayResult};
+use crate::replay::records::{PassEnd, PassRecord, ReplayCorruption, ReplayResult};
 use crate::replay::values::caches::{self, Fetched};
 use crate::replay::values::ReplayDerived;
 
@@ -89,7 +89,9 @@ fn caches(page: &mut Page, result: &ReplayResult) {
         format!("{}, pass {}: {moved}{resident}", pass.backend, pass.pass)
     };
     // The last pass of each backend; all of them are in the files.
-    let last = |backend: &String| result.passes.iter().rfind(|p| &p.backend == backend);
+    let last = |backend: &String| {
+        result.passes.iter().rfind(|p| &p.backend == backend && !matches!(p.ended, PassEnd::NotRun(_)))
+    };
     page.fields("", result.config.backends.iter().filter_map(last).map(line));
 }
 
