@@ -192,7 +192,7 @@ pub fn unmade_calls(
         }
         wrong = format!("; in the file {} words are wrong", found.words_wrong);
     }
-    let full = free_bytes(run.run_dir.path()).is_ok_and(|free| free < FULL_BYTES);
+    let full = free_bytes(run.run_dir.path()).is_ok_and(|free| free < missing_bytes.max(FULL_BYTES));
     let hidden = Hidden {
         path: run.run_dir.path().join(run.files[open.file].name(0)),
         verb,
@@ -207,7 +207,7 @@ pub fn unmade_calls(
     Ok(found)
 }
 
-/// Less free space than this is none: blocks and metadata want some.
+/// Less free space than this, or than what is missing, is none: blocks and metadata want some.
 const FULL_BYTES: u64 = 64 << 10;
 
 /// What is known of calls that failed and were reported as made.
