@@ -7,7 +7,6 @@ use crate::replay::records::{PassRecord, ReplayResult};
 pub type Fetched = Result<u64, String>;
 
 /// When it was recorded. A count of nothing proves nothing where the kind of a file system was not recorded: on many nothing is counted.
-#[must_use]
 pub fn recorded(result: &ReplayResult) -> Fetched {
     let profile = &result.setup.profile;
     let counted = profile.storage_read_bytes.ok_or("not recorded of all processes")?;
@@ -22,7 +21,6 @@ pub fn recorded(result: &ReplayResult) -> Fetched {
 }
 
 /// In a pass.
-#[must_use]
 pub fn replayed(result: &ReplayResult, pass: &PassRecord) -> Fetched {
     let fs_type = &result.setup.storage.fs_type;
     let counted = pass.storage_read_bytes.ok_or("the kernel did not tell of all processes")?;
