@@ -2,6 +2,7 @@
 //! none; each brings its own options.
 
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 use clap::error::ErrorKind;
 use clap::ArgMatches;
@@ -38,6 +39,12 @@ const AFTER_HELP: &str = concat!(
     common_help!()
 );
 
+/// One line: the program, its source, and the MPI it was built with, which is not asked.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let (version, revision) = (env!("CARGO_PKG_VERSION"), env!("BEFF_GIT_REVISION"));
+    format!("{version} (source {revision}, built with {})", beff_ffi::built_with())
+});
+
 /// All commands: what measures, then what else the benchmarks have, then those of no benchmark. The very first one runs if
 /// none is typed.
 pub fn commands() -> impl Iterator<Item = &'static Command> {
@@ -52,7 +59,7 @@ pub fn command_line() -> clap::Command {
     let line = clap::Command::new("beff-raw");
     let line = BENCHMARKS[0].commands.first().map_or(line.clone(), |first| (first.options)(line));
     let line = line
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(VERSION.as_str())
         .about(ABOUT)
         .long_about(LONG_ABOUT)
         .args_conflicts_with_subcommands(true)

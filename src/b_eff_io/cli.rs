@@ -33,6 +33,7 @@ pub struct IoArgs {
 pub struct MeasureArgs {
     /// How to reach the storage.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED,
+        value_parser = backends::named,
         help = format!("How to reach the storage: {}. Several, separated by commas, take turns pattern by pattern and are \
             reported side by side", backends::listed(|_| true)))]
     pub backend: Vec<String>,

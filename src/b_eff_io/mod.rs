@@ -63,6 +63,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         help: "summary file of release 2.1 (b_eff_io)",
         of: "is the summary file of b_eff_io, release 2.1",
     }],
+    schema: include_str!("../../docs/results-schema.json"),
     journal: frame_report::journal::<records::RunResult>,
     document: frame_report::document::<records::RunResult>,
 };

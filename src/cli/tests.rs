@@ -43,6 +43,28 @@ fn the_definition_is_consistent() {
     command_line().debug_assert();
 }
 
+/// Who reports a fault copies this line: all that matters of the build, and no more than a line.
+#[test]
+fn the_version_names_mpi_and_source_in_one_line() {
+    let said = refused_with_0("beff-raw --version");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with(concat!("beff-raw ", env!("CARGO_PKG_VERSION"), " (source ")), "{said}");
+    assert!(said.contains(beff_ffi::built_with()) && said.len() < 100, "{said}");
+}
+
+fn refused_with_0(line: &str) -> String {
+    let said = parse(line).unwrap_err();
+    assert_eq!(said.exit_code(), 0, "{line}");
+    said.to_string()
+}
+
+/// As others write them, as IOR does in capitals.
+#[test]
+fn backends_have_more_than_one_spelling() {
+    assert_eq!(io("beff-raw --backend MPIIO,io_uring,POSIX").measure.backend, ["mpiio", "uring", "posix"]);
+    assert_eq!(args::<ImbArgs>("imb", "beff-raw imb --backend mpi-io").measure.backend, ["mpiio"]);
+}
+
 #[test]
 fn io_is_the_default_command() {
     for line in ["beff-raw --backend posix,uring -T 2m", "beff-raw io --backend posix,uring -T 2m"] {

@@ -3,8 +3,9 @@
 pub mod info;
 pub mod profile;
 pub mod report;
+pub mod schema;
 
 use crate::frame::benchmark::Command;
 
 /// All of them.
-pub const COMMANDS: [Command; 3] = [profile::COMMAND, report::COMMAND, info::COMMAND];
+pub const COMMANDS: [Command; 4] = [profile::COMMAND, report::COMMAND, schema::COMMAND, info::COMMAND];

@@ -1,6 +1,36 @@
 //! What the backends of this build can do, by their names. Results may name backends that this build has not.
 
+use std::convert::Infallible;
+
 use beff_backends::{driver, drivers, DriverRow};
+
+/// Names that others give the same thing: io_uring's own, and those of MPI-IO in papers and in other programs.
+const ALIASES: [(&str, &str); 7] = [
+    ("io_uring", "uring"),
+    ("io-uring", "uring"),
+    ("iouring", "uring"),
+    ("liburing", "uring"),
+    ("mpi-io", "mpiio"),
+    ("mpi_io", "mpiio"),
+    ("mpi", "mpiio"),
+];
+
+/// The name of a backend as this program writes it, whatever way of writing was typed. Any other word stays as it is.
+///
+/// # Errors
+/// None.
+pub(crate) fn named(typed: &str) -> Result<String, Infallible> {
+    let small = typed.to_ascii_lowercase();
+    let name = ALIASES.iter().find(|(alias, _)| *alias == small).map_or(small.as_str(), |(_, name)| name);
+    Ok(driver(name).map_or(typed, |row| row.name).to_owned())
+}
+
+/// The one of these names that a wrong one is most like; None: it is like none.
+pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |name: &str| strsim::jaro_winkler(&wrong.to_ascii_lowercase(), name);
+    let near = names.into_iter().map(|name| (name, likeness(name))).filter(|(_, likeness)| *likeness > 0.7);
+    near.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(name, _)| name)
+}
 
 /// True if the backend of this name can do `what`.
 pub(crate) fn can(name: &str, what: impl Fn(&DriverRow) -> bool) -> bool {
@@ -20,5 +50,29 @@ pub(crate) fn listed(which: impl Fn(&DriverRow) -> bool) -> String {
     match names.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         _ => names.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_ways_to_write_a_name_mean_the_same() {
+        for (typed, name) in
+            [("io_uring", "uring"), ("MPI-IO", "mpiio"), ("POSIX", "posix"), ("mmap", "mmap"), ("x", "x")]
+        {
+            assert_eq!(named(typed).as_deref(), Ok(name));
+        }
+        assert!(ALIASES.iter().all(|(alias, name)| driver(alias).is_none() && driver(name).is_some()));
+    }
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        let nearest = |wrong| nearest(wrong, ["mpiio", "posix", "uring", "mmap", "null"]);
+        for (wrong, name) in [("posxi", "posix"), ("urnig", "uring"), ("Mpio", "mpiio"), ("map", "mmap")] {
+            assert_eq!(nearest(wrong), Some(name), "{wrong}");
+        }
+        assert_eq!((nearest("hdf5"), nearest("")), (None, None));
     }
 }

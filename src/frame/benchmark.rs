@@ -23,6 +23,8 @@ pub struct Benchmark {
     pub commands: &'static [Command],
     /// Formats of `report` that no other benchmark has.
     pub formats: &'static [Format],
+    /// JSON Schema of PREFIX.json.
+    pub schema: &'static str,
     /// Reads PREFIX.jsonl.
     pub journal: Reader<JournalError>,
     /// Reads PREFIX.json.

@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::path::{Component, Path};
 
+use crate::frame::backends::nearest;
 use crate::frame::config::DirectPolicy;
 use crate::frame::error::UsageError;
 
@@ -40,9 +41,11 @@ pub(crate) fn backends<'a>(asked: &[String], known: &[KnownBackend<'a>]) -> Resu
     let mut chosen: Vec<KnownBackend<'a>> = Vec::new();
     for name in asked {
         let Some(backend) = known.iter().find(|backend| backend.name == name) else {
+            let near = nearest(name, known.iter().map(|backend| backend.name));
+            let near = near.map_or(String::new(), |near| format!("Did you mean {near}? "));
             return Err(UsageError::new(
                 format!("--backend: there is no backend '{name}' in this build"),
-                format!("Choose from: {}.", names(known, |_| true)),
+                format!("{near}Choose from: {}.", names(known, |_| true)),
             ));
         };
         if chosen.contains(backend) {

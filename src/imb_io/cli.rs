@@ -34,6 +34,7 @@ pub struct ImbArgs {
 pub struct ImbMeasureArgs {
     /// How to reach the storage.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED,
+        value_parser = backends::named,
         help = format!("How to reach the storage: {}. Several, separated by commas, run each row one after the other; what \
             a backend cannot do is marked as not run. --list tells who can", backends::listed(|row| row.grows_files)))]
     pub backend: Vec<String>,

@@ -48,6 +48,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         help: "columns of the release, for programs that read them (IMB-IO)",
         of: "has the columns of IMB-IO",
     }],
+    schema: include_str!("../../docs/imb-schema.json"),
     journal: frame_report::journal::<records::ImbResult>,
     document: frame_report::document::<records::ImbResult>,
 };

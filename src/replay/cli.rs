@@ -32,6 +32,7 @@ pub struct ReplayArgs {
 pub struct ReplayMeasureArgs {
     /// What replays the calls.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mpiio", help_heading = MEASURED,
+        value_parser = backends::named,
         help = format!("What replays the calls: {}. Several, separated by commas, take turns in each pass. What a backend \
             cannot replay is listed before the run and left out", backends::listed(|row| row.replay.is_some())))]
     pub backend: Vec<String>,
