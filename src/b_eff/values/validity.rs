@@ -38,7 +38,7 @@ pub(super) fn criteria(result: &CommResult, curves: &[Curve]) -> Vec<Criterion> 
         loop_time(result),
         Criterion::no("errors", result.errors.len() as u64),
         data(result),
-        Criterion::no("memory allocations inside the clock", allocations.sum()),
+        Criterion::no("memory allocations inside the clock", allocations.fold(0, u64::saturating_add)),
     ]
 }
 
@@ -118,8 +118,8 @@ fn loop_time(result: &CommResult) -> Criterion {
 }
 
 fn data(result: &CommResult) -> Criterion {
-    let wrong: u64 = result.patterns.iter().map(|p| p.bytes_wrong).sum();
-    let checked: u64 = result.patterns.iter().map(|p| p.bytes_checked).sum();
+    let wrong: u64 = result.patterns.iter().map(|p| p.bytes_wrong).fold(0, u64::saturating_add);
+    let checked: u64 = result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add);
     let found = Criterion::right_data("bytes", wrong, result.corruptions.len());
     Criterion::new(format!("{} ({} compared)", found.text, format_size(checked)), found.met && checked > 0)
 }

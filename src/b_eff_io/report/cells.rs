@@ -83,7 +83,7 @@ pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_
         marks.push(Mark::ShortTime);
     }
     // The total rests on the calls of all its patterns together.
-    let calls = records.iter().map(|r| r.calls).sum();
+    let calls = records.iter().map(|r| r.calls).fold(0, u64::saturating_add);
     if value.mb_per_second.is_some() && digits::is_few(calls, value.moved_bytes) {
         marks.push(Mark::FewCalls);
     }

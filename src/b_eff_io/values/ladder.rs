@@ -245,8 +245,8 @@ impl<'a> Entry<'a> {
     fn new(backend: &'a str, records: Vec<&'a PatternRecord>) -> Option<Self> {
         let mut parts = Parts::default();
         records.iter().for_each(|p| parts.add_pattern(&p.intervals));
-        let bytes = records.iter().map(|p| p.moved_bytes).sum();
-        let calls = records.iter().map(|p| p.calls).sum();
+        let bytes = records.iter().map(|p| p.moved_bytes).fold(0, u64::saturating_add);
+        let calls = records.iter().map(|p| p.calls).fold(0, u64::saturating_add);
         (!records.is_empty()).then_some(Self { backend, bytes, parts, calls, records, ratio: None })
     }
 

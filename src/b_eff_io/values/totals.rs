@@ -30,7 +30,7 @@ impl<'a> TypeRecords<'a> {
     }
 
     fn bytes(&self) -> u64 {
-        self.patterns.iter().map(|p| p.moved_bytes).sum()
+        self.patterns.iter().map(|p| p.moved_bytes).fold(0, u64::saturating_add)
     }
 
     pub(super) fn file_seconds(&self) -> f64 {

@@ -182,11 +182,15 @@ impl Judge<'_> {
 
     fn data(&self) -> Criterion {
         let of_sample = |p: &PatternRecord| p.sample.as_ref().map_or(0, |s| s.words_wrong);
-        let of_patterns: u64 = self.own_patterns().map(|p| p.verification.words_wrong + of_sample(p)).sum();
+        let of_patterns: u64 = self
+            .own_patterns()
+            .map(|p| p.verification.words_wrong.saturating_add(of_sample(p)))
+            .fold(0, u64::saturating_add);
         let own_types = self.result.types.iter().filter(|t| t.backend == self.backend);
-        let of_files: u64 = own_types.filter_map(|t| t.full_verification).map(|v| v.words_wrong).sum();
+        let of_files: u64 =
+            own_types.filter_map(|t| t.full_verification).map(|v| v.words_wrong).fold(0, u64::saturating_add);
         let own_places = self.result.corruptions.iter().filter(|c| c.backend == self.backend);
-        Criterion::right_data("data words", of_patterns + of_files, own_places.count())
+        Criterion::right_data("data words", of_patterns.saturating_add(of_files), own_places.count())
     }
 
     /// All types with all access methods of the definition, in all partitions.

@@ -143,7 +143,7 @@ fn read_from_cache(result: &RunResult, backend: &str, own: &[&PatternRecord]) ->
     let of_partition = |ranks: u64| {
         let reads = own.iter().filter(|p| p.access == Access::Read && p.ranks == ranks);
         let known = reads.filter_map(|p| storage_bytes(result, p).map(|storage| (p.moved_bytes, storage)));
-        known.fold((0_u64, 0_u64), |a, b| (a.0 + b.0, a.1.saturating_add(b.1)))
+        known.fold((0_u64, 0_u64), |a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))
     };
     let cached = Cached::of(result.partitions.iter().map(|p| of_partition(p.ranks)))?;
     Some(IoWarning::ReadFromCache {

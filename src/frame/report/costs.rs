@@ -35,7 +35,7 @@ pub(crate) fn harness(page: &mut Page, parts: &[(&str, f64)]) {
 /// Who had the CPUs while something was measured; nothing where nothing was watched.
 pub(crate) fn machine<'a>(page: &mut Page, all: impl Iterator<Item = &'a MachineShare> + Clone) {
     let Some(Shares { steal, others, waited }) = shares(all.clone()) else { return };
-    let switches = |of: fn(&MachineShare) -> u64| all.clone().map(of).sum::<u64>();
+    let switches = |of: fn(&MachineShare) -> u64| all.clone().map(of).fold(0, u64::saturating_add);
     let kernel = ratio(all.clone().map(|s| s.kernel_seconds).sum(), all.clone().map(|s| s.cpu_seconds).sum());
     page.field(
         "machine",
@@ -46,7 +46,7 @@ pub(crate) fn machine<'a>(page: &mut Page, all: impl Iterator<Item = &'a Machine
             percent(others),
             percent(kernel),
             percent(waited),
-            count(switches(|s| s.voluntary_switches + s.involuntary_switches), "context switch"),
+            count(switches(|s| s.voluntary_switches.saturating_add(s.involuntary_switches)), "context switch"),
             switches(|s| s.involuntary_switches)
         ),
     );
@@ -74,7 +74,7 @@ pub(crate) fn allocations<R>(
         None => "none inside the clock".to_owned(),
         Some(first) => format!(
             "DEFECT: {} inside the clock in {}, first in {}; please report this",
-            count(with.iter().map(|r| allocations(r)).sum(), "allocation"),
+            count(with.iter().map(|r| allocations(r)).fold(0, u64::saturating_add), "allocation"),
             count(with.len() as u64, noun),
             name(first)
         ),

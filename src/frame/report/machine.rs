@@ -34,7 +34,7 @@ fn hosts(machine: &Machine) -> String {
     let Some(first) = hosts.first() else {
         return "not recorded".to_owned();
     };
-    let sum = |value: fn(&HostRecord) -> u64| hosts.iter().map(value).sum::<u64>();
+    let sum = |value: fn(&HostRecord) -> u64| hosts.iter().map(value).fold(0, u64::saturating_add);
     let name =
         if hosts.len() == 1 { first.name.clone() } else { format!("{} hosts ({} ...)", hosts.len(), first.name) };
     format!(

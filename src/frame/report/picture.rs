@@ -84,7 +84,7 @@ type Failed<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::Error
 
 fn panel_of<'a>(area: &Area<'a>, of_row: &[&Point], column: &str, words: Words) -> Result<(), Failed<'a>> {
     let highest = of_row.iter().map(|p| p.y).fold(0.0, f64::max) * 1.15;
-    let longest = of_row.iter().map(|p| p.x).max().unwrap_or(1) + 1;
+    let longest = of_row.iter().map(|p| p.x).max().unwrap_or(1).saturating_add(1);
     let of_panel: Vec<&&Point> = of_row.iter().filter(|p| p.column == column).collect();
     let Some(first) = of_panel.first() else { return Ok(()) };
     let mut chart = ChartBuilder::on(area)

@@ -137,7 +137,7 @@ fn hints_missing(result: &ImbResult, backend: &str) -> Option<Warning> {
 fn allocations(result: &ImbResult) -> Option<ImbWarning> {
     let with: Vec<&RowRecord> = result.rows.iter().filter(|r| r.allocations_in_clock > 0).collect();
     Some(ImbWarning::AllocationsInClock {
-        allocations: with.iter().map(|r| r.allocations_in_clock).sum(),
+        allocations: with.iter().map(|r| r.allocations_in_clock).fold(0, u64::saturating_add),
         rows: with.len() as u64,
         benchmark: with.first()?.benchmark.clone(),
     })

@@ -21,8 +21,8 @@ pub struct Tally {
 impl Tally {
     /// Adds another one.
     pub fn add(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.bytes += other.bytes;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.seconds += other.seconds;
     }
 }

@@ -48,10 +48,10 @@ pub struct Verdict {
 
 pub(super) fn of(result: &ReplayResult) -> Verdict {
     let passes = &result.passes;
-    let sum = |value: fn(&PassRecord) -> u64| passes.iter().map(value).sum::<u64>();
+    let sum = |value: fn(&PassRecord) -> u64| passes.iter().map(value).fold(0, u64::saturating_add);
     let bytes_checked = sum(|p| p.bytes_checked);
-    let bytes_read = bytes_checked + sum(|p| p.bytes_unknown);
-    let left_out = result.setup.leavings.iter().flat_map(|l| &l.left_out).map(|l| l.calls).sum::<u64>();
+    let bytes_read = bytes_checked.saturating_add(sum(|p| p.bytes_unknown));
+    let left_out = result.setup.leavings.iter().flat_map(|l| &l.left_out).map(|l| l.calls).fold(0, u64::saturating_add);
     let mut found = Verdict {
         verdict: VerdictKind::NotComplete,
         passes: result.config.repeat * result.config.backends.len() as u64,
@@ -72,7 +72,7 @@ pub(super) fn of(result: &ReplayResult) -> Verdict {
         VerdictKind::WrongData
     } else if !whole {
         VerdictKind::NotComplete
-    } else if found.calls_as_recorded < found.calls || left_out + result.setup.profile.calls_cut > 0 {
+    } else if found.calls_as_recorded < found.calls || left_out.max(result.setup.profile.calls_cut) > 0 {
         VerdictKind::NotAsRecorded
     } else {
         VerdictKind::AsRecorded

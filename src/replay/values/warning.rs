@@ -142,8 +142,8 @@ pub(super) fn warnings(result: &ReplayResult, verdict: &Verdict) -> Vec<ReplayWa
 
 fn profile_cut(result: &ReplayResult) -> Option<ReplayWarning> {
     let profile = &result.setup.profile;
-    let early = profile.ended.iter().filter(|e| e.end != "complete").map(|e| e.processes).sum::<u64>();
-    (early + profile.calls_cut > 0).then_some(ReplayWarning::ProfileCut {
+    let early = profile.ended.iter().filter(|e| e.end != "complete").map(|e| e.processes).fold(0, u64::saturating_add);
+    (early.max(profile.calls_cut) > 0).then_some(ReplayWarning::ProfileCut {
         processes: early,
         of: profile.processes,
         calls_cut: profile.calls_cut,
@@ -155,8 +155,8 @@ fn left_out(result: &ReplayResult, backend: &str) -> Option<ReplayWarning> {
     let most = list.iter().max_by_key(|l| l.calls)?;
     Some(ReplayWarning::LeftOut {
         backend: backend.to_owned(),
-        calls: list.iter().map(|l| l.calls).sum(),
-        bytes: list.iter().map(|l| l.bytes).sum(),
+        calls: list.iter().map(|l| l.calls).fold(0, u64::saturating_add),
+        bytes: list.iter().map(|l| l.bytes).fold(0, u64::saturating_add),
         function: most.function.clone(),
         reason: most.reason.clone(),
     })
@@ -166,8 +166,8 @@ fn not_as_recorded(backend: &str, own: &[&PassRecord]) -> Option<ReplayWarning> 
     let first = own.iter().flat_map(|p| &p.differences).next()?;
     Some(ReplayWarning::NotAsRecorded {
         backend: backend.to_owned(),
-        calls: own.iter().map(|p| p.calls - p.calls_as_recorded).sum(),
-        of: own.iter().map(|p| p.calls).sum(),
+        calls: own.iter().map(|p| p.calls.saturating_sub(p.calls_as_recorded)).fold(0, u64::saturating_add),
+        of: own.iter().map(|p| p.calls).fold(0, u64::saturating_add),
         first: first.clone(),
     })
 }
@@ -201,6 +201,6 @@ fn allocations(result: &ReplayResult) -> Option<ReplayWarning> {
     let first = result.passes.iter().find(|p| p.allocations_in_clock > 0)?;
     Some(ReplayWarning::AllocationsInClock {
         backend: first.backend.clone(),
-        allocations: result.passes.iter().map(|p| p.allocations_in_clock).sum(),
+        allocations: result.passes.iter().map(|p| p.allocations_in_clock).fold(0, u64::saturating_add),
     })
 }

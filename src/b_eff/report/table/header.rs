@@ -100,7 +100,7 @@ pub(super) fn pages(result: &CommResult) -> String {
         Some((total, least)) => format!(
             "{walk}; huge pages {} of {}, the rank with least {}",
             format_size(total),
-            format_size(2 * ranks * memory.half_bytes),
+            format_size(memory.half_bytes.saturating_mul(2).saturating_mul(ranks)),
             format_size(least)
         ),
     }

@@ -13,7 +13,8 @@ use super::{measuring, validity};
 /// of it on one line for grep.
 pub(super) fn end(page: &mut Page, result: &RunResult, derived: &Derived) {
     let run = count(result.patterns.iter().filter(|r| r.was_run()).count() as u64, "pattern run");
-    let checked = count(result.patterns.iter().map(|r| r.verification.words_checked).sum(), "word");
+    let checked =
+        count(result.patterns.iter().map(|r| r.verification.words_checked).fold(0, u64::saturating_add), "word");
     let complete = format!("Run complete: {run}, {checked} of data compared with what was written.");
     ending::reminder(page, result, &complete);
     for backend in measuring(result) {

@@ -91,7 +91,7 @@ fn decisions(result: &RunResult, backend: &str) -> Option<String> {
     let time: f64 = records.iter().map(|r| r.seconds()).sum();
     let cost: f64 = records.iter().map(|r| r.decision_cost_seconds).sum();
     let decide: f64 = records.iter().map(|r| r.intervals.decide_seconds).sum();
-    let number: u64 = records.iter().map(|r| r.decisions).sum();
+    let number: u64 = records.iter().map(|r| r.decisions).fold(0, u64::saturating_add);
     let share = |r: &PatternRecord| r.decision_cost_seconds / r.seconds();
     let worst = records.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     Some(format!(

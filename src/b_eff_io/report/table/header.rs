@@ -125,7 +125,7 @@ fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
         .iter()
         .filter(|p| p.backend == backend)
         .map(|p| p.access_bytes[layout::access_index(Access::Write)])
-        .sum();
+        .fold(0, u64::saturating_add);
     let share = match written as f64 / memory_of_hosts(&result.manifest.machine).max(1) as f64 {
         share if share > 1.0 => format!("{share:.1} x memory"),
         share => format!("{} of memory", percent(share)),
@@ -139,8 +139,8 @@ fn read_from_storage(result: &RunResult, run: &[&PatternRecord]) -> String {
     let (mut read, mut storage, mut known) = (0_u64, 0_u64, true);
     for r in run.iter().filter(|r| has_source(r)) {
         let from_storage = storage_bytes(result, r);
-        read += r.moved_bytes;
-        storage += from_storage.unwrap_or(0);
+        read = read.saturating_add(r.moved_bytes);
+        storage = storage.saturating_add(from_storage.unwrap_or(0));
         known &= from_storage.is_some();
     }
     match (read, known) {

@@ -5,9 +5,11 @@ use crate::frame::report::ending::Corruption;
 use crate::frame::report::text::count;
 
 pub(super) fn corruption(result: &RunResult) -> Corruption<'_, CorruptionRecord> {
-    let ring = count(result.patterns.iter().map(|r| r.verification.words_wrong).sum(), "word");
-    let full = result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong).sum();
-    let sampled = result.patterns.iter().filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong).sum();
+    let ring = count(result.patterns.iter().map(|r| r.verification.words_wrong).fold(0, u64::saturating_add), "word");
+    let full =
+        result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong).fold(0, u64::saturating_add);
+    let sampled =
+        result.patterns.iter().filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong).fold(0, u64::saturating_add);
     Corruption {
         title: "DATA CORRUPTION",
         amount: format!(

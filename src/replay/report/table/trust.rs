@@ -56,7 +56,7 @@ fn data(result: &ReplayResult, derived: &ReplayDerived) -> String {
 fn order(result: &ReplayResult) -> String {
     let profile = &result.setup.profile;
     let waited: f64 = result.passes.iter().map(|p| p.waited_seconds).sum();
-    let waits = count(result.passes.iter().map(|p| p.waits).sum(), "wait");
+    let waits = count(result.passes.iter().map(|p| p.waits).fold(0, u64::saturating_add), "wait");
     let kept = match profile.orderings {
         0 => "no call touches bytes that another rank touched before".to_owned(),
         kept => format!("{} between ranks kept, {waits}, {}", count(kept, "order"), format_seconds(waited)),
