@@ -54,7 +54,7 @@ pub(super) fn of(result: &ReplayResult) -> Verdict {
     let left_out = result.setup.leavings.iter().flat_map(|l| &l.left_out).map(|l| l.calls).fold(0, u64::saturating_add);
     let mut found = Verdict {
         verdict: VerdictKind::NotComplete,
-        passes: result.config.repeat * result.config.backends.len() as u64,
+        passes: result.config.repeat.saturating_mul(result.config.backends.len() as u64),
         passes_complete: passes.iter().filter(|p| p.ended == PassEnd::Complete).count() as u64,
         passes_not_run: passes.iter().filter(|p| matches!(p.ended, PassEnd::NotRun(_))).count() as u64,
         calls: sum(|p| p.calls),

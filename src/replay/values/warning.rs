@@ -177,8 +177,8 @@ fn cache_differs(result: &ReplayResult, backend: &str, own: &[&PassRecord]) -> O
     let share = |storage: u64, read: u64| (read > 0).then(|| (storage as f64 / read as f64).min(1.0));
     let recorded_share = share(caches::recorded(result).ok()?, profile.read_bytes)?;
     let complete = || own.iter().filter(|p| p.ended == PassEnd::Complete);
-    let fetched = complete().map(|p| caches::replayed(result, p).ok()).sum::<Option<u64>>()?;
-    let replayed_share = share(fetched, profile.read_bytes * complete().count() as u64)?;
+    let fetched = complete().try_fold(0, |sum: u64, p| Some(sum.saturating_add(caches::replayed(result, p).ok()?)))?;
+    let replayed_share = share(fetched, profile.read_bytes.saturating_mul(complete().count() as u64))?;
     ((recorded_share - replayed_share).abs() > CACHE_SHARE).then(|| ReplayWarning::CacheDiffers {
         backend: backend.to_owned(),
         recorded_share,

@@ -90,9 +90,9 @@ fn data(result: &RunResult) -> String {
 fn sampled(result: &RunResult) -> String {
     let (mut bytes, mut of_bytes, mut past_cache_bytes) = (0_u64, 0_u64, 0_u64);
     for sample in result.patterns.iter().filter_map(|r| r.sample.as_ref()) {
-        bytes += sample.bytes;
-        of_bytes += sample.of_bytes;
-        past_cache_bytes += sample.past_cache_bytes;
+        bytes = bytes.saturating_add(sample.bytes);
+        of_bytes = of_bytes.saturating_add(sample.of_bytes);
+        past_cache_bytes = past_cache_bytes.saturating_add(sample.past_cache_bytes);
     }
     if bytes == 0 {
         return String::new();
