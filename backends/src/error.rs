@@ -3,6 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
+/// A file system with less free space than this is full: blocks and metadata want some.
+pub const FULL_BYTES: u64 = 64 << 10;
+
 /// Result of a driver call.
 pub type Result<T> = std::result::Result<T, BackendError>;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use beff_ffi::{stranded, MpiError};
 
-use crate::error::{BackendError, Cause, Result};
+use crate::error::{BackendError, Cause, Result, FULL_BYTES};
 use crate::{AccessKind, Direction, Pattern};
 
 /// An error of MPI with what the user needs to find it.
@@ -46,9 +46,6 @@ fn free_bytes(path: &Path) -> Option<u64> {
     let facts = nix::sys::statvfs::statvfs(path).ok()?;
     Some(facts.blocks_available().saturating_mul(facts.fragment_size()))
 }
-
-/// Less free space than this is none: blocks and metadata want some.
-const FULL_BYTES: u64 = 64 << 10;
 
 /// An error of a write or a sync that the library does not explain, on a file system that is full.
 pub(super) fn or_full(mut error: BackendError) -> BackendError {

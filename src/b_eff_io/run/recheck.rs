@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use beff_backends::error::Cause;
+use beff_backends::error::{Cause, FULL_BYTES};
 use beff_backends::{BackendError, Direction};
 use beff_ffi::MpiError;
 
@@ -206,9 +206,6 @@ pub fn unmade_calls(
     run.fail(ErrorRecord { ranks_affected: place.part.ranks, ..error });
     Ok(found)
 }
-
-/// Less free space than this, or than what is missing, is none: blocks and metadata want some.
-const FULL_BYTES: u64 = 64 << 10;
 
 /// What is known of calls that failed and were reported as made.
 struct Hidden {
