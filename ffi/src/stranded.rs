@@ -12,13 +12,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time if nobody sets another: longer than any single call that makes progress.
+/// The time if nobody sets another. A single call that takes longer on the other ranks, on very slow storage, needs a longer one.
 pub const LIMIT_SECONDS: u64 = 60;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How the end is made.
 #[derive(Clone, Copy, Debug)]
 struct Arranged {
+    rank: u64,
     limit: Duration,
     say: fn(&str),
     exit_code: c_int,
@@ -34,10 +35,10 @@ fn since() -> std::sync::MutexGuard<'static, Option<(Instant, String)>> {
     SINCE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Once, at the start: the longest time between a failed collective call and the next agreement, what says why the end comes, and the
+/// Once, at the start: this rank, the longest time between a failed collective call and the next agreement, what says why the end comes, and the
 /// exit code. Without it ranks wait.
-pub fn arrange(limit_seconds: u64, say: fn(&str), exit_code: c_int) {
-    let _ = ARRANGED.set(Arranged { limit: Duration::from_secs(limit_seconds), say, exit_code });
+pub fn arrange(rank: u64, limit_seconds: u64, say: fn(&str), exit_code: c_int) {
+    let _ = ARRANGED.set(Arranged { rank, limit: Duration::from_secs(limit_seconds), say, exit_code });
 }
 
 /// A collective call of this rank has failed with `error`: the other ranks are expected in the next agreement.
@@ -79,9 +80,10 @@ fn watch() {
         let is_over = |(moment, _): &&(Instant, String)| moment.elapsed() >= arranged.limit;
         let Some(error) = since().as_ref().filter(is_over).map(|(_, error)| error.clone()) else { continue };
         (arranged.say)(&format!(
-            "{error}\nAfter {} s the other ranks have not come back from this collective call: the MPI library leaves them in it. \
+            "rank {}: {error}\nAfter {} s the other ranks have not come back from this collective call: the MPI library leaves them in it. \
              Ending all ranks; what was measured is in the journal of --out, the files stay. Repeat with --backend posix, or with another \
              MPI library.",
+            arranged.rank,
             arranged.limit.as_secs()
         ));
         // SAFETY: always allowed. MPI is busy in the other thread, so neither a call of it nor a function it has left for the exit may

@@ -59,11 +59,14 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Earl
     if let Some(message) = before_init(&library, env) {
         return Ok(refuse(&message));
     }
+    let patience_seconds = match patience(env(PATIENCE).as_deref()) {
+        Ok(seconds) => seconds,
+        Err(error) => return Ok(refuse(&error.to_string())),
+    };
     let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
     abort_on_panic();
-    let patience = env(PATIENCE).and_then(|text| text.parse().ok()).unwrap_or(stranded::LIMIT_SECONDS);
-    stranded::arrange(patience, complain, i32::from(Exit::Failure.code()));
     let world = universe.world();
+    stranded::arrange(world.rank(), patience_seconds, complain, i32::from(Exit::Failure.code()));
     if let Some(message) = wrong_launcher(world.size(), beff_ffi::built_with(), env) {
         return Ok(refuse(&message));
     }
@@ -79,6 +82,17 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Earl
             Ok(if error.is::<UsageError>() { Exit::Usage } else { Exit::Failure })
         }
     }
+}
+
+/// How long ranks are waited for that a library may have left in a call; `given` is the value of the variable.
+fn patience(given: Option<&str>) -> Result<u64, UsageError> {
+    let Some(text) = given else { return Ok(stranded::LIMIT_SECONDS) };
+    text.parse().ok().filter(|seconds| *seconds > 0).ok_or_else(|| {
+        UsageError::new(
+            format!("{PATIENCE}={text} is no number of seconds"),
+            "Give a whole number above 0, or unset the variable.",
+        )
+    })
 }
 
 /// A rank that panics would leave the others in a collective call for ever.
@@ -286,4 +300,21 @@ pub(crate) fn exit_of_root(world: &Comm, exit: Exit) -> Result<Exit, MpiError> {
     let mut code = [f64::from(exit.code())];
     world.bcast_f64(&mut code, 0)?;
     Ok(Exit::from_code(code[0] as u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value that would be ignored would be a limit that nobody has set.
+    #[test]
+    fn the_patience_is_a_number_of_seconds_or_refused() {
+        assert_eq!(patience(None).unwrap(), stranded::LIMIT_SECONDS);
+        assert_eq!(patience(Some("600")).unwrap(), 600);
+        for odd in ["", "0", "-1", "5s", "1e9"] {
+            let error = patience(Some(odd)).unwrap_err();
+            assert!(error.to_string().contains(PATIENCE), "{error}");
+            assert!(error.next_step.contains("above 0"), "{error}");
+        }
+    }
 }
