@@ -6,7 +6,8 @@ use crate::replay::records::{PassRecord, ReplayResult};
 /// Bytes that the processes have fetched for their reads, by the count of the kernel; or why that is not known.
 pub type Fetched = Result<u64, String>;
 
-/// When it was recorded. A count of nothing proves nothing where the kind of a file system was not recorded: on many nothing is counted.
+/// When it was recorded. Where the kind of a file system was not recorded the count is known to be whole only if it is all that was read:
+/// on many nothing is counted.
 pub fn recorded(result: &ReplayResult) -> Fetched {
     let profile = &result.setup.profile;
     let counted = profile.storage_read_bytes.ok_or("not recorded of all processes")?;
@@ -14,7 +15,7 @@ pub fn recorded(result: &ReplayResult) -> Fetched {
     if let Some(other) = kinds.clone().find(|kind| !kind.is_empty() && !counts_all(kind)) {
         return Err(uncounted(other));
     }
-    if counted == 0 && kinds.any(str::is_empty) {
+    if counted < profile.read_bytes && kinds.any(str::is_empty) {
         return Err("the kind of its file system was not recorded".to_owned());
     }
     Ok(counted)
@@ -50,9 +51,12 @@ mod tests {
         assert!(replayed(&result, &result.passes[0]).unwrap_err().contains("fuse.mergerfs"));
         assert!(recorded(&result).unwrap_err().contains("lustre"));
         result.setup.profile.files.iter_mut().for_each(|file| file.fs_type.clear());
-        assert_eq!(recorded(&result), Ok(10 << 20), "what was counted was fetched");
-        result.setup.profile.storage_read_bytes = Some(0);
-        assert!(recorded(&result).unwrap_err().contains("was not recorded"));
+        for counted in [0, 10 << 20] {
+            result.setup.profile.storage_read_bytes = Some(counted);
+            assert!(recorded(&result).unwrap_err().contains("was not recorded"), "{counted}: perhaps more");
+        }
+        result.setup.profile.storage_read_bytes = Some(11 << 20);
+        assert_eq!(recorded(&result), Ok(11 << 20), "all of it");
     }
 
     /// Nobody is told of other caches when one side is not known.
