@@ -46,7 +46,7 @@ impl Buffers {
 /// Length of the memory to send from, and of that to receive into.
 #[must_use]
 pub fn memory_bytes(lmax_bytes: u64) -> u64 {
-    PLACES * (lmax_bytes + MARGIN_BYTES)
+    lmax_bytes.saturating_add(MARGIN_BYTES).saturating_mul(PLACES)
 }
 
 /// Distance of the beginnings of two messages behind each other.

@@ -67,7 +67,11 @@ fn by_group(block: Block<'_>, each: bool) -> Vec<Block<'_>> {
     if !each || block.first.groups < 2 || block.kind == Kind::Overlap || !block.has_times() {
         return vec![block];
     }
-    (0..block.first.groups).map(|group| Block { rows: block.rows.clone(), group: Some(group), ..block }).collect()
+    // A file that was changed may claim any number; those without times would show nothing.
+    let timed = block.rows.iter().map(|(record, _)| record.times.len() as u64).max().unwrap_or(0);
+    (0..block.first.groups.min(timed))
+        .map(|group| Block { rows: block.rows.clone(), group: Some(group), ..block })
+        .collect()
 }
 
 fn is_same(a: &RowRecord, b: &RowRecord) -> bool {
