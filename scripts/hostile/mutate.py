@@ -1,5 +1,5 @@
 """Mutated inputs: journals, documents, .sum, hints, sizes and profiles, given to the program as files."""
-import os, random, re, resource, subprocess, time
+import concurrent.futures, os, random, re, subprocess, time
 
 WORDS = [b"9223372036854775807", b"-1", b"0", b"18446744073709551616", b"1e308", b"-1e308", b"1e-320", b"null", b"[]", b"{}", b'""', b"true",
          b"\x1b[2J", b"\\u0000", b"\\u001b[31m", b"\xff\xfe", b"\x00", b"\n", b",", b":", b"}", b"]", b"all ", b"Lmax ", b"on_open ", b"\xe2\x80\xae"]
@@ -72,15 +72,13 @@ def originals(program, env, work, launcher):
     return made
 
 
-def bounded():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS + 5, SECONDS + 6))
+BOUNDED = ["prlimit", f"--as={MEMORY}", f"--cpu={SECONDS + 5}:{SECONDS + 6}"]
 
 
 def trouble(program, env, words, name):
     begin = time.time()
     try:
-        done = subprocess.run([program, *words, name], env=env, capture_output=True, timeout=SECONDS, preexec_fn=bounded, stdin=subprocess.DEVNULL)
+        done = subprocess.run([*BOUNDED, program, *words, name], env=env, capture_output=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         return f"longer than {SECONDS} s"
     said = done.stdout + done.stderr
@@ -100,19 +98,26 @@ def run(program, env, work, count, seed, launcher, while_exists=None):
     rng = random.Random(f"{seed} mutated")
     sound = originals(program, env, work, launcher)
     tried, bad = {}, {}
-    for i in range(count):
-        if i % 50 == 0:
-            pause(while_exists)
-        bench, end, views, text = rng.choice(sound)
-        name = f"{work}/mutated-{i}.{end}"
+
+    def one(bench, words, name, text):
         with open(name, "wb") as f:
-            f.write(damaged(text, rng))
-        words = rng.choice(views)
+            f.write(text)
         why = trouble(program, env, words, name)
-        tried[bench] = tried.get(bench, 0) + 1
-        bad.setdefault(bench, [])
-        if why:
-            bad[bench].append((f"{' '.join(words)} {os.path.basename(name)}", why))
-        else:
+        if not why:
             os.unlink(name)
+        return bench, f"{' '.join(words)} {os.path.basename(name)}", why
+
+    # Drawn in order, so that the same seed gives the same inputs; tried side by side.
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for first in range(0, count, 50):
+            pause(while_exists)
+            batch = []
+            for i in range(first, min(count, first + 50)):
+                bench, end, views, text = rng.choice(sound)
+                text = damaged(text, rng)
+                batch.append(pool.submit(one, bench, rng.choice(views), f"{work}/mutated-{i}.{end}", text))
+            for done in batch:
+                bench, name, why = done.result()
+                tried[bench] = tried.get(bench, 0) + 1
+                bad.setdefault(bench, []).extend([(name, why)] if why else [])
     return [(bench, tried[bench], bad[bench]) for bench in sorted(tried)]
