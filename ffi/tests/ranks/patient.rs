@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Error, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
 const SOURCE: &str = include_str!("patient.c");
@@ -34,8 +35,10 @@ fn build(name: &str, source: &str) -> Result<PathBuf, Error> {
     if library.exists() {
         return Ok(library);
     }
-    // Several test programs may be here at once: each makes its own, and whole ones replace each other.
-    let own = directory.join(format!("{name}-{}.so", std::process::id()));
+    // Several tests and test programs may be here at once: each makes its own, and whole ones replace each other.
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let made = MADE.fetch_add(1, Ordering::Relaxed);
+    let own = directory.join(format!("{name}-{}-{made}.so", std::process::id()));
     let mut cc = Command::new("cc");
     cc.args(["-O2", "-shared", "-fPIC", "-x", "c", "-", "-ldl", "-o"]).arg(&own);
     let mut child = cc.stdin(Stdio::piped()).spawn()?;
