@@ -35,7 +35,7 @@ pub(super) fn of(result: &CommResult) -> MessagesFrom {
     let cache_bytes = result.setup.machine.hosts.iter().map(|h| h.last_level_cache_bytes).max().unwrap_or(0);
     match result.config.buffers {
         Buffers::Reused => MessagesFrom::ReusedWindows,
-        Buffers::Cyclic if 2 * memory_bytes(result.setup.lmax_bytes) <= cache_bytes => MessagesFrom::SmallMemory,
+        Buffers::Cyclic if memory_bytes(result.setup.lmax_bytes) <= cache_bytes / 2 => MessagesFrom::SmallMemory,
         Buffers::Cyclic => MessagesFrom::Memory,
     }
 }

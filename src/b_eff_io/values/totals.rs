@@ -138,7 +138,8 @@ fn partition(result: &RunResult, types: &[TypeValue], backend: &str, ranks: u64)
         backend: backend.to_owned(),
         ranks,
         access_mb_per_second: averages,
-        access_bytes: Access::ALL.map(|a| types.iter().filter(of_access(a)).map(|v| v.moved_bytes).sum()),
+        access_bytes: Access::ALL
+            .map(|a| types.iter().filter(of_access(a)).map(|v| v.moved_bytes).fold(0, u64::saturating_add)),
         access_seconds: Access::ALL.map(|a| types.iter().filter(of_access(a)).map(|v| v.seconds).sum()),
         values: ReleaseValues {
             release_0_5: all_measured.then(|| release_0_5(result, backend, ranks)).flatten(),

@@ -40,8 +40,8 @@ impl Cached {
         let one = |(asked_bytes, storage_bytes)| Self { reads: 1, asked_bytes, storage_bytes };
         reads.filter(is_cached).map(one).reduce(|a, b| Self {
             reads: a.reads + b.reads,
-            asked_bytes: a.asked_bytes + b.asked_bytes,
-            storage_bytes: a.storage_bytes + b.storage_bytes,
+            asked_bytes: a.asked_bytes.saturating_add(b.asked_bytes),
+            storage_bytes: a.storage_bytes.saturating_add(b.storage_bytes),
         })
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn write(page: &mut Page, result: &ReplayResult) {
     machine::title(page, &setup.machine, "replay of a recorded application", units);
     page.short_field("profile", &profile(&setup.profile));
     page.short_field("holds", &content(&setup.profile));
-    let backends = count(config.repeat * config.backends.len() as u64, "pass");
+    let backends = count(config.repeat.saturating_mul(config.backends.len() as u64), "pass");
     page.short_field(
         "replayed",
         &format!("with {}, {backends}, {}", list(&config.backends), pace(config.pace, config.scale)),
