@@ -256,9 +256,10 @@ def judge(case, box, code, hung, left, reached, program, env):
         outcome = json.loads(document)["ending"]["outcome"] if document else None
     except (ValueError, KeyError, TypeError):
         outcome = "unreadable" if code == 0 else None
-    if code == 0 and outcome not in ("complete", None):
+    if code == 0 and outcome not in ("complete", None) and not case.launchers_code:
         return f"exit 0, outcome {outcome}"
-    if reached and case.damage and code not in (1, 3):
+    healed = b"healed" in read(box.log + b"/liar")
+    if reached and case.damage and code not in (1, 3) and not healed:
         return f"damage not found: exit {code}"
     if reached and case.must_fail and code == 0:
         return "error lost: exit 0"

@@ -4,7 +4,8 @@
  *
  * Rules: rules.h. Calls: write read fsync flush open create statfs. Damage of a write lies in the file from then on, damage of a
  * read in the answer alone; stale at fsync: success, and what was written since the one before is gone. LIAR_DIRECT=1: no page
- * cache (FOPEN_DIRECT_IO). LIAR_LOG: file that gets a line for each struck call. LIAR_BYTES: space it has (256 MiB).
+ * cache (FOPEN_DIRECT_IO). LIAR_BYTES: space it has (256 MiB). LIAR_LOG: file that gets a line for each struck call, and `healed`
+ * when damage was covered by later writes before a sync, as when the kernel writes a page back twice.
  */
 #define _GNU_SOURCE
 #include "rules.h"
@@ -44,6 +45,12 @@ static struct rule *strike(const char *call, struct node *n) {
     int fd = r && log && r->done <= 20 ? open(log, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
     if (fd >= 0) dprintf(fd, "%s %d/%d of %s\n", call, r->fault, r->error, n->name), close(fd);
     return r;
+}
+
+static void healed(struct node *n) {
+    const char *log = getenv("LIAR_LOG");
+    int fd = log ? open(log, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+    if (fd >= 0) dprintf(fd, "healed %s\n", n->name), close(fd);
 }
 
 static struct fuse_attr attributes(uint64_t id) {
@@ -104,6 +111,8 @@ static void do_write(uint64_t unique, struct node *n, const struct fuse_write_in
     if (r) rules_damage(r->fault, bytes, length);
     if (!r || r->fault != STALE)
         if (pwrite(n->fd, bytes, length, (off_t)at) < 0) return answer(unique, errno, NULL, 0);
+    if (r && r->fault >= FLIP) rest_damaged(n->name, r->fault == MISPLACE ? w->offset : at, at + length);
+    else if (rest_healed(n->name, at, at + length)) healed(n);
     if (!n->unsynced_to || at < n->unsynced_from) n->unsynced_from = at;
     if (at + length > n->unsynced_to) n->unsynced_to = at + length;
     clock_gettime(CLOCK_REALTIME, &n->changed);
@@ -130,6 +139,7 @@ static int do_fsync(struct node *n) {
         fallocate(n->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)n->unsynced_from,
                   (off_t)(n->unsynced_to - n->unsynced_from));
     n->unsynced_from = n->unsynced_to = 0;
+    if (!strcmp(rest.file, n->name)) rest.from = rest.to = 0; /* from here on it can be found */
     return 0;
 }
 
