@@ -12,6 +12,7 @@ use std::path::Path;
 
 use memmap2::MmapMut;
 
+use crate::patience::uninterrupted;
 use crate::walk::{Guard, Piece, Pieces, Walk};
 use crate::{BackendError, Batch, Direction, Pattern, Result, Ring};
 
@@ -277,16 +278,6 @@ pub(crate) fn write_sector(direct: &File, sector: &[u8], offset: u64) -> std::re
         return Ok(());
     }
     Err(("pwrite (edge sector)", offset, io::ErrorKind::WriteZero.into()))
-}
-
-/// The result of a system call, repeated after signals.
-pub(crate) fn uninterrupted(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
 }
 
 #[cfg(test)]

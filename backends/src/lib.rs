@@ -65,6 +65,7 @@ pub mod mpiio;
 pub mod null;
 mod offsets;
 pub mod options;
+mod patience;
 pub mod pattern;
 pub mod posix;
 pub mod program;
@@ -90,7 +91,7 @@ pub use options::{Collective, Direct, DriverOptions, Exchange, Tuned, DEFAULT_DO
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use program::{Outcome, Program, ProgramRequest, Step, Tables};
 pub use registry::{driver, drivers, DriverRow};
-pub use unable::{unable, Unable};
+pub use unable::{trial, Trial, Unable};
 
 use beff_ffi::Comm;
 

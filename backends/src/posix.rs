@@ -10,6 +10,7 @@ use crate::direct::FdPair;
 use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
 use crate::latency::Mark;
 use crate::offsets::{self, Offsets};
+use crate::patience::uninterrupted;
 use crate::rmw::Scratch;
 use crate::route::Route;
 use crate::walk::{batch_bytes, Walk};
@@ -325,11 +326,10 @@ fn transfer(
 ) -> std::result::Result<(), Stopped> {
     let mut got = 0;
     loop {
-        match call(got) {
+        match uninterrupted(|| call(got)) {
             // A part of nothing is moved by one call too.
             Ok(0) if len > 0 => return Err((got, None)),
             Ok(moved) => got += moved,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err((got, Some(error))),
         }
         if got >= len {

@@ -2,7 +2,6 @@
 //! registered. [`flight`] keeps operations from outliving the batch that made them.
 
 pub(crate) mod flight;
-pub(crate) mod patience;
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};

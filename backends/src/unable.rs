@@ -13,17 +13,31 @@ const CHUNK_BYTES: u64 = 4096;
 /// Chunks of the trial.
 const CHUNKS: u64 = 4;
 
-/// Why a driver cannot work on this host with files at `path`: it makes a small file of its own, writes, reads and removes it. None: it
-/// can, or what came up is a failure of the storage, which the run will meet and tell.
+/// What a trial of a driver brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// It can work here, or needs no trial.
+    Works,
+    /// It cannot work on this host, or with files at this place.
+    Unable(BackendError),
+    /// The storage failed. The run may not meet that again, so it is not to be forgotten.
+    Failed(BackendError),
+}
+
+/// Tries whether a driver can work on this host with files at `path`: it makes a small file of its own, writes, reads and removes it.
 #[must_use]
-pub fn unable(row: &DriverRow, options: &DriverOptions, path: &FilePath) -> Option<BackendError> {
+pub fn trial(row: &DriverRow, options: &DriverOptions, path: &FilePath) -> Trial {
     if !row.may_be_missing {
-        return None;
+        return Trial::Works;
     }
     let tried = try_out((row.make)(options).as_ref(), path);
     // It may not be there.
     let _ = path.remove();
-    tried.err().filter(|e| e.cause == Cause::Unsupported || e.operation == "io_uring_setup")
+    match tried {
+        Ok(()) => Trial::Works,
+        Err(e) if e.cause == Cause::Unsupported || e.operation == "io_uring_setup" => Trial::Unable(e),
+        Err(e) => Trial::Failed(e),
+    }
 }
 
 fn try_out(driver: &dyn Driver, path: &FilePath) -> Result<()> {
@@ -124,16 +138,17 @@ mod tests {
 
     /// A missing directory is no property of a backend.
     #[test]
-    fn failures_of_the_storage_are_left_to_the_run() {
+    fn failures_of_the_storage_are_told() {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         for row in drivers().iter().filter(|row| row.may_be_missing) {
-            assert_eq!(
-                unable(row, &DriverOptions::default(), &FilePath::nowhere("/no/such/directory/file")).map(|e| e.cause),
-                None
-            );
             let path = FilePath::of(&directory.path().join(row.name)).unwrap();
-            if let Some(error) = unable(row, &DriverOptions::default(), &path) {
-                println!("SKIPPED: {} cannot work here: {error}", row.name);
+            match trial(row, &DriverOptions::default(), &path) {
+                Trial::Works => {
+                    let nowhere = trial(row, &DriverOptions::default(), &FilePath::nowhere("/no/such/directory/file"));
+                    assert!(matches!(nowhere, Trial::Failed(_)), "{nowhere:?}");
+                }
+                Trial::Unable(error) => println!("SKIPPED: {} cannot work here: {error}", row.name),
+                Trial::Failed(error) => panic!("{}: {error}", row.name),
             }
             assert!(!path.exists(), "{}: the file of the trial is gone", row.name);
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use beff_backends::{drivers, unable, Directory, DriverOptions, DriverRow, OpenMode, OpenRequest};
+use beff_backends::{drivers, trial, Directory, DriverOptions, DriverRow, OpenMode, OpenRequest, Trial};
 use beff_ffi::Comm;
 use clap::Args;
 
@@ -164,7 +164,10 @@ fn trouble(row: &DriverRow, args: &InfoArgs) -> Option<String> {
         Err(e) => return Some(format!("--path {}: {e}", args.path.display())),
     };
     if row.may_be_missing {
-        return unable(row, &DriverOptions::default(), &path).map(|e| e.to_string());
+        return match trial(row, &DriverOptions::default(), &path) {
+            Trial::Works => None,
+            Trial::Unable(e) | Trial::Failed(e) => Some(e.to_string()),
+        };
     }
     let own = Comm::own();
     // A communicator of one needs no message, so this works without MPI for drivers that only ask for its rank.

@@ -2,8 +2,9 @@
  *
  * BEFF_FAULT = "DIRECTION WHAT NTH NAME": call number NTH (from 1) of one process on files whose path contains NAME. Calls of
  * a page or less and those past the page cache are let alone: so the program looks at samples, and at everything.
- *   DIRECTION  write or read
+ *   DIRECTION  write or read; room: fallocate
  *   WHAT       eio       the call fails with EIO and moves nothing
+ *              eintr     room: it and all that follow are interrupted
  *              lose      it says that all was moved, and moves nothing
  *              flip      one bit in the middle is turned over
  *              zero      all bytes become zeros
@@ -20,9 +21,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { READ, WRITE, ROOM };
 typedef ssize_t (*move_fn)(int, void *, size_t, off_t);
 
-static int wanted_write, nth;
+static int wanted, nth;
 static char what[16], name[256], mark[4096];
 static int seen, ready;
 
@@ -35,15 +37,15 @@ static void read_rule(void) {
         nth = 0;
         return;
     }
-    wanted_write = strcmp(direction, "write") == 0;
+    wanted = strcmp(direction, "room") == 0 ? ROOM : strcmp(direction, "write") == 0 ? WRITE : READ;
     snprintf(mark, sizeof mark, "%s", path);
 }
 
 /* True once in all processes: this call is the one. */
-static int is_the_one(int fd, int writes, off_t offset, size_t length) {
+static int is_the_one(int fd, int direction, off_t offset, size_t length) {
     char link[64], path[4096];
     read_rule();
-    if (nth == 0 || writes != wanted_write || length <= 4096 || (fcntl(fd, F_GETFL) & O_DIRECT)) return 0;
+    if (nth == 0 || direction != wanted || length <= 4096 || (fcntl(fd, F_GETFL) & O_DIRECT)) return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(link, path, sizeof path - 1);
     if (n <= 0) return 0;
@@ -108,3 +110,13 @@ ssize_t pwritev(int fd, const struct iovec *v, int n, off_t o) { return move_pie
 ssize_t pwritev64(int fd, const struct iovec *v, int n, off64_t o) { return move_pieces("pwritev64", fd, v, n, o, 1); }
 ssize_t preadv(int fd, const struct iovec *v, int n, off_t o) { return move_pieces("preadv", fd, v, n, o, 0); }
 ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t o) { return move_pieces("preadv64", fd, v, n, o, 0); }
+
+int fallocate(int fd, int mode, off_t offset, off_t length) {
+    static int interrupted;
+    int (*real)(int, int, off_t, off_t) = dlsym(RTLD_NEXT, "fallocate");
+    if (!interrupted && !is_the_one(fd, ROOM, offset, (size_t)length)) return real(fd, mode, offset, length);
+    interrupted = strcmp(what, "eintr") == 0;
+    errno = interrupted ? EINTR : EIO;
+    return -1;
+}
+int fallocate64(int fd, int mode, off64_t offset, off64_t length) { return fallocate(fd, mode, offset, length); }

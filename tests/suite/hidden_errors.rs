@@ -105,3 +105,24 @@ fn what_goes_wrong_on_the_way_is_found_by_the_full_check() {
         }
     }
 }
+
+/// The trial of a backend is the first that meets the storage. The run may not meet the same error again.
+#[test]
+fn an_error_of_the_storage_in_a_trial_is_told() {
+    for backends in ["mmap", "posix,mmap"] {
+        let scratch = Scratch::new();
+        let (run, hit) = faulty_in(&scratch, "room eio 1 trial-rank", &["--backend", backends, "--types", "2"]);
+        assert!(hit.is_some(), "no call was hit; {run}");
+        run.expect(1).says(&["trial of mmap", "Input/output error", "trial-rank", "--path"]);
+    }
+}
+
+/// As where a signal comes again and again.
+#[test]
+fn a_call_that_is_interrupted_for_ever_is_an_error() {
+    let (run, result, hit) = faulty("room eintr 3 n2-type2", &["--backend", "mmap", "--types", "2"]);
+    assert!(hit.is_some(), "no call was hit; {run}");
+    run.expect(1);
+    let message = result["errors"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("fallocate") && message.contains("Interrupted system call"), "{message}; {run}");
+}

@@ -13,6 +13,7 @@ use super::meeting::Meetings;
 use super::mover::{DirectWay, Ways};
 use crate::direct::close_file;
 use crate::directory::FilePath;
+use crate::patience::uninterrupted;
 use crate::statx::direct_align;
 use crate::Direct;
 
@@ -250,7 +251,7 @@ impl Files {
     pub(super) fn set_size(&self, file: u32, bytes: i64) -> Done<()> {
         self.by_one(file, |file| {
             let bytes = u64::try_from(bytes).map_err(|_| Fault::named("MPI_ERR_ARG", "a negative size"))?;
-            again(|| file.set_len(bytes)).map_err(|error| Fault::io("ftruncate", &error))
+            uninterrupted(|| file.set_len(bytes)).map_err(|error| Fault::io("ftruncate", &error))
         })
     }
 
@@ -263,7 +264,7 @@ impl Files {
             ..0 => Err(Fault::named("MPI_ERR_ARG", "a negative size")),
             0 => Ok(()),
             // SAFETY: an open descriptor; no memory is named.
-            _ => again(|| match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
+            _ => uninterrupted(|| match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
                 0 => Ok(()),
                 errno => Err(io::Error::from_raw_os_error(errno)),
             })
@@ -287,7 +288,7 @@ impl Files {
     /// What fdatasync(2) reports.
     pub(super) fn sync(&self, file: u32) -> Done<()> {
         let ways = self.of(file)?.any_way()?;
-        again(|| ways.buffered.sync_data()).map_err(|error| Fault::io("fdatasync", &error))
+        uninterrupted(|| ways.buffered.sync_data()).map_err(|error| Fault::io("fdatasync", &error))
     }
 }
 
@@ -313,14 +314,4 @@ fn open_plain(path: &FilePath, amode: Amode, makes: bool) -> Done<File> {
 fn close_ways(ways: Ways) -> Done<()> {
     let direct = ways.direct.map_or(Ok(()), |direct| close_file(direct.file));
     direct.and(close_file(ways.buffered)).map_err(|error| Fault::io("close", &error))
-}
-
-/// Repeats what a signal has interrupted.
-fn again(mut act: impl FnMut() -> io::Result<()>) -> io::Result<()> {
-    loop {
-        match act() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
 }

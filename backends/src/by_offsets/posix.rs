@@ -8,6 +8,7 @@ use beff_trace::Direction;
 use super::fault::{Done, Fault};
 use super::mover::{Counted, Job, Mover, Way, Ways};
 use super::pieces::Piece;
+use crate::patience::uninterrupted;
 use crate::program::Memory;
 use crate::{dontcache, DriverOptions};
 
@@ -65,11 +66,10 @@ impl Posix {
                 libc::iovec { iov_base: memory.cast(), iov_len: (piece.len_bytes - skip) as usize }
             }));
             // SAFETY: each vector is a piece inside the source (of writes) or the landing area (of reads), see the caller.
-            let mut got = match unsafe { system_call(direction, way, &self.vectors, offset, flags) } {
+            let mut got = match uninterrupted(|| unsafe { system_call(direction, way, &self.vectors, offset, flags) }) {
                 Ok(0) if direction == Direction::Read => return Ok((moved, false)),
                 Ok(0) => return Err(Fault::system(call, libc::EIO, Some(offset))),
                 Ok(got) => got as u64,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Fault::system(call, error.raw_os_error().unwrap_or(libc::EIO), Some(offset))),
             };
             moved += got;

@@ -10,9 +10,9 @@ use io_uring::{opcode, squeue, EnterFlags, IoUring};
 use super::fault::{Done, Fault};
 use super::mover::{Counted, Job, Mover, Way, Ways, BLOCKING};
 use super::pieces::Piece;
+use crate::patience::Patience;
 use crate::program::memory::{Area, Landing};
 use crate::program::Memory;
-use crate::queue::patience::Patience;
 use crate::queue::{Queue, MAX_PIECE_SHIFT};
 use crate::{dontcache, DriverOptions, Result};
 
@@ -128,9 +128,9 @@ impl Uring {
             match self.ring.submit_and_wait(want) {
                 Ok(_) => break,
                 Err(_) if !self.ring.completion().is_empty() => break,
-                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 Err(error)
-                    if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY)) && patience.try_again() => {}
+                    if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
+                        && patience.try_again() => {}
                 Err(error) => give_up(self.in_flight(), &error),
             }
         }

@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{fallocate, FallocateFlags};
 use nix::unistd::{lseek, Whence};
 
+use crate::patience::uninterrupted;
 use crate::{BackendError, Batch, Pattern, Result};
 
 /// Written where blocks cannot be reserved.
@@ -87,13 +88,7 @@ pub(super) fn reserve(file: &File, pattern: &Pattern, batch: Batch, path: &Path)
         BackendError { text: format!("cannot reserve {} bytes: {}", end - begin, error.text), ..error }
     };
     let (from, len) = (position(begin).map_err(|e| fail(&e))?, position(end - begin).map_err(|e| fail(&e))?);
-    loop {
-        match fallocate(file, FallocateFlags::empty(), from, len) {
-            Ok(()) => return Ok(()),
-            Err(Errno::EINTR) => {}
-            Err(e) => return Err(fail(&e.into())),
-        }
-    }
+    uninterrupted(|| Ok(fallocate(file, FallocateFlags::empty(), from, len)?)).map_err(|e| fail(&e))
 }
 
 /// Writes zeros where `batch` will store on this rank, and nowhere else: whatever the other ranks do meanwhile stays.

@@ -4,8 +4,8 @@ use std::io;
 
 use io_uring::{cqueue, squeue, EnterFlags, Submitter};
 
-use super::patience::Patience;
 use super::Queue;
+use crate::patience::Patience;
 
 /// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
 /// works on; only then is the memory of the transfers the caller's again.
@@ -74,9 +74,8 @@ impl<'a> Flight<'a> {
         self.sq.sync();
         match self.submitter.submit_and_wait(want) {
             Err(error) if !is_transient(&error) => return Err(error),
-            // Without resources, what was not taken stays in the queue for the next time; not for ever.
-            Err(error) if is_short(&error) && !self.patience.try_again() => return Err(error),
-            // After a signal likewise.
+            // What was not taken stays in the queue for the next time; not for ever.
+            Err(error) if !self.patience.try_again() => return Err(error),
             Ok(_) | Err(_) => {}
         }
         self.sq.sync();
@@ -141,11 +140,7 @@ impl Drop for Flight<'_> {
 
 /// A signal, or a lack of resources that passes when completions are taken.
 fn is_transient(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EINTR) || is_short(error)
-}
-
-fn is_short(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY))
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use memmap2::MmapMut;
 
 use super::domain::Grid;
-use crate::edges::uninterrupted;
+use crate::patience::uninterrupted;
 
 /// Where the last region ended, inside of a sector. Known to all ranks alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use crate::latency::Mark;
+use crate::patience::Patience;
 use crate::queue::flight::Flight;
-use crate::queue::patience::Patience;
 use crate::queue::{self, abandoned, Queue};
 use crate::{dontcache, BackendError, Direction, Latency};
 

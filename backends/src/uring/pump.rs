@@ -6,8 +6,8 @@ use io_uring::squeue;
 
 use super::kept::Kept;
 use crate::latency::Mark;
+use crate::patience::Patience;
 use crate::queue::flight::Flight;
-use crate::queue::patience::Patience;
 use crate::queue::{Memory, Queue, Way};
 use crate::route::Route;
 use crate::walk::{Guard, Piece, Pieces};

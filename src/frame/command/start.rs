@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{anyhow, Context};
 use beff_backends::DriverOptions;
 use beff_ffi::{stranded, Comm, MpiError, Universe};
+use nix::sys::resource::{getrlimit, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,9 @@ pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Earl
         Ok(seconds) => seconds,
         Err(error) => return Ok(refuse(&error.to_string())),
     };
+    if let Err(error) = enough_files(open_files()) {
+        return Ok(refuse(&error.to_string()));
+    }
     let universe = Universe::init().map_err(|e| anyhow!("MPI cannot be started: {e}"))?;
     abort_on_panic();
     let world = universe.world();
@@ -93,6 +97,26 @@ fn patience(given: Option<&str>) -> Result<u64, UsageError> {
             "Give a whole number above 0, or unset the variable.",
         )
     })
+}
+
+/// Open files that MPI and a run need at the least: with fewer, MPICH 4.0 and Open MPI 4.1 end or hang in MPI_Init.
+const LEAST_FILES: u64 = 32;
+
+/// Soft limit of open files.
+fn open_files() -> u64 {
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft)
+}
+
+fn enough_files(limit: u64) -> Result<(), UsageError> {
+    if limit >= LEAST_FILES {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        format!(
+            "the limit of open files is {limit}: MPI needs {LEAST_FILES} or more, and may hang in its start with fewer"
+        ),
+        "Raise it where the ranks begin: ulimit -n 1024",
+    ))
 }
 
 /// A rank that panics would leave the others in a collective call for ever.
@@ -164,14 +188,18 @@ pub(crate) fn from_root<T: Serialize + DeserializeOwned>(
 /// The backends that cannot work here: they are not run, which is said at once. Collective.
 ///
 /// # Errors
-/// Everywhere: no other backend is left. MPI between the ranks.
+/// Everywhere: no other backend is left, or the storage failed a trial. MPI between the ranks.
 pub(crate) fn leave_out(
     world: &Comm,
     run_dir: &RunDir,
     backends: &[String],
     options: impl Fn(&str) -> DriverOptions,
 ) -> Result<Vec<NotRun>, Early> {
-    let not_run = able::not_run(world, run_dir, backends, options)?;
+    let not_run = able::not_run(world, run_dir, backends, options)?.map_err(|(rank, message)| {
+        Early::Everywhere(anyhow!(
+            "rank {rank}: {message}; nothing was measured: look at the storage, or choose another --path"
+        ))
+    })?;
     able::refuse_if_all(backends, &not_run).map_err(|e| Early::Everywhere(e.into()))?;
     if world.is_root() {
         not_run.iter().for_each(|n| complain(&format!("{} is not run, the others are: {}", n.backend, n.reason)));
@@ -316,5 +344,12 @@ mod tests {
             assert!(error.to_string().contains(PATIENCE), "{error}");
             assert!(error.next_step.contains("above 0"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_start_that_would_hang_is_refused() {
+        assert!(enough_files(LEAST_FILES).is_ok() && enough_files(open_files()).is_ok());
+        let error = enough_files(8).unwrap_err().to_string();
+        assert!(error.contains("open files is 8") && error.contains("ulimit -n"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use beff_backends::{driver, unable, DriverOptions};
+use beff_backends::{driver, trial, DriverOptions, Trial};
 use beff_ffi::{Comm, MpiError};
 
 use crate::frame::error::UsageError;
@@ -18,7 +18,7 @@ pub struct NotRun {
     pub reason: String,
 }
 
-/// Those of `backends` that cannot work here. Equal on all ranks. Collective.
+/// Those of `backends` that cannot work here. Inner: rank and message of a trial that the storage failed. Equal on all ranks. Collective.
 ///
 /// # Errors
 /// MPI between the ranks.
@@ -27,20 +27,26 @@ pub fn not_run(
     run_dir: &RunDir,
     backends: &[String],
     options: impl Fn(&str) -> DriverOptions,
-) -> Result<Vec<NotRun>, MpiError> {
+) -> Result<Result<Vec<NotRun>, (u64, String)>, MpiError> {
     let mut all = Vec::new();
     for row in backends.iter().filter_map(|name| driver(name)).filter(|row| row.may_be_missing) {
         let name = Path::new(row.name).join(format!("trial-rank{:07}.dat", world.rank()));
-        let mine =
-            unable(row, &options(row.name), &run_dir.file(&name)).map(|e| format!("{}: {}", e.operation, e.text));
-        if let Some((rank, reason)) = first_message(world, mine)? {
+        let (unable, failed) = match trial(row, &options(row.name), &run_dir.file(&name)) {
+            Trial::Works => (None, None),
+            Trial::Unable(e) => (Some(format!("{}: {}", e.operation, e.text)), None),
+            Trial::Failed(e) => (None, Some(format!("trial of {}: {e}", row.name))),
+        };
+        if let Some(failed) = first_message(world, failed)? {
+            return Ok(Err(failed));
+        }
+        if let Some((rank, reason)) = first_message(world, unable)? {
             all.push(NotRun {
                 backend: row.name.to_owned(),
                 reason: format!("cannot work here: {reason} (rank {rank})"),
             });
         }
     }
-    Ok(all)
+    Ok(Ok(all))
 }
 
 /// Refuses a run of which nothing is left.

@@ -1,6 +1,7 @@
-//! How long the kernel may say EAGAIN: it does so when it is short of something that comes back in a moment, and for ever where a file
-//! does not wait (O_NONBLOCK, some FUSE servers).
+//! How long the kernel may say EAGAIN or EINTR: it does so when it is short of something that comes back in a moment or a signal came,
+//! and for ever where a file does not wait (O_NONBLOCK, some FUSE servers).
 
+use std::io;
 use std::time::Duration;
 
 /// Tries that are made at once.
@@ -37,9 +38,41 @@ impl Patience {
     }
 }
 
+/// The result of a system call, repeated after signals.
+///
+/// # Errors
+/// Of the call; EINTR if nothing else comes for three seconds.
+#[inline]
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut patience = Patience::default();
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted && patience.try_again() => {}
+            done => return done,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_is_only_interrupted_comes_to_an_end() {
+        let interrupted = || io::Error::from(io::ErrorKind::Interrupted);
+        let mut calls = 0;
+        let mut third = || {
+            calls += 1;
+            if calls < 3 {
+                Err(interrupted())
+            } else {
+                Ok(calls)
+            }
+        };
+        assert_eq!(uninterrupted(&mut third).unwrap(), 3);
+        let never = uninterrupted(|| Err::<(), _>(interrupted())).unwrap_err();
+        assert_eq!(never.kind(), io::ErrorKind::Interrupted);
+    }
 
     #[test]
     fn it_ends_and_comes_back() {
