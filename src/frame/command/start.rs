@@ -99,8 +99,9 @@ fn patience(given: Option<&str>) -> Result<u64, UsageError> {
     })
 }
 
-/// Open files that MPI and a run need at the least: with fewer, MPICH 4.0 and Open MPI 4.1 end or hang in MPI_Init.
-const LEAST_FILES: u64 = 32;
+/// Open files that MPI and a run need at the least. With fewer than 32 MPICH 4.0 and Open MPI 4.1 end or hang in MPI_Init, with a
+/// few more a run cannot clean up behind itself.
+const LEAST_FILES: u64 = 64;
 
 /// Soft limit of open files.
 fn open_files() -> u64 {
