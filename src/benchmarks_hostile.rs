@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::tests::views;
 use super::*;
-use crate::frame::report::Shown;
+use crate::frame::report::{Level, Place, Shown};
 
 const HINTS: &str = "# hints\nall all all all romio_cb_write enable\n2 write scatter 1024 cb_buffer_size 16777216\n\
                      all read separated on_open striping_unit 65536\n8 rewrite all Lmax key a value of words\n";
@@ -141,7 +141,8 @@ fn taken(text: &[u8]) -> bool {
     let _ = imb_io::plan::names::in_text(&hints);
     match load(text) {
         Ok((benchmark, report)) => {
-            assert!(!report.table(false).is_empty() && !report.table(true).is_empty());
+            let shown = |level| report.sheet(level, &Place::default()).render(false);
+            assert!([Level::Screen, Level::Full, Level::Details].into_iter().all(|level| !shown(level).is_empty()));
             for (word, view) in views(benchmark, report.as_ref()) {
                 assert!(view.map_or(true, |bytes| !bytes.is_empty()), "{word}");
             }
@@ -185,7 +186,8 @@ fn hostile() {
         slowest = slowest.max((start.elapsed(), one.name));
         inputs += 1;
     }
-    let grown = peak_bytes() - before;
+    // The kernel adds up what threads have counted for themselves: the peak may seem to fall a little.
+    let grown = peak_bytes().saturating_sub(before);
     println!(
         "{inputs} damaged files, {accepted} taken for sound, the slowest {slowest:?}, {grown} bytes more at the peak"
     );

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::tests::views;
 use super::*;
 use crate::frame::plain;
-use crate::frame::report::{parse, Views};
+use crate::frame::report::{parse, Level, Place, Views};
 
 /// Colours, a cursor that goes up, a bell, C1, another direction, and a line of its own.
 const HOSTILE: &str = " \u{1b}[31m\u{1b}[2A\u{7}\u{9b}2J\u{7f}\u{202e}\r\nFORGED\r*** FORGED";
@@ -65,8 +65,8 @@ where
     let fields = free.values().filter(|is_free| **is_free).count();
     let (benchmark, report) = load(&serde_json::to_vec(&document).unwrap()).unwrap();
     let mut shown = 0;
-    for details in [false, true] {
-        let text = assert_harmless(report.table(details).as_bytes(), benchmark.name);
+    for level in [Level::Screen, Level::Full, Level::Details] {
+        let text = assert_harmless(report.sheet(level, &Place::default()).render(false).as_bytes(), benchmark.name);
         shown = text.matches("\\u{1b}[31m").count();
     }
     for (word, view) in views(benchmark, report.as_ref()) {

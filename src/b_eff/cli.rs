@@ -60,7 +60,10 @@ pub struct CommArgs {
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and PREFIX.csv; without it only stdout
     #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
-    /// Print the curves of all patterns by method, not only their averages
+    /// Print all tables, warnings and settings, not one screen
+    #[arg(long, help_heading = OUTPUT)]
+    pub full: bool,
+    /// The same with the curves of all patterns by method
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
     /// No announcement and no progress on stderr

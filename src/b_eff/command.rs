@@ -15,7 +15,7 @@ use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::report::Views;
+use crate::frame::report::{Level, Views};
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::Observer;
 use crate::frame::system::launcher::binding;
@@ -113,7 +113,9 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
         start::announce(world, args.quiet, || announce(config, &announcement, world.size()));
         Ok(start::or_abort(run.execute()))
     };
-    conduct(world, None, collector, work, |result, derived| result.table(derived, args.details).into())
+    conduct(world, None, collector, work, |result, derived, place| {
+        result.sheet(derived, Level::of(args.full, args.details), place).into()
+    })
 }
 
 /// Refuses messages that would not leave room for anything else.

@@ -20,7 +20,10 @@ pub struct IoArgs {
     /// What else decides the run.
     #[command(flatten)]
     pub run: RunArgs,
-    /// Print one line for each pattern, not only the values of the types
+    /// Print all tables, warnings and settings, not one screen
+    #[arg(long, help_heading = OUTPUT)]
+    pub full: bool,
+    /// The same with a line for each pattern
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
     /// No progress on stderr

@@ -18,7 +18,7 @@ use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
-use crate::frame::report::Views;
+use crate::frame::report::{Level, Views};
 use crate::frame::run::Observer;
 use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::{io_layer, Survey};
@@ -64,7 +64,9 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
         Ok(start::or_abort(execute(&mut run)))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
-    conduct(world, Some(files), collector, work, |result, derived| result.table(derived, args.details).into())
+    conduct(world, Some(files), collector, work, |result, derived, place| {
+        result.sheet(derived, Level::of(args.full, args.details), place).into()
+    })
 }
 
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {

@@ -9,11 +9,12 @@ use clap::Args;
 use crate::benchmarks::{formats, load};
 use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
 use crate::frame::command::publish;
+use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::input::{self, MOST_RESULT_BYTES};
 use crate::frame::options::common_help;
 use crate::frame::report::picture::{svg, Words};
-use crate::frame::report::Report;
+use crate::frame::report::{Level, Report, Saved};
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -30,8 +31,8 @@ pub const COMMAND: Command = Command {
 /// What stands below the options in `--help`.
 const AFTER_HELP: &str = concat!(
     "Examples:
-  The table of a run, with every pattern:
-      beff-raw report scratch.json --details
+  All tables of a run; with --details also every pattern:
+      beff-raw report scratch.json --full
   What a run that was killed had measured so far:
       beff-raw report scratch.jsonl
   Replays of one application on 1, 2, 4 ... processes as a picture:
@@ -61,7 +62,10 @@ pub struct ReportArgs {
     /// Results: journals (.jsonl) or documents (.json)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// One line for each pattern, not only the values of the types (table)
+    /// All tables, warnings and settings, not one screen
+    #[arg(long)]
+    pub full: bool,
+    /// The same with a line for each pattern (method, size)
     #[arg(long)]
     pub details: bool,
     /// View to print
@@ -109,7 +113,13 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     }
     for path in &args.files {
         let (benchmark, report) = open(path)?;
-        if !publish(&view(report.as_ref(), benchmark, args, path)?)? {
+        let is_read = if args.format == TABLE {
+            let level = Level::of(args.full, args.details);
+            publish_sheet(|place| report.sheet(level, place), Saved::From(path.clone()))?
+        } else {
+            publish(&view(report.as_ref(), benchmark, args, path)?)?
+        };
+        if !is_read {
             break;
         }
     }
@@ -146,9 +156,6 @@ fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
 }
 
 fn view(report: &dyn Report, benchmark: &Benchmark, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {
-    if args.format == TABLE {
-        return Ok(report.table(args.details).into_bytes());
-    }
     report
         .format(&args.format)
         .map_or_else(|| Err(not_a_view(benchmark, &args.format, path).into()), |bytes| Ok(bytes?))
@@ -170,11 +177,11 @@ fn not_a_view(benchmark: &Benchmark, format: &str, path: &Path) -> UsageError {
 mod tests {
     use super::*;
     use crate::frame::benchmark::of_words;
-    use crate::frame::report::Shown;
+    use crate::frame::report::{Place, Shown};
     use crate::{b_eff, b_eff_io, imb_io};
 
     fn args(format: &str) -> ReportArgs {
-        ReportArgs { files: Vec::new(), details: false, format: format.to_owned() }
+        ReportArgs { files: Vec::new(), full: false, details: false, format: format.to_owned() }
     }
 
     #[test]
@@ -203,7 +210,8 @@ mod tests {
         ];
         for (benchmark, report, own) in &results {
             let view = |format: &str| view(report.as_ref(), benchmark, &args(format), Path::new("run1.json"));
-            for (format, _) in COMMON {
+            assert!(!report.sheet(Level::Screen, &Place::default()).render(false).is_empty());
+            for (format, _) in COMMON.into_iter().skip(1) {
                 assert!(!view(format).unwrap().is_empty());
             }
             for format in ["sum", "imb", SVG] {

@@ -139,10 +139,13 @@ pub struct ImbOutputArgs {
     /// Show the rows for N ranks and end; no MPI needed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = OUTPUT)]
     pub plan: Option<u64>,
-    /// Print the columns of the release instead of our table, for scripts that read them
-    #[arg(long, conflicts_with = "details", help_heading = OUTPUT)]
+    /// Print the columns of the release instead of our tables, for scripts that read them
+    #[arg(long, conflicts_with_all = ["full", "details"], help_heading = OUTPUT)]
     pub imb_format: bool,
-    /// Print more about each size: sync, bytes moved, compared and wrong, share of reads that came from storage, real time;
+    /// Print all tables, warnings and settings, not one screen
+    #[arg(long, help_heading = OUTPUT)]
+    pub full: bool,
+    /// The same with more about each size: sync, bytes moved, compared and wrong, share of reads that came from storage, real time;
     /// and the calls used
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,

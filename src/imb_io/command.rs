@@ -20,7 +20,7 @@ use crate::frame::command::{directory, known_backends, publish_once, start};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
-use crate::frame::report::Views;
+use crate::frame::report::{Level, Place, Views};
 use crate::frame::run::{harness, Observer};
 use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::Survey;
@@ -104,13 +104,13 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         Ok(start::or_abort(run.execute()))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
-    conduct(world, Some(files), collector, work, |result, derived| page(args, result, derived))
+    conduct(world, Some(files), collector, work, |result, derived, place| page(args, result, derived, place))
 }
 
 /// What goes to stdout.
-fn page(args: &ImbArgs, result: &ImbResult, derived: &ImbDerived) -> Page {
+fn page(args: &ImbArgs, result: &ImbResult, derived: &ImbDerived, place: &Place) -> Page {
     if !args.output.imb_format {
-        return result.table(derived, args.output.details).into();
+        return result.sheet(derived, Level::of(args.output.full, args.output.details), place).into();
     }
     // The columns of the release have no place for this.
     let remark = (exit_of(result) != Exit::Ok).then(|| {
@@ -120,7 +120,7 @@ fn page(args: &ImbArgs, result: &ImbResult, derived: &ImbDerived) -> Page {
             "not all rows are sound: {errors} errors, {wrong} wrong bytes; the table without --imb-format has the details"
         )
     });
-    Page { text: imb_format(result, derived), remark }
+    Page { sheet: imb_format(result, derived).into(), remark }
 }
 
 /// Refuses buffers that would not leave room for anything else. Equal on all ranks.

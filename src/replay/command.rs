@@ -27,7 +27,7 @@ use crate::frame::command::{complain, directory, known_backends, publish_once, s
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
-use crate::frame::report::Views;
+use crate::frame::report::{Level, Views};
 use crate::frame::run::Observer;
 use crate::frame::system::survey::Survey;
 use crate::frame::units::{format_seconds, format_size};
@@ -268,7 +268,9 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
         Ok(ReplayEnding { outcome: outcome_of_root(world, ending.outcome)?, ..ending })
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
-    conduct(world, Some(files), collector, work, |result, derived| Page::from(result.table(derived, false)))
+    conduct(world, Some(files), collector, work, |result, derived, place| {
+        Page::from(result.sheet(derived, Level::Screen, place))
+    })
 }
 
 fn outcome_of_root(

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::{document, items, journal, number, read_json, signal, Launch, Run, Scratch, PROGRAM};
 
 /// Settings of a short run: Lmax = 128 KiB.
-const SHORT: [&str; 5] = ["comm", "--quick", "--memory-per-process", "16M", "--out"];
+const SHORT: [&str; 6] = ["comm", "--quick", "--full", "--memory-per-process", "16M", "--out"];
 
 fn short(ranks: u64, scratch: &Scratch) -> Launch {
     Launch::new(ranks).args(SHORT).arg(scratch.join("out"))
@@ -87,7 +87,7 @@ fn whole_on_two_to_seven_ranks() {
             items(&result["patterns"]).iter().flat_map(|p| items(&p["sizes"])).map(|s| items(&s["loops"]).len());
         assert_eq!(csv.lines().count(), 1 + loops.sum::<usize>());
         for (name, file) in [("json", "out.json"), ("journal", "out.jsonl")] {
-            let report = Command::new(PROGRAM).arg("report").arg(scratch.join(file)).output().unwrap();
+            let report = Command::new(PROGRAM).args(["report", "--full"]).arg(scratch.join(file)).output().unwrap();
             assert_eq!(String::from_utf8_lossy(&report.stdout), run.stdout, "{name}");
         }
     }

@@ -80,7 +80,7 @@ fn existing_output_files_are_not_touched() {
 #[test]
 fn an_mpi_error_has_its_class_and_text() {
     let scratch = Scratch::new();
-    let args = ["-T", "4s", "--memory-per-process", "64M", "--space", "120M", "--run-dir", "run"];
+    let args = ["-T", "4s", "--memory-per-process", "64M", "--space", "120M", "--run-dir", "run", "--full"];
     let mut running = Launch::new(2).args(args).into(&scratch).start();
     let out = scratch.join("out.jsonl");
     running.until("a pattern", || fs::read_to_string(&out).is_ok_and(|text| text.contains(r#""record":"pattern""#)));

@@ -58,7 +58,7 @@ fn cells_of_few_calls_are_marked_everywhere() {
     let scratch = Scratch::new();
     // M_PART of 8 MiB: some patterns make one call, some thousands.
     let args = ["-T", "15s", "--memory-per-process", "1G", "--space", "2G", "--backend", "posix"];
-    let run = Launch::new(2).args(args).into(&scratch).run();
+    let run = Launch::new(2).args(args).arg("--full").into(&scratch).run();
     run.expect(0);
     let result = document(&scratch);
     let records = items(&result["patterns"]);

@@ -14,7 +14,8 @@ pub const FEW: &str = "--iter 3,1,2";
 
 /// `imb` with these words, files and outputs in `scratch`.
 pub fn launch(ranks: u64, scratch: &Scratch, words: &str) -> Launch {
-    Launch::new(ranks).arg("imb").args(words.split_whitespace()).into(scratch)
+    let full = (!words.contains("--imb-format")).then_some("--full");
+    Launch::new(ranks).arg("imb").args(words.split_whitespace()).args(full).into(scratch)
 }
 
 /// A run that ends well with every row complete or not run.

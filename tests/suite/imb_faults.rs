@@ -260,7 +260,7 @@ pub fn long(launch: Launch, scratch: &Scratch) -> Running {
 
 /// Text of `beff-raw report`, without line breaks.
 fn report(scratch: &Scratch, name: &str) -> String {
-    let output = Command::new(PROGRAM).arg("report").arg(scratch.join(name)).output().unwrap();
+    let output = Command::new(PROGRAM).args(["report", "--full"]).arg(scratch.join(name)).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -40,7 +40,7 @@ fn beside_a_neighbour(ranks: u64, args: &[&str]) -> Option<(Value, String)> {
     }
     let cpu = first_cpu();
     let (scratch, _neighbour) = (Scratch::new(), Neighbour::on(&cpu));
-    let launch = Launch::through(&["taskset", "-c", &cpu], ranks).args(args);
+    let launch = Launch::through(&["taskset", "-c", &cpu], ranks).args(args).arg("--full");
     // b_eff has no files.
     let launch = if args[0] == "comm" { launch.arg("--out").arg(scratch.join("out")) } else { launch.into(&scratch) };
     let run = launch.run();

@@ -14,7 +14,8 @@ const ALL: &str = "mpiio,posix,uring,mmap";
 /// A run that must end well; its document.
 fn run(ranks: u64, args: &[&str]) -> Value {
     let scratch = Scratch::new();
-    let run = Launch::new(ranks).args(["--verify", "full", "--space", "800M"]).args(args).into(&scratch).run();
+    let run =
+        Launch::new(ranks).args(["--verify", "full", "--space", "800M", "--full"]).args(args).into(&scratch).run();
     run.expect(0);
     assert!(run.stdout.contains("Run complete"), "{run}");
     assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");

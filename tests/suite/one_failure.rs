@@ -20,7 +20,7 @@ fn imb(rule: &str, words: &str) -> (Run, Value) {
     let scratch = Scratch::new();
     let launch = Launch::new(2).env("LD_PRELOAD", failing()).env("BEFF_FAIL", rule).arg("imb");
     let few = ["--npmin", "2", "--iter", "3,1,2", "--msglog", "12:12", "--backend", "posix"];
-    let run = launch.args(words.split_whitespace()).args(few).into(&scratch).run();
+    let run = launch.args(words.split_whitespace()).args(few).arg("--full").into(&scratch).run();
     let result = document(&scratch);
     assert_eq!(journal(&scratch, "error").len(), items(&result["errors"]).len(), "{run}");
     assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left; {run}");

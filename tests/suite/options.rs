@@ -15,7 +15,7 @@ fn program(args: &[&str]) -> Output {
 #[test]
 fn one_result_in_all_formats() {
     let scratch = Scratch::new();
-    let run = Launch::new(2).args(SHORT).args(["--space", "300M"]).into(&scratch).run();
+    let run = Launch::new(2).args(SHORT).args(["--space", "300M", "--full"]).into(&scratch).run();
     run.expect(0);
     let result = document(&scratch);
     check_memory(&result);
@@ -28,7 +28,7 @@ fn one_result_in_all_formats() {
             assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
             assert!(shown.stdout == fs::read(scratch.join(same)).unwrap(), "{source} as {format} is not {same}");
         }
-        let table = program(&["report", &path(source)]);
+        let table = program(&["report", "--full", &path(source)]);
         assert_eq!(String::from_utf8_lossy(&table.stdout), run.stdout, "table of {source}");
     }
     for name in ["out.csv", "out.sum"] {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{launcher, read_json, skip, succeed, Launch, Mount, Scratch, PROGRAM, SHORT};
 
-const SMALL: [&str; 6] = ["imb", "S_Write_Expl", "S_Read_Expl", "--npmin", "1", "--quiet"];
+const SMALL: [&str; 7] = ["imb", "S_Write_Expl", "S_Read_Expl", "--npmin", "1", "--quiet", "--full"];
 
 /// Two pages for the outputs: the journal begins and ends early, the document does not fit.
 #[test]
@@ -29,7 +29,7 @@ fn a_result_that_does_not_fit_is_kept_elsewhere() {
     assert!(run.stderr.contains(kept[0].as_str()), "{run}");
     let result = read_json(&elsewhere.join(kept[0]));
     assert_eq!(result["ending"]["outcome"], "complete", "{run}");
-    let shown = Command::new(PROGRAM).arg("report").arg(elsewhere.join(kept[0])).output().unwrap();
+    let shown = Command::new(PROGRAM).args(["report", "--full"]).arg(elsewhere.join(kept[0])).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&shown.stdout), run.stdout);
     assert_eq!(fs::metadata(full.join("run.json")).unwrap().len(), 0, "half a document is none");
 }

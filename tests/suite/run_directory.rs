@@ -22,7 +22,7 @@ fn under_way(scratch: &Scratch, words: &str, record: &str) -> Running {
 }
 
 fn io(backend: &str) -> String {
-    format!("io -T 4s --memory-per-process 64M --space 120M --backend {backend}")
+    format!("io -T 4s --memory-per-process 64M --space 120M --full --backend {backend}")
 }
 
 /// Every file and directory below, with what is in it.

@@ -65,7 +65,7 @@ fn a_killed_rank_leaves_a_journal_that_is_a_result() {
     signal(ranks[1], "KILL");
     let run = running.wait();
     assert!(run.code() != 0 && run.seconds < 20.0, "{run}");
-    let report = Command::new(PROGRAM).arg("report").arg(scratch.join("out.jsonl")).output().unwrap();
+    let report = Command::new(PROGRAM).args(["report", "--full"]).arg(scratch.join("out.jsonl")).output().unwrap();
     let text = String::from_utf8_lossy(&report.stdout);
     assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
     assert!(text.to_lowercase().contains("killed"), "{text}");

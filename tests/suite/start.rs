@@ -11,9 +11,9 @@ use crate::support::{read_json, Launch, Run, Scratch, PROGRAM};
 
 /// A few seconds of each benchmark that measures.
 const COMMANDS: [(&str, &str); 4] = [
-    ("io", "io -T 1s --memory-per-process 64M --space 120M --backend posix"),
-    ("comm", "comm --quick --time 2s --families ping-pong --memory-per-process 16M"),
-    ("imb", "imb S_Write_Indv,P_Read_Expl --npmin 2 --iter 3,1,2 --msglog 12:12"),
+    ("io", "io -T 1s --memory-per-process 64M --space 120M --backend posix --full"),
+    ("comm", "comm --quick --time 2s --families ping-pong --memory-per-process 16M --full"),
+    ("imb", "imb S_Write_Indv,P_Read_Expl --npmin 2 --iter 3,1,2 --msglog 12:12 --full"),
     ("replay", "replay --backend mpiio --detail request"),
 ];
 /// So long a launch takes at most; one that waits for a rank that has left never ends.
@@ -54,7 +54,7 @@ fn any_name_will_do(command: (&str, &str)) {
     assert!(command.0 == "comm" || escaped(&result["config"]["path"]), "{}", result["config"]);
     assert!(result.to_string().contains(r"-\\xff\\xfe'"), "the command line: {}", result["manifest"]);
     assert_eq!(fs::read_dir(scratch.path().join(odd("disk"))).unwrap().count(), 0, "{run}");
-    let report = Command::new(PROGRAM).arg("report").arg(&document).output().unwrap();
+    let report = Command::new(PROGRAM).args(["report", "--full"]).arg(&document).output().unwrap();
     assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
     assert_eq!(String::from_utf8_lossy(&report.stdout), run.stdout);
     // And again: what is there is not overwritten, and all ranks hear of it.

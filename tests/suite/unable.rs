@@ -57,7 +57,7 @@ fn without_io_uring_the_others_are_run() {
     let scratch = Scratch::new();
     let run = without(&scratch, "io_uring_setup")
         .args(SHORT)
-        .args(["--types", "0,2", "--space", "200M", "--backend", "uring,posix"])
+        .args(["--types", "0,2", "--space", "200M", "--backend", "uring,posix", "--full"])
         .into(&scratch)
         .run();
     check_not_run(&run, &document(&scratch), "uring", "io_uring is not available");

@@ -9,12 +9,14 @@ mod journal_tests;
 #[cfg(test)]
 mod json_tests;
 pub mod plan;
+mod screen;
 mod table;
 mod warnings;
 
 use super::records::CommResult;
 use super::values::{derive, CommDerived, CommWarning};
-use crate::frame::report::Views;
+use crate::frame::report::sheet::Screen;
+use crate::frame::report::{Place, Views};
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
@@ -39,6 +41,10 @@ impl Views for CommResult {
 
     fn table(&self, derived: &CommDerived, details: bool) -> String {
         table::table(self, derived, details)
+    }
+
+    fn screen(&self, derived: &CommDerived, place: &Place) -> Option<Screen> {
+        Some(screen::screen(self, derived, place))
     }
 
     fn csv(&self, derived: &CommDerived) -> Result<Vec<u8>, ::csv::Error> {

@@ -5,7 +5,7 @@ mod bare;
 mod closing;
 mod costs;
 mod details;
-mod header;
+pub(super) mod header;
 mod patterns;
 mod published;
 mod setup;

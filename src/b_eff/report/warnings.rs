@@ -5,6 +5,7 @@ use crate::b_eff::values::{CommWarning, LOOP_SECONDS, RANDOM_RINGS};
 use crate::frame::records::Numbering;
 use crate::frame::report::text::{count, figure, list, nanoseconds, percent};
 use crate::frame::report::warnings as frame_warnings;
+use crate::frame::report::Brief;
 use crate::frame::units::{format_seconds, format_size};
 
 /// Cause and next step of a warning of a run with this configuration, each a few plain sentences.
@@ -14,6 +15,33 @@ pub fn text(warning: &CommWarning, config: &CommConfig) -> (String, String) {
         CommWarning::Shared(shared) => frame_warnings::text(shared),
         own => (cause(own), next_step(own, config)),
     }
+}
+
+/// A warning in a few words, with its place among others.
+#[must_use]
+pub fn brief(warning: &CommWarning) -> Brief {
+    let (rank, text) = match warning {
+        CommWarning::Shared(shared) => return frame_warnings::brief(shared),
+        CommWarning::IdenticalDiffer { fastest, slowest, ratio, .. } => {
+            (10, format!("{fastest} and {slowest} are the same exchange and differ by a factor of {}", figure(*ratio)))
+        }
+        CommWarning::Disturbed { loops, of, ratio, .. } => (
+            20,
+            format!("{loops} of {of} loops were disturbed: repetitions differ by up to a factor of {}", figure(*ratio)),
+        ),
+        CommWarning::NotBound { ranks, .. } => (30, format!("{} not bound to a core", count(*ranks, "rank"))),
+        CommWarning::Numbering { .. } => {
+            (31, "ranks are not numbered host by host: neighbours are on other hosts".to_owned())
+        }
+        CommWarning::EffortReduced { loop_seconds, .. } => {
+            (50, format!("shortened to keep the time limit: loops of {}: --time", format_seconds(*loop_seconds)))
+        }
+        CommWarning::ShortLoops { loops, of, .. } => (51, format!("{loops} of {of} loops are too short for the clock")),
+        CommWarning::Overrun { limit_seconds, real_seconds, .. } => {
+            (60, format!("took {}, {} were allowed", format_seconds(*real_seconds), format_seconds(*limit_seconds)))
+        }
+    };
+    Brief::new(rank, text)
 }
 
 fn cause(warning: &CommWarning) -> String {

@@ -44,4 +44,5 @@ pub(super) fn of(result: &CommResult) -> MessagesFrom {
 pub(super) fn criterion(result: &CommResult) -> Criterion {
     let buffers = result.config.buffers;
     Criterion::new(format!("messages walk through memory ({} buffers)", buffers.name()), buffers == Buffers::Cyclic)
+        .or(format!("messages from cache ({} buffers)", buffers.name()))
 }

@@ -98,6 +98,7 @@ pub(super) fn criterion(result: &CommResult, curves: &[Curve]) -> Criterion {
     );
     let met = found.is_none_or(|d| !d.is_large());
     Criterion::new(format!("rings that are the same exchange differ by at most 10 % in S ({how})"), met)
+        .or(format!("rings that are the same exchange differ: {how}"))
 }
 
 #[cfg(test)]

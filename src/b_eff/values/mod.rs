@@ -19,6 +19,7 @@ mod curve;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod identical;
+pub mod standout;
 mod validity;
 mod value;
 mod warning;

@@ -44,7 +44,7 @@ pub(super) fn criteria(result: &CommResult, curves: &[Curve]) -> Vec<Criterion> 
 
 fn not_quick(result: &CommResult) -> Criterion {
     let how = if result.config.quick { "quick mode" } else { "full" };
-    Criterion::new(format!("not the quick mode ({how})"), !result.config.quick)
+    Criterion::new(format!("not the quick mode ({how})"), !result.config.quick).or("the quick mode")
 }
 
 fn not_oversubscribed(result: &CommResult) -> Criterion {
@@ -57,6 +57,7 @@ fn not_oversubscribed(result: &CommResult) -> Criterion {
         },
     );
     Criterion::new(format!("no host with more ranks than cores ({which})"), crowded.is_none())
+        .or(format!("more ranks than cores ({which})"))
 }
 
 fn all_patterns(result: &CommResult, curves: &[Curve]) -> Criterion {
@@ -69,6 +70,7 @@ fn all_patterns(result: &CommResult, curves: &[Curve]) -> Criterion {
         format!("rings with all {sizes} sizes {rings} == {RINGS}, random rings {random} == {RANDOM_RINGS}"),
         rings == RINGS && random == RANDOM_RINGS,
     )
+    .or(format!("{rings} of {RINGS} rings and {random} of {RANDOM_RINGS} random rings measured with all sizes"))
 }
 
 /// By (pattern of the average, size): which of them lack a method or a repetition.
@@ -88,6 +90,7 @@ fn all_methods(result: &CommResult, curves: &[Curve]) -> Criterion {
         format!("three methods, {REPETITIONS} repetitions each, at sizes up to {limit} ({fewer_text}; {above})"),
         fewer == 0 && of_average(curves).next().is_some(),
     )
+    .or(format!("fewer than three methods or {REPETITIONS} repetitions at {fewer} sizes"))
 }
 
 /// Sizes of patterns of the average that lack a method or a repetition: the smallest of the sizes for which the
@@ -115,11 +118,13 @@ fn loop_time(result: &CommResult) -> Criterion {
         format!("loops of {least} or {MOST_ITERATIONS} iterations ({planned_text}; {short} of {of} were shorter)"),
         planned.is_some_and(|s| s >= LOOP_SECONDS),
     )
+    .or(format!("loops {}, {least} needed", planned_text.replace("planned", "of")))
 }
 
 fn data(result: &CommResult) -> Criterion {
     let wrong: u64 = result.patterns.iter().map(|p| p.bytes_wrong).fold(0, u64::saturating_add);
     let checked: u64 = result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add);
     let found = Criterion::right_data("bytes", wrong, result.corruptions.len());
-    Criterion::new(format!("{} ({} compared)", found.text, format_size(checked)), found.met && checked > 0)
+    let lack = if found.met { "no data compared" } else { found.lack() };
+    Criterion::new(format!("{} ({} compared)", found.text, format_size(checked)), found.met && checked > 0).or(lack)
 }

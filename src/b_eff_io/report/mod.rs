@@ -10,6 +10,7 @@ mod journal_tests;
 pub mod json;
 pub mod layout;
 pub mod plan_table;
+pub mod screen;
 pub mod sum;
 pub mod table;
 pub mod verdicts;
@@ -19,7 +20,8 @@ use std::io;
 
 use super::records::{IoWarning, RunResult};
 use super::values::{derive, Derived};
-use crate::frame::report::Views;
+use crate::frame::report::sheet::Screen;
+use crate::frame::report::{Place, Views};
 
 impl Views for RunResult {
     type Derived = Derived;
@@ -41,6 +43,10 @@ impl Views for RunResult {
 
     fn table(&self, derived: &Derived, details: bool) -> String {
         table::table(self, derived, details)
+    }
+
+    fn screen(&self, derived: &Derived, place: &Place) -> Option<Screen> {
+        Some(screen::screen(self, derived, place))
     }
 
     fn document(&self, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {

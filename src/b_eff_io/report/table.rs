@@ -6,7 +6,7 @@ mod closing;
 mod costs;
 mod details;
 mod evidence;
-mod header;
+pub(super) mod header;
 mod ladder;
 mod latency;
 mod program;
@@ -14,8 +14,8 @@ mod queue;
 mod setup;
 mod side_by_side;
 mod troubles;
-mod validity;
-mod values;
+pub(super) mod validity;
+pub(super) mod values;
 
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::Derived;
@@ -64,7 +64,7 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
 }
 
 /// The backends that move data: the others have no results, only costs.
-fn measuring(result: &RunResult) -> impl Iterator<Item = &String> {
+pub(super) fn measuring(result: &RunResult) -> impl Iterator<Item = &String> {
     result.config.backends.iter().filter(|backend| *backend != NULL_BACKEND)
 }
 

@@ -4,6 +4,7 @@ use crate::b_eff_io::config::{Config, Termination};
 use crate::b_eff_io::records::IoWarning;
 use crate::frame::report::warnings as frame_warnings;
 use crate::frame::report::warnings::{clause, others};
+use crate::frame::report::Brief;
 use crate::frame::units::{format_seconds, format_size};
 
 use crate::frame::report::text::{count, list, percent};
@@ -95,6 +96,100 @@ fn cause(warning: &IoWarning) -> String {
         ),
         IoWarning::Shared(shared) => frame_warnings::text(shared).0,
     }
+}
+
+/// A warning in a few words, with its place among others.
+#[must_use]
+pub fn brief(warning: &IoWarning) -> Brief {
+    let (rank, about, text) = match warning {
+        IoWarning::NotRun { backend, patterns, reason } => {
+            (10, backend, format!("{} not run: {}", count(*patterns, "pattern"), clause(reason)))
+        }
+        IoWarning::ReadFromCache { backend, asked_bytes, storage_bytes, .. } => {
+            let memory = asked_bytes.saturating_sub(*storage_bytes) as f64 / (*asked_bytes).max(1) as f64;
+            (
+                20,
+                backend,
+                format!("{} of what was read came from memory, not from storage: --direct required", percent(memory)),
+            )
+        }
+        IoWarning::TimeGuard { backend, patterns, .. } => {
+            (30, backend, format!("{} cut for taking far too long (mark t)", count(*patterns, "first write")))
+        }
+        IoWarning::EndedBySpace { backend, patterns } => (
+            31,
+            backend,
+            format!("{} ended early, their share of the space was used: --space", count(*patterns, "pattern")),
+        ),
+        IoWarning::FewCalls { backend, patterns, of, .. } => (
+            32,
+            backend,
+            format!("{patterns} of {of} numbers rest on fewer than 10 calls or 1 MiB: take a longer --time"),
+        ),
+        IoWarning::CacheNotDropped { backend, patterns, .. } => {
+            (33, backend, format!("pages stayed in the cache before {}", count(*patterns, "pattern")))
+        }
+        IoWarning::Buffered { backend, patterns, reason } => (
+            34,
+            backend,
+            format!(
+                "{} through the page cache although direct I/O was asked for: {}",
+                count(*patterns, "pattern"),
+                clause(reason)
+            ),
+        ),
+        IoWarning::ShortOfTime { backend, patterns, .. } => (
+            50,
+            backend,
+            format!("{} had less than 90 % of their time: take a longer --time", count(*patterns, "pattern")),
+        ),
+        IoWarning::SmallerThanMemory { backend, written_bytes, memory_bytes } => (
+            51,
+            backend,
+            format!(
+                "wrote {}, the hosts have {} of memory: a cache of the file system can hold it",
+                format_size(*written_bytes),
+                format_size(*memory_bytes)
+            ),
+        ),
+        IoWarning::Overrun { backend, access, scheduled_seconds, real_seconds, .. } => (
+            60,
+            backend,
+            format!(
+                "{} took {} of {} scheduled",
+                access.name(),
+                format_seconds(*real_seconds),
+                format_seconds(*scheduled_seconds)
+            ),
+        ),
+        IoWarning::DecisionCost { backend, patterns, share, .. } => (
+            61,
+            backend,
+            format!(
+                "agreeing when to stop cost up to {} of the time of {}",
+                percent(*share),
+                count(*patterns, "pattern")
+            ),
+        ),
+        IoWarning::NotSampled { backend, patterns, reason } => (
+            62,
+            backend,
+            format!("no sample of the file compared after {}: {}", count(*patterns, "pattern"), clause(reason)),
+        ),
+        IoWarning::MPartReduced { wanted_bytes, used_bytes, .. } => {
+            let text = format!(
+                "largest chunk {} instead of {}, for want of space: --space",
+                format_size(*used_bytes),
+                format_size(*wanted_bytes)
+            );
+            return Brief::new(35, text);
+        }
+        IoWarning::RankShiftOnOneHost { .. } => {
+            return Brief::new(36, "rank-shift on one host: reads may come from memory");
+        }
+        IoWarning::Shared(shared) => return frame_warnings::brief(shared),
+    };
+    Brief::new(rank, text).about(about)
 }
 
 fn read_from_cache(backend: &str, partitions: u64, asked_bytes: u64, storage_bytes: u64) -> String {

@@ -12,6 +12,7 @@ pub mod ladder;
 mod parts;
 mod pattern;
 mod source;
+pub mod standout;
 mod times;
 mod totals;
 mod validity;

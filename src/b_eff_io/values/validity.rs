@@ -82,7 +82,8 @@ impl Judge<'_> {
         let seconds = self.result.partitions.iter().map(|p| p.time_seconds).reduce(f64::min).unwrap_or(0.0);
         let minutes = minimum_seconds / 60.0;
         let text = format!("scheduled time of a partition {} >= {minutes:.0} min", format_seconds(seconds));
-        Criterion::new(text, seconds >= minimum_seconds)
+        let lack = format!("too short: {}, {minutes:.0} min needed", short_seconds(seconds));
+        Criterion::new(text, seconds >= minimum_seconds).or(lack)
     }
 
     /// The smallest partition counts: it must not fit into the caches either.
@@ -92,7 +93,8 @@ impl Judge<'_> {
         let memory_bytes = memory_of_hosts(&self.result.manifest.machine);
         let (written, memory) = (format_size(written_bytes), format_size(memory_bytes));
         let text = format!("bytes of the first write {written} >= memory of all hosts {memory}");
-        Criterion::new(text, written_bytes >= memory_bytes)
+        let lack = format!("too little written: {written}, the memory of the hosts ({memory}) needed");
+        Criterion::new(text, written_bytes >= memory_bytes).or(lack)
     }
 
     /// Releases 0.5 and 1 give the same time to the same patterns; 2.1 divides it over partitions and access methods.
@@ -100,12 +102,14 @@ impl Judge<'_> {
         let own = self.result.config.release;
         let of = if repeats_counts(self.release) { "release 2.1" } else { "releases 0.5 and 1" };
         let text = format!("schedule of {of} (run by that of release {})", own.name());
-        Criterion::new(text, repeats_counts(own) == repeats_counts(self.release))
+        let lack = format!("run by the schedule of release {}", own.name());
+        Criterion::new(text, repeats_counts(own) == repeats_counts(self.release)).or(lack)
     }
 
     /// The paper forbids it: it may delay every sync to the close. The program of 2001 had it on by default.
     fn unique_open(&self) -> Criterion {
         Criterion::new("files opened without MPI_MODE_UNIQUE_OPEN", !self.result.config.unique_open)
+            .or("files opened with MPI_MODE_UNIQUE_OPEN")
     }
 
     fn partitions(&self) -> Criterion {
@@ -114,7 +118,8 @@ impl Judge<'_> {
         let wanted = partitions::sizes(&Partitions::SmallMediumAll, all).unwrap_or_default();
         let shown = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let text = format!("partitions small, medium, all: {} ranks (used {})", shown(&wanted), shown(&used));
-        Criterion::new(text, used == wanted)
+        let lack = format!("partitions of {} ranks needed, used {}", shown(&wanted), shown(&used));
+        Criterion::new(text, used == wanted).or(lack)
     }
 
     /// Rewrites and reads make the calls of the first write. What did not come to its end is told elsewhere.
@@ -125,32 +130,38 @@ impl Judge<'_> {
         };
         let ended = |p: &PatternRecord| matches!(p.ended, Ended::Time | Ended::Count | Ended::Space);
         let other = |p: &&PatternRecord| ended(p) && first(p).is_some_and(|calls| calls != p.calls);
-        self.none("rewrites and reads repeat the counts of the first write", |p| other(&p))
+        let lack = "other counts than in the first write";
+        self.none("rewrites and reads repeat the counts of the first write", lack, |p| other(&p))
     }
 
     fn shared_pointer(&self) -> Criterion {
         let config = &self.result.config;
         Criterion::new("shared file pointer for pattern type 1", config.shared_pointer)
+            .or("type 1 without the shared file pointer")
     }
 
     /// Several rounds are several loops, and a sync for each.
     fn one_round(&self) -> Criterion {
         let rounds = self.result.config.rounds;
         Criterion::new(format!("one loop and one sync for each pattern (rounds {rounds})"), rounds == 1)
+            .or(format!("each pattern in {rounds} rounds, each with a sync"))
     }
 
     fn segment_multiple(&self) -> Criterion {
         let multiple = self.result.config.segment_multiple_bytes;
         Criterion::new(format!("segments are multiples of 1 MiB (of {})", format_size(multiple)), multiple == MIB)
+            .or(format!("segments in multiples of {}, 1 MiB needed", format_size(multiple)))
     }
 
     fn time_debt(&self) -> Criterion {
         let share = 100.0 * TIME_SHARE;
-        self.none(&format!("patterns that time ended had {share:.0} % of theirs or more"), short_of_time)
+        let lack = format!("less than {share:.0} % of the time");
+        self.none(&format!("patterns that time ended had {share:.0} % of theirs or more"), &lack, short_of_time)
     }
 
     fn no_guard(&self) -> Criterion {
-        self.none("no first write cut by the time guard", |p| p.ended == Ended::TimeGuard)
+        let lack = "cut for taking far too long";
+        self.none("no first write cut by the time guard", lack, |p| p.ended == Ended::TimeGuard)
     }
 
     /// Options that change what is moved, or who moves what between the patterns, and have no criterion of their own.
@@ -166,18 +177,19 @@ impl Judge<'_> {
         .map(|(_, name)| (*name).to_owned())
         .collect();
         let text = "ranks read what they wrote, with nothing done to the files in between";
-        Criterion::new(format!("{text} ({})", list(&used)), used.is_empty())
+        Criterion::new(format!("{text} ({})", list(&used)), used.is_empty()).or(format!("run with {}", used.join(", ")))
     }
 
     /// No pattern is like this.
-    fn none(&self, text: &str, is: impl Fn(&PatternRecord) -> bool) -> Criterion {
+    fn none(&self, text: &str, lack: &str, is: impl Fn(&PatternRecord) -> bool) -> Criterion {
         let name = |p: &PatternRecord| format!("{} of pattern {} on {} ranks", p.access.name(), p.pattern, p.ranks);
         let found: Vec<String> = self.own_patterns().filter(|p| is(p)).map(name).collect();
-        Criterion::new(format!("{text} ({})", list(&found)), found.is_empty())
+        Criterion::new(format!("{text} ({})", list(&found)), found.is_empty()).or(format!("{}: {lack}", first(&found)))
     }
 
     fn mpi_io(&self) -> Criterion {
         Criterion::new(format!("measured through MPI-IO (backend {})", self.backend), self.backend == MPI_IO)
+            .or("not through MPI-IO")
     }
 
     fn data(&self) -> Criterion {
@@ -207,11 +219,17 @@ impl Judge<'_> {
             }
         }
         let met = missing.is_empty() && !self.result.partitions.is_empty();
-        Criterion::new(format!("all patterns run (incomplete: {})", list(&missing)), met)
+        let lack = if missing.is_empty() {
+            "nothing was measured".to_owned()
+        } else {
+            format!("not whole: {}", first(&missing))
+        };
+        Criterion::new(format!("all patterns run (incomplete: {})", list(&missing)), met).or(lack)
     }
 
     fn not_ended_by_space(&self) -> Criterion {
-        self.none("no pattern ended by its share of the space", |p| p.ended == Ended::Space)
+        let lack = "ended by the share of the space";
+        self.none("no pattern ended by its share of the space", lack, |p| p.ended == Ended::Space)
     }
 
     /// Of the memory that was found: what was given instead of it is another definition.
@@ -227,7 +245,8 @@ impl Judge<'_> {
             format_size(defined),
             used as f64 / defined as f64
         );
-        Criterion::new(text, worst.is_some_and(|p| off(&p) < M_PART_DEVIATION))
+        let lack = format!("largest chunk {}, {} needed (memory / 128)", format_size(used), format_size(defined));
+        Criterion::new(text, worst.is_some_and(|p| off(&p) < M_PART_DEVIATION)).or(lack)
     }
 }
 
@@ -238,6 +257,20 @@ fn list(names: &[String]) -> String {
         n if n <= NAMES_SHOWN => format!("{n}: {}", names.join(", ")),
         n => format!("{n}: {} and {} more", names[..NAMES_SHOWN].join(", "), n - NAMES_SHOWN),
     }
+}
+
+/// The first of them, and how many there are.
+fn first(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, others @ ..] => format!("{one} and {} more", others.len()),
+    }
+}
+
+/// `15 s`, `2.5 min`: without a digit that says nothing.
+fn short_seconds(seconds: f64) -> String {
+    format_seconds(seconds).replace(".0 ", " ")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::start::Early;
 use super::{complain, directory, start};
 use crate::frame::error::Exit;
 use crate::frame::records::{Outcome, Record, RunEnd, Warning};
-use crate::frame::report::Views;
+use crate::frame::report::{Place, Sheet, Views};
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{NoObserver, Observer};
 
@@ -29,14 +29,14 @@ impl Files<'_> {
 
 /// What goes to stdout.
 pub(crate) struct Page {
-    pub text: String,
+    pub sheet: Sheet,
     /// Said on stderr behind it.
     pub remark: Option<String>,
 }
 
-impl From<String> for Page {
-    fn from(text: String) -> Self {
-        Self { text, remark: None }
+impl From<Sheet> for Page {
+    fn from(sheet: Sheet) -> Self {
+        Self { sheet, remark: None }
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn conduct<R: Views>(
     files: Option<Files<'_>>,
     mut collector: Option<Collector<R>>,
     work: impl FnOnce(&mut dyn Observer<R::Line>) -> Result<R::Ending, Early>,
-    page: impl FnOnce(&R, &R::Derived) -> Page,
+    page: impl FnOnce(&R, &R::Derived, &Place) -> Page,
 ) -> Result<Exit, Early> {
     let ended = match &mut collector {
         Some(collector) => work(collector),
@@ -73,7 +73,7 @@ fn conclude<R: Views>(
     files: Option<Files<'_>>,
     mut ending: R::Ending,
     collector: Option<Collector<R>>,
-    page: impl FnOnce(&R, &R::Derived) -> Page,
+    page: impl FnOnce(&R, &R::Derived, &Place) -> Page,
 ) -> Result<Exit, Early> {
     let mut worst = [*ending.rank_memory_high_water_bytes()];
     world.max_u64(&mut worst)?;
@@ -104,17 +104,17 @@ fn conclude<R: Views>(
 }
 
 /// Writes the files and prints the page. For rank 0.
-fn report<R: Views>(collector: Collector<R>, page: impl FnOnce(&R, &R::Derived) -> Page) -> Exit {
+fn report<R: Views>(collector: Collector<R>, page: impl FnOnce(&R, &R::Derived, &Place) -> Page) -> Exit {
     let (result, outputs) = collector.finish();
     let derived = result.derived();
     let view = |suffix: &str| result.view(&derived, suffix);
     let mut remark = None;
-    let text = || {
-        let page = page(&result, &derived);
+    let sheet = |place: &Place| {
+        let page = page(&result, &derived, place);
         remark = page.remark;
-        page.text
+        page.sheet
     };
-    if !start::deliver(outputs, view, text) {
+    if !start::deliver(outputs, view, sheet) {
         return Exit::Failure;
     }
     remark.iter().for_each(|remark| complain(remark));

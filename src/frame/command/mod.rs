@@ -6,6 +6,7 @@ pub(crate) mod directory;
 pub(crate) mod finish;
 pub mod observer;
 pub(crate) mod start;
+pub mod stdout;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -119,9 +120,13 @@ fn speaks(code: u8) -> bool {
 /// # Errors
 /// Stdout is a file that cannot be written, as on a full disk: a result would be lost.
 pub fn publish(text: &[u8]) -> anyhow::Result<bool> {
-    let text = String::from_utf8_lossy(text);
+    publish_raw(plain::text(&String::from_utf8_lossy(text)).as_bytes())
+}
+
+/// The same of a text in which nothing stands that a terminal must not obey.
+fn publish_raw(text: &[u8]) -> anyhow::Result<bool> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(plain::text(&text).as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(text).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(anyhow::anyhow!("stdout cannot be written: {error}; what is there is not whole")),

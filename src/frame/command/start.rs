@@ -12,11 +12,11 @@ use nix::sys::resource::{getrlimit, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{complain, publish, refuse};
+use super::{complain, refuse, stdout};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::planted;
 use crate::frame::records::{HarnessCost, Machine, StorageRecord};
-use crate::frame::report::Outputs;
+use crate::frame::report::{Outputs, Place, Saved, Sheet};
 use crate::frame::run::able::NotRun;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
@@ -302,17 +302,25 @@ pub(crate) fn end_in(seconds: f64) -> String {
 pub(crate) fn deliver(
     outputs: Option<Outputs>,
     view: impl FnMut(&str) -> io::Result<Vec<u8>>,
-    table: impl FnOnce() -> String,
+    sheet: impl FnOnce(&Place) -> Sheet,
 ) -> bool {
     // Files before stdout: after a signal Open MPI's mpirun stops reading, and a rank that prints waits until its kill.
     let written = outputs.map(|outputs| outputs.write(view));
-    let published = publish(table().as_bytes());
+    let saved = match &written {
+        None => Saved::Nothing,
+        Some(Ok(paths)) => Saved::Files(paths.clone()),
+        Some(Err(_)) => Saved::Failed,
+    };
+    let published = stdout::publish_sheet(sheet, saved);
     if let Err(error) = &published {
         complain(&error.to_string());
     }
     match written {
         None => {}
-        Some(Ok(paths)) => paths.iter().for_each(|path| complain(&format!("wrote {}", path.display()))),
+        Some(Ok(paths)) => {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            complain(&format!("wrote {}", names.join(" ")));
+        }
         Some(Err(e)) => {
             complain(&e.to_string());
             return false;

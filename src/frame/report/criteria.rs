@@ -7,8 +7,9 @@ use super::text::Page;
 /// One line for each.
 pub(crate) fn lines<'a>(page: &mut Page, criteria: impl Iterator<Item = &'a Criterion>) {
     for criterion in criteria {
-        let reached = if criterion.met { "reached" } else { "NOT reached" };
-        page.hanging(&format!("    {reached:<13}"), &criterion.text);
+        let (word, text) =
+            if criterion.met { ("reached", criterion.text.as_str()) } else { ("MISSING", criterion.lack()) };
+        page.hanging(&format!("    {word:<9}"), text);
     }
 }
 

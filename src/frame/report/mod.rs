@@ -1,6 +1,8 @@
 //! What the reports of all benchmarks share: pages of text, journal and document, the files of a run, and the machine, the
 //! end, the criteria and the costs in words. Pure functions, but for the files.
 
+pub mod bars;
+pub mod brief;
 #[cfg(test)]
 pub(crate) mod checks;
 pub(crate) mod columns;
@@ -16,11 +18,17 @@ pub(crate) mod machine;
 pub mod marks;
 pub mod outputs;
 pub mod picture;
+pub mod place;
+pub(crate) mod screen;
+pub mod sheet;
 pub mod text;
 mod views;
 pub mod warnings;
 
+pub use brief::Brief;
 pub use outputs::{OutputError, Outputs};
+pub use place::{Level, Place, Saved};
+pub use sheet::Sheet;
 #[cfg(test)]
 pub(crate) use views::parse;
 pub(crate) use views::write_document;

@@ -8,6 +8,8 @@ use serde::Serialize;
 use super::journal::JournalError;
 use super::json::JsonError;
 use super::picture::Point;
+use super::place::{Level, Place};
+use super::sheet::{Screen, Sheet};
 use super::{journal as jsonl, json};
 use crate::frame::records::Record;
 
@@ -31,8 +33,19 @@ pub trait Views: Record + Serialize + DeserializeOwned {
     /// Cause and next step of a warning, each a few plain sentences.
     fn explain(&self, warning: &Self::Warning) -> (String, String);
 
-    /// What a user reads on stdout.
+    /// Everything that a user may read on stdout.
     fn table(&self, derived: &Self::Derived, details: bool) -> String;
+
+    /// What a user reads if nothing more is asked for; None: all of it.
+    fn screen(&self, _derived: &Self::Derived, _place: &Place) -> Option<Screen> {
+        None
+    }
+
+    /// As much as is asked for.
+    fn sheet(&self, derived: &Self::Derived, level: Level, place: &Place) -> Sheet {
+        let screen = if level == Level::Screen { self.screen(derived, place) } else { None };
+        screen.map_or_else(|| self.table(derived, level == Level::Details).into(), Sheet::Screen)
+    }
 
     /// The JSON document.
     ///
@@ -133,7 +146,7 @@ pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
 /// A result of some benchmark, read from a file.
 pub trait Report: std::fmt::Debug {
     /// What a user reads on stdout.
-    fn table(&self, details: bool) -> String;
+    fn sheet(&self, level: Level, place: &Place) -> Sheet;
 
     /// What `report --format` prints for this word; None: its benchmark has no such format.
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
@@ -163,8 +176,8 @@ impl<R: Views + std::fmt::Debug> Report for Shown<R>
 where
     R::Derived: std::fmt::Debug,
 {
-    fn table(&self, details: bool) -> String {
-        self.result.table(&self.derived, details)
+    fn sheet(&self, level: Level, place: &Place) -> Sheet {
+        self.result.sheet(&self.derived, level, place)
     }
 
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {

@@ -1,5 +1,6 @@
 //! Text of the warnings that every benchmark knows: the cause, with figures, and the next step.
 
+use super::brief::Brief;
 use super::text::{count, percent};
 use crate::frame::records::Warning;
 
@@ -47,6 +48,39 @@ fn cause(warning: &Warning) -> String {
         Warning::JournalTorn { line, bytes } => format!(
             "The journal ends inside line {line} ({bytes} bytes of it are there): the run was killed while it wrote."
         ),
+    }
+}
+
+/// The same in a few words, with its place among others: below 10 what spoils all numbers.
+#[must_use]
+pub fn brief(warning: &Warning) -> Brief {
+    match warning {
+        Warning::MemoryFileSystem { fs_type } => {
+            Brief::new(1, format!("the files are on {fs_type}, in memory: these are no numbers of storage"))
+        }
+        Warning::Oversubscribed { ranks, cores, host, .. } => Brief::new(
+            2,
+            format!("{} on {} of {host}: they wait for each other", count(*ranks, "rank"), count(*cores, "core")),
+        ),
+        Warning::JournalBroken { path, .. } => Brief::new(3, format!("the journal {path} is not whole")),
+        Warning::JournalTorn { .. } => {
+            Brief::new(4, "the journal ends inside a line: the run was killed while it wrote")
+        }
+        Warning::MachineShared { noun, marked, of, worst_share, .. } => Brief::new(
+            40,
+            format!(
+                "the machine was shared during {marked} of {}: others had up to {} of it",
+                count(*of, noun),
+                percent(*worst_share)
+            ),
+        ),
+        Warning::HintNotGranted { backend, key, requested, .. } => {
+            Brief::new(41, format!("the library did not take the hint {key} = {requested}")).about(backend)
+        }
+        Warning::FilesLeft { path, .. } => Brief::new(42, format!("files could not be removed: rm -r {path}")),
+        Warning::AllCachesDropped { backend } => {
+            Brief::new(70, "the caches of the whole host were dropped, which other programs feel").about(backend)
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod journal_tests;
 #[cfg(test)]
 mod json_tests;
 pub mod plan;
+mod screen;
 mod state;
 mod table;
 mod warnings;
@@ -19,7 +20,8 @@ pub use imb_format::imb_format;
 
 use super::records::ImbResult;
 use super::values::{derive, ImbDerived, ImbWarning};
-use crate::frame::report::Views;
+use crate::frame::report::sheet::Screen;
+use crate::frame::report::{Place, Views};
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 3] = [".json", ".csv", ".imb"];
@@ -44,6 +46,10 @@ impl Views for ImbResult {
 
     fn table(&self, derived: &ImbDerived, details: bool) -> String {
         table::table(self, derived, details)
+    }
+
+    fn screen(&self, derived: &ImbDerived, place: &Place) -> Option<Screen> {
+        Some(screen::screen(self, derived, place))
     }
 
     fn csv(&self, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::Error> {

@@ -4,7 +4,7 @@
 mod bare;
 mod closing;
 mod costs;
-mod header;
+pub(super) mod header;
 mod rows;
 mod setup;
 mod troubles;

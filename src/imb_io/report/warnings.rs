@@ -2,6 +2,7 @@
 
 use crate::frame::report::text::{count, nanoseconds, percent};
 use crate::frame::report::warnings as frame_warnings;
+use crate::frame::report::Brief;
 use crate::frame::units::{format_seconds, format_size};
 use crate::imb_io::values::{ImbWarning, CALIBRATION_ERROR, CLOCK_SHARE};
 
@@ -12,6 +13,44 @@ pub fn text(warning: &ImbWarning) -> (String, String) {
         ImbWarning::Shared(shared) => frame_warnings::text(shared),
         own => (cause(own), next_step(own).to_owned()),
     }
+}
+
+/// A warning in a few words, with its place among others.
+#[must_use]
+pub fn brief(warning: &ImbWarning) -> Brief {
+    let (rank, about, text) = match warning {
+        ImbWarning::Shared(shared) => return frame_warnings::brief(shared),
+        ImbWarning::NotRun { backend, rows, reason } => {
+            (10, Some(backend), format!("{} not run: {}", count(*rows, "row"), reason.trim_end_matches('.')))
+        }
+        ImbWarning::ReadFromCache { backend, rows, of, .. } => {
+            (20, Some(backend), format!("{rows} of {of} reads came from memory, not from storage (mark c)"))
+        }
+        ImbWarning::SourceUnknown { backend, rows } => {
+            (21, Some(backend), format!("not known where {} read from (mark ?)", count(*rows, "row")))
+        }
+        ImbWarning::NotVerified { rows, .. } => {
+            (30, None, format!("{} not compared byte by byte", count(*rows, "row")))
+        }
+        ImbWarning::AllocationsInClock { rows, .. } => (
+            31,
+            None,
+            format!("a defect of this program: memory was allocated inside the clock of {}", count(*rows, "row")),
+        ),
+        ImbWarning::LoadNotCalibrated { calibration_error } => {
+            (50, None, format!("the CPU load beside non-blocking calls was off by {}", percent(*calibration_error)))
+        }
+        ImbWarning::ClockCost { rows, of, .. } => {
+            (51, None, format!("reading the clock is a part of the time of {rows} of {of} rows"))
+        }
+        ImbWarning::Overrun { limit_seconds, real_seconds, .. } => (
+            60,
+            None,
+            format!("took {}, {} were allowed", format_seconds(*real_seconds), format_seconds(*limit_seconds)),
+        ),
+    };
+    let brief = Brief::new(rank, text);
+    about.map(|backend| brief.clone().about(backend)).unwrap_or(brief)
 }
 
 fn cause(warning: &ImbWarning) -> String {

@@ -7,6 +7,7 @@ mod bare;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod row;
+pub mod standout;
 mod verdict;
 mod warning;
 

@@ -116,7 +116,7 @@ pub(super) fn time(result: &CommResult) -> String {
 }
 
 /// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
-fn unusual(result: &CommResult) -> Option<String> {
+pub(in crate::b_eff::report) fn unusual(result: &CommResult) -> Option<String> {
     let config = &result.config;
     let is_partial = ![Family::Ring, Family::Random].iter().all(|f| config.families.contains(f));
     settings([

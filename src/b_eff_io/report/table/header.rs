@@ -34,7 +34,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     }
 }
 
-fn schedule(result: &RunResult) -> String {
+pub(in crate::b_eff_io::report) fn schedule(result: &RunResult) -> String {
     let config = &result.config;
     let partitions: Vec<String> = result.partitions.iter().map(|p| p.ranks.to_string()).collect();
     format!(
@@ -58,7 +58,7 @@ fn turns(config: &Config) -> String {
 
 /// What was chosen otherwise than by default and changes the meaning of the numbers, the options of the drivers in the
 /// middle; None: nothing.
-fn unusual(config: &Config) -> Option<String> {
+pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
     let has_queue = any_can(&config.backends, |row| row.has_queue);
     let option = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
     let direct = match config.direct {

@@ -51,6 +51,10 @@ fn mark(release: Release, own: Release) -> &'static str {
 }
 
 /// The judgement of one backend by one release.
-pub(super) fn find<'a>(derived: &'a Derived, backend: &str, release: Release) -> Option<&'a Validity> {
+pub(in crate::b_eff_io::report) fn find<'a>(
+    derived: &'a Derived,
+    backend: &str,
+    release: Release,
+) -> Option<&'a Validity> {
     derived.validity.iter().find(|v| v.backend == backend && v.release == release)
 }

@@ -95,7 +95,7 @@ fn name(release: Release) -> &'static str {
 }
 
 /// The value by one release.
-pub(super) fn value(values: &ReleaseValues, release: Release) -> Option<f64> {
+pub(in crate::b_eff_io::report) fn value(values: &ReleaseValues, release: Release) -> Option<f64> {
     match release {
         Release::R0_5 => values.release_0_5,
         Release::R1 => values.release_1,
@@ -104,7 +104,7 @@ pub(super) fn value(values: &ReleaseValues, release: Release) -> Option<f64> {
 }
 
 /// Ranks of the partition with the best value.
-pub(super) fn best_ranks(system: &SystemValue, release: Release) -> Option<u64> {
+pub(in crate::b_eff_io::report) fn best_ranks(system: &SystemValue, release: Release) -> Option<u64> {
     let [r0_5, r1, r2_1] = system.ranks;
     match release {
         Release::R0_5 => r0_5,

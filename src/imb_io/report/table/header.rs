@@ -47,7 +47,7 @@ fn measured(result: &ImbResult) -> String {
 }
 
 /// What was chosen otherwise than by default and changes the meaning of the numbers; None: nothing.
-fn unusual(config: &ImbConfig) -> Option<String> {
+pub(in crate::imb_io::report) fn unusual(config: &ImbConfig) -> Option<String> {
     let multi = config.multi.map(|multi| match multi {
         Multi::Slowest => "several groups at the same time, the slowest shown",
         Multi::Each => "several groups at the same time, each shown",

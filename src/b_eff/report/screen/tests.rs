@@ -1,0 +1,72 @@
+use super::*;
+use crate::b_eff::report::fixtures;
+use crate::b_eff::values::derive;
+use crate::frame::records::Outcome;
+use crate::frame::report::{Level as Shown, Saved, Views};
+
+fn assert_fits(result: &CommResult, what: &str) -> String {
+    let saved = Saved::Files([".jsonl", ".json", ".csv"].map(|end| format!("results/comm1{end}").into()).into());
+    let text = result.sheet(&derive(result), Shown::Screen, &Place { columns: 80, saved }).render(false);
+    assert!(text.lines().count() <= LINES, "{what}: {} lines\n{text}", text.lines().count());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{what}: {line}");
+        assert_eq!(line, line.trim_end(), "{what}");
+    }
+    text
+}
+
+#[test]
+fn golden_screens() {
+    for (name, result, _) in fixtures::all() {
+        insta::assert_snapshot!(name, assert_fits(&result, name));
+    }
+}
+
+#[test]
+fn no_run_is_longer_or_wider_than_a_screen() {
+    for (name, result, _) in fixtures::all() {
+        let with = |change: &dyn Fn(&mut CommResult), what: &str| {
+            let mut result = result.clone();
+            change(&mut result);
+            assert_fits(&result, &format!("{name}, {what}"));
+        };
+        for outcome in [Outcome::Complete, Outcome::Failed, Outcome::Interrupted, Outcome::Killed] {
+            with(&|r| r.ending.outcome = outcome, "an outcome");
+        }
+        with(&|r| r.patterns.clear(), "no patterns");
+        with(&|r| (r.patterns.clear(), r.setup.sizes_bytes.clear()).0, "nothing");
+        with(&|r| r.setup.sizes_bytes = (1..500).collect(), "many sizes");
+        with(
+            &|r| {
+                let long = "a\u{1b}[31m/very \u{202e}long\nname ".repeat(40);
+                r.setup.machine.mpi_library.clone_from(&long);
+                r.setup.machine.started_utc.clone_from(&long);
+                r.errors = fixtures::failed().errors;
+                r.errors.iter_mut().for_each(|e| e.message.clone_from(&long));
+                r.corruptions = fixtures::failed().corruptions;
+                r.ending.outcome = Outcome::Interrupted;
+            },
+            "everything that goes wrong",
+        );
+    }
+}
+
+#[test]
+fn the_value_is_one_line_for_grep() {
+    let text = assert_fits(&fixtures::complete(), "complete");
+    let values: Vec<&str> = text.lines().filter(|line| line.starts_with("b_eff = ")).collect();
+    assert!(values.len() == 1 && values[0].contains(" on 4 processes, "), "{text}");
+}
+
+#[test]
+fn every_kind_of_warning_has_its_place() {
+    let all = fixtures::every_warning();
+    let mut ranks: Vec<u8> = all.iter().map(|w| warnings::brief(w).rank).collect();
+    let mut kinds: Vec<String> =
+        all.iter().map(|w| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned()).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    kinds.sort();
+    kinds.dedup();
+    assert_eq!(ranks.len(), kinds.len());
+}
