@@ -4,8 +4,11 @@ use serde::Serialize;
 
 use super::*;
 use crate::frame::records::Record;
+use crate::frame::report::comparison::{markdown, text, Side, View};
 use crate::frame::report::picture::{svg, Words};
 use crate::frame::report::{Shown, Views};
+use crate::frame::values::comparable::Comparable;
+use crate::frame::values::compare::{compare, gate};
 
 /// What `report` prints of one result beside its tables, by the word of the format. A picture is of all files together and has
 /// no view of one.
@@ -16,7 +19,21 @@ pub(super) fn views(benchmark: &Benchmark, report: &dyn Report) -> Vec<(&'static
         "svg" => drawn().map(String::into_bytes).map_err(io::Error::other),
         _ => report.format(word).unwrap(),
     };
-    words.map(|word| (word, view(word))).collect()
+    let compared = ("compare", Ok(compared(benchmark, report).into_bytes()));
+    words.map(|word| (word, view(word))).chain([compared]).collect()
+}
+
+/// What `compare` makes of a result and itself without its facts, so that all of them differ, in every form.
+fn compared(benchmark: &Benchmark, report: &dyn Report) -> String {
+    let runs = [report.comparable()];
+    let without = [Comparable { facts: Vec::new(), ..runs[0].clone() }];
+    let (files, troubles) = (vec![runs[0].identity.clone()], runs[0].troubles.clone());
+    let side = Side { name: "A".into(), files, troubles };
+    let comparison = compare([&runs, &without], None, 1);
+    let gate = gate(&comparison, 0.95);
+    let sides = [&side, &side];
+    let view = View { title: benchmark.title, sides, comparison: &comparison, gate: Some(&gate), full: true };
+    text(&view) + &markdown(&view)
 }
 
 fn journal_of<L: Serialize>(lines: &[L]) -> Vec<u8> {

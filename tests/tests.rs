@@ -13,6 +13,8 @@ mod backends;
 mod clock;
 #[path = "suite/comm.rs"]
 mod comm;
+#[path = "suite/compare.rs"]
+mod compare;
 #[path = "suite/damage.rs"]
 mod damage;
 #[path = "suite/direct_checks.rs"]

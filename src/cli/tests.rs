@@ -160,6 +160,10 @@ fn bad_words_are_refused_with_the_option_and_the_cause() {
         ("beff-raw plan", ["--ranks", "required"]),
         ("beff-raw report", ["FILE", "required"]),
         ("beff-raw report a.json --format xml", ["--format", "sum"]),
+        ("beff-raw compare", ["FILE", "required"]),
+        ("beff-raw compare a.json b.json --fail-below 0", ["--fail-below", "above zero"]),
+        ("beff-raw compare a.json b.json --noise much", ["--noise", "14%"]),
+        ("beff-raw compare a.json b.json --format svg", ["--format", "text, markdown, json"]),
         ("beff-raw measure", ["measure", "unrecognized subcommand"]),
         ("beff-raw --no-such-option", ["--no-such-option", "unexpected"]),
     ] {
@@ -172,14 +176,14 @@ fn bad_words_are_refused_with_the_option_and_the_cause() {
 
 #[test]
 fn help_is_complete() {
-    for command in ["", "io", "plan", "report", "info"] {
+    for command in ["", "io", "plan", "report", "compare", "info"] {
         let error = parse(&format!("beff-raw {command} --help")).unwrap_err();
         assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
         let text = error.to_string();
         assert!(text.contains("Usage: beff-raw"), "{command}");
         let examples = text.split("Examples:").nth(1).unwrap().split("Units:").next().unwrap();
         assert_eq!(examples.matches("\n      ").count(), 3, "{command}: {examples}");
-        for part in ["powers of two", "15m", "  130  interrupted", "    3  data read"] {
+        for part in ["powers of two", "15m", "  130  interrupted", "    3  data read", "    4  compare"] {
             assert!(text.contains(part), "{command}: {part}");
         }
         assert!(!text.contains("--inject"), "{command}");

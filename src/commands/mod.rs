@@ -1,5 +1,6 @@
 //! The commands that belong to no benchmark. They need no MPI.
 
+pub mod compare;
 pub mod info;
 pub mod profile;
 pub mod report;
@@ -8,4 +9,5 @@ pub mod schema;
 use crate::frame::benchmark::Command;
 
 /// All of them.
-pub const COMMANDS: [Command; 4] = [profile::COMMAND, report::COMMAND, schema::COMMAND, info::COMMAND];
+pub const COMMANDS: [Command; 5] =
+    [profile::COMMAND, report::COMMAND, compare::COMMAND, schema::COMMAND, info::COMMAND];

@@ -84,14 +84,19 @@ impl ReportArgs {
     /// # Errors
     /// The first file with another ending than .jsonl or .json.
     pub fn check(&self) -> Result<(), UsageError> {
-        let is_result = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "json");
-        self.files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
-            Err(UsageError::new(
-                format!("{}: neither a journal (.jsonl) nor a result (.json)", path.display()),
-                "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
-            ))
-        })
+        check_names(&self.files)
     }
+}
+
+/// Refuses files that are no results by their name.
+pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
+    let is_result = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "json");
+    files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
+        Err(UsageError::new(
+            format!("{}: neither a journal (.jsonl) nor a result (.json)", path.display()),
+            "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
+        ))
+    })
 }
 
 /// Runs the command.
@@ -127,7 +132,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
 }
 
 /// A result, and what measured it.
-fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn Report>)> {
+pub(super) fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn Report>)> {
     let name = path.display();
     let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
     let bytes = input::bytes(path, MOST_RESULT_BYTES).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;

@@ -14,6 +14,8 @@ pub enum Exit {
     Usage = 2,
     /// Data read was not the data written.
     Corruption = 3,
+    /// `compare --fail-below`: a speed is below the limit.
+    Below = 4,
     /// A signal ended the run (128 + SIGINT, as shells count); what was measured before is kept.
     Interrupted = 130,
 }
@@ -30,7 +32,7 @@ impl Exit {
     /// The exit with this number; [`Exit::Failure`] for any other.
     #[must_use]
     pub fn from_code(code: u8) -> Self {
-        [Self::Ok, Self::Usage, Self::Corruption, Self::Interrupted]
+        [Self::Ok, Self::Usage, Self::Corruption, Self::Below, Self::Interrupted]
             .into_iter()
             .find(|e| e.code() == code)
             .unwrap_or(Self::Failure)
@@ -99,8 +101,9 @@ mod tests {
 
     #[test]
     fn codes_are_the_documented_ones() {
-        let codes = [Exit::Ok, Exit::Failure, Exit::Usage, Exit::Corruption, Exit::Interrupted].map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 3, 130]);
+        let codes = [Exit::Ok, Exit::Failure, Exit::Usage, Exit::Corruption, Exit::Below, Exit::Interrupted];
+        assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4, 130]);
+        assert!(codes.iter().all(|exit| Exit::from_code(exit.code()) == *exit));
     }
 
     #[test]

@@ -89,6 +89,7 @@ Exit codes:
     1  an I/O or MPI operation failed; what was measured before is kept
     2  the command line, the hints file or the launcher does not fit; nothing was measured
     3  data read was not the data written
+    4  compare --fail-below: slower than the limit
   130  interrupted; what was measured before is kept"
     };
 }

@@ -1,6 +1,7 @@
 //! Reports of b_eff: the table on stdout, PREFIX.csv, PREFIX.json and the journal PREFIX.jsonl. Pure functions of the
 //! records and of what [`crate::b_eff::values`] derived from them.
 
+mod comparable;
 mod csv;
 #[cfg(test)]
 pub mod fixtures;
@@ -17,6 +18,7 @@ use super::records::CommResult;
 use super::values::{derive, CommDerived, CommWarning};
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{Place, Views};
+use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
@@ -45,6 +47,10 @@ impl Views for CommResult {
 
     fn screen(&self, derived: &CommDerived, place: &Place) -> Option<Screen> {
         Some(screen::screen(self, derived, place))
+    }
+
+    fn comparable(&self, derived: &CommDerived) -> Comparable {
+        comparable::comparable(self, derived)
     }
 
     fn csv(&self, derived: &CommDerived) -> Result<Vec<u8>, ::csv::Error> {

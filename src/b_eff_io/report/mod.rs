@@ -2,6 +2,7 @@
 //! functions of the records and of what [`super::values`] derived from them.
 
 pub(crate) mod cells;
+mod comparable;
 pub mod csv;
 #[cfg(test)]
 pub mod fixtures;
@@ -22,6 +23,7 @@ use super::records::{IoWarning, RunResult};
 use super::values::{derive, Derived};
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{Place, Views};
+use crate::frame::values::comparable::Comparable;
 
 impl Views for RunResult {
     type Derived = Derived;
@@ -55,6 +57,10 @@ impl Views for RunResult {
 
     fn csv(&self, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
         csv::rows(self, derived)
+    }
+
+    fn comparable(&self, derived: &Derived) -> Comparable {
+        comparable::comparable(self, derived)
     }
 
     /// A summary of each backend.

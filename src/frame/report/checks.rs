@@ -1,5 +1,6 @@
 //! What the tests of every benchmark ask of its document, the published schema and the journal.
 
+use super::facts::Field;
 use super::journal::read;
 use super::views::{parse, Views};
 use crate::frame::records::{Outcome, Record, Warning};
@@ -81,4 +82,14 @@ pub(crate) fn with_derived<R: Views, const N: usize>(
         (name, result, derived)
     };
     fixtures.map(derive).into()
+}
+
+/// Every field of a configuration is listed with what it means for a comparison, and no other.
+pub(crate) fn assert_all_fields_are_known(config: &impl serde::Serialize, fields: &[(&str, Field)]) {
+    let value = serde_json::to_value(config).unwrap();
+    let mut of_config: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut listed: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    of_config.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(of_config, listed);
 }

@@ -6,10 +6,12 @@ pub mod brief;
 #[cfg(test)]
 pub(crate) mod checks;
 pub(crate) mod columns;
+pub mod comparison;
 pub(crate) mod costs;
 pub(crate) mod criteria;
 pub(crate) mod csv;
 pub(crate) mod ending;
+pub mod facts;
 pub(crate) mod grid;
 pub mod journal;
 pub mod json;

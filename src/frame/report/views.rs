@@ -12,6 +12,7 @@ use super::place::{Level, Place};
 use super::sheet::{Screen, Sheet};
 use super::{journal as jsonl, json};
 use crate::frame::records::Record;
+use crate::frame::values::comparable::Comparable;
 
 /// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
 pub trait Views: Record + Serialize + DeserializeOwned {
@@ -60,6 +61,9 @@ pub trait Views: Record + Serialize + DeserializeOwned {
     /// # Errors
     /// What the csv writer reports.
     fn csv(&self, derived: &Self::Derived) -> Result<Vec<u8>, csv::Error>;
+
+    /// What this result offers to a comparison with others.
+    fn comparable(&self, derived: &Self::Derived) -> Comparable;
 
     /// What this result adds to the picture of several; empty: there is none.
     fn points(&self, _derived: &Self::Derived) -> Vec<Point> {
@@ -153,6 +157,9 @@ pub trait Report: std::fmt::Debug {
 
     /// What it adds to the picture of several results; empty: there is none.
     fn points(&self) -> Vec<Point>;
+
+    /// What it offers to a comparison with others.
+    fn comparable(&self) -> Comparable;
 }
 
 /// A result with what follows from it.
@@ -186,6 +193,10 @@ where
 
     fn points(&self) -> Vec<Point> {
         self.result.points(&self.derived)
+    }
+
+    fn comparable(&self) -> Comparable {
+        self.result.comparable(&self.derived)
     }
 }
 

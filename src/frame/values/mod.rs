@@ -2,11 +2,15 @@
 //! Pure functions.
 
 pub mod bootstrap;
+pub mod causes;
+pub mod comparable;
+pub mod compare;
 mod criterion;
 pub(crate) mod hints;
 pub mod machine_share;
 pub(crate) mod pairs;
 pub mod source;
+pub mod student;
 pub(crate) mod warning;
 
 pub use criterion::Criterion;

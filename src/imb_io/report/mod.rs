@@ -2,6 +2,7 @@
 //! journal PREFIX.jsonl. Pure functions of the records and of what [`crate::imb_io::values`] derived from them.
 
 mod blocks;
+mod comparable;
 mod csv;
 #[cfg(test)]
 pub mod fixtures;
@@ -22,6 +23,7 @@ use super::records::ImbResult;
 use super::values::{derive, ImbDerived, ImbWarning};
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{Place, Views};
+use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 3] = [".json", ".csv", ".imb"];
@@ -54,6 +56,10 @@ impl Views for ImbResult {
 
     fn csv(&self, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::Error> {
         csv::csv(self, derived)
+    }
+
+    fn comparable(&self, derived: &ImbDerived) -> Comparable {
+        comparable::comparable(self, derived)
     }
 
     /// The look of the release.

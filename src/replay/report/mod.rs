@@ -1,6 +1,7 @@
 //! Reports of replays: the table on stdout, PREFIX.csv, PREFIX.json, and the journal PREFIX.jsonl. Pure functions of the records and
 //! of what [`crate::replay::values`] derived from them.
 
+mod comparable;
 mod csv;
 #[cfg(test)]
 pub mod fixtures;
@@ -17,6 +18,7 @@ use super::records::ReplayResult;
 use super::values::{derive, ReplayDerived, ReplayWarning};
 use crate::frame::report::picture::Point;
 use crate::frame::report::Views;
+use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
 pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
@@ -41,6 +43,10 @@ impl Views for ReplayResult {
 
     fn table(&self, derived: &ReplayDerived, details: bool) -> String {
         table::table(self, derived, details)
+    }
+
+    fn comparable(&self, derived: &ReplayDerived) -> Comparable {
+        comparable::comparable(self, derived)
     }
 
     fn points(&self, derived: &ReplayDerived) -> Vec<Point> {

@@ -1,0 +1,56 @@
+use super::*;
+use crate::b_eff_io::report::fixtures;
+use crate::b_eff_io::values::derive;
+use crate::frame::report::checks::assert_all_fields_are_known;
+
+#[test]
+fn every_field_of_the_configuration_has_its_meaning() {
+    assert_all_fields_are_known(&fixtures::complete().config, &FIELDS);
+}
+
+#[test]
+fn value_types_and_patterns_are_offered() {
+    let result = fixtures::complete();
+    let derived = derive(&result);
+    let offered = comparable(&result, &derived);
+    let number = |level: Level| offered.quantities.iter().filter(|q| q.level == level).count();
+    let of_sides = 2 * 2;
+    assert_eq!(number(Level::Value), 2, "a value for each backend");
+    assert_eq!(number(Level::Group), of_sides * 3 * 6, "five types and their mean");
+    let timed = result.patterns.iter().filter(|p| p.time_units > 0).count();
+    assert_eq!(number(Level::Detail), timed);
+    for quantity in &offered.quantities {
+        let shares: f64 = quantity.told.shares.iter().map(|(_, share)| share).sum();
+        assert!(quantity.told.shares.is_empty() || (shares - 1.0).abs() < 1e-9, "{quantity:?}");
+        assert!(quantity.value > 0.0 && quantity.noise >= 1.0, "{quantity:?}");
+    }
+    let cached =
+        offered.quantities.iter().find(|q| q.ranks == 4 && q.row == "read" && q.level == Level::Detail).unwrap();
+    assert_eq!(cached.told.cache_share, Some(0.75));
+}
+
+#[test]
+fn names_of_patterns_are_no_two_alike() {
+    let result = fixtures::complete();
+    let offered = comparable(&result, &derive(&result));
+    let mut names: Vec<String> = offered
+        .quantities
+        .iter()
+        .map(|q| format!("{:?} {} {} {} {}", q.level, q.backend, q.ranks, q.row, q.column))
+        .collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    assert!(names.iter().any(|name| name.ends_with("write 1 kB+8, separate, pattern 23")), "{names:#?}");
+}
+
+#[test]
+fn a_run_that_ended_early_offers_what_it_has() {
+    let result = fixtures::interrupted();
+    let offered = comparable(&result, &derive(&result));
+    assert_eq!(offered.troubles, ["it was interrupted"]);
+    assert!(offered.quantities.iter().all(|q| q.level != Level::Value) && !offered.quantities.is_empty());
+    let failed = fixtures::failed();
+    assert!(comparable(&failed, &derive(&failed)).is_corrupt);
+}

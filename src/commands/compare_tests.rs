@@ -1,0 +1,227 @@
+use std::ffi::OsString;
+use std::fs;
+
+use super::*;
+use crate::frame::benchmark::of_words;
+use crate::frame::report::{Shown, Views};
+use crate::{b_eff, b_eff_io, imb_io, replay};
+
+/// Widest line and most lines of the text that is printed without being asked for all.
+const WIDTH: usize = 80;
+const MOST_LINES: usize = 48;
+
+fn offered<R: Views + std::fmt::Debug>(result: R) -> Comparable
+where
+    R::Derived: std::fmt::Debug,
+{
+    crate::frame::report::Report::comparable(&Shown::new(result))
+}
+
+/// The same run at another time.
+fn at(minute: usize, mut run: Comparable) -> Comparable {
+    run.started_utc = format!("2025-01-31T12:{minute:02}:00Z");
+    run.identity = format!("{minute}");
+    run
+}
+
+/// A b_eff_io with a factor for the time of its transfers, and of its syncs where chunks are odd.
+fn io(minute: usize, transfer: f64, odd_sync: f64) -> Comparable {
+    let mut result = b_eff_io::report::fixtures::complete();
+    result.config.backends.truncate(1);
+    result.patterns.retain(|p| p.backend == "mpiio");
+    result.types.retain(|t| t.backend == "mpiio");
+    for (n, p) in result.patterns.iter_mut().enumerate() {
+        let wobble = 1.0 + 0.01 * ((n * 7 + minute * 3) % 5) as f64;
+        p.intervals.transfer_seconds *= transfer * wobble;
+        if p.chunk_bytes % 1024 != 0 {
+            p.intervals.sync_seconds += p.seconds() * odd_sync;
+        }
+    }
+    at(minute, offered(result))
+}
+
+fn hinted(mut run: Comparable) -> Comparable {
+    for fact in run.facts.iter_mut().filter(|fact| fact.name == "hints") {
+        fact.value = "romio_ds_write=enable".into();
+    }
+    run
+}
+
+fn named(sides: &[Vec<Comparable>]) -> Vec<Side> {
+    let files = |n: usize, runs: &[Comparable]| -> Vec<PathBuf> {
+        let letter = ["old", "new", "other"][n];
+        (1..=runs.len()).map(|run| format!("{letter}{run}.json").into()).collect()
+    };
+    sides.iter().enumerate().map(|(n, runs)| side(n, &files(n, runs), runs)).collect()
+}
+
+/// Text, Markdown and the document of two sides.
+fn views(title: &str, sides: &[Vec<Comparable>], limit: Option<f64>, full: bool) -> [String; 3] {
+    let named = named(sides);
+    let comparison = compare([&sides[0], &sides[1]], None, 1);
+    let gate = limit.map(|limit| gate(&comparison, limit));
+    let view = View { title, sides: [&named[0], &named[1]], comparison: &comparison, gate: gate.as_ref(), full };
+    let document = String::from_utf8(json(title, &named, &[view]).unwrap()).unwrap();
+    [text(&view), markdown(&view), document]
+}
+
+fn assert_fits(name: &str, text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= WIDTH, "{name}: {line}");
+        assert_eq!(line, line.trim_end(), "{name}");
+    }
+}
+
+/// Name, benchmark, sides, limit.
+type Case = (&'static str, &'static str, [Vec<Comparable>; 2], Option<f64>);
+
+/// What is compared in the goldens.
+fn cases() -> Vec<Case> {
+    let slower = [1, 3, 5].map(|m| io(m, 1.0, 0.0)).to_vec();
+    let hurt = [2, 4, 6].map(|m| hinted(io(m, 1.0, 9.0))).to_vec();
+    let mut other = b_eff_io::report::fixtures::complete();
+    other.config.time_seconds = 60.0;
+    other.manifest.machine.kernel = "Linux 6.19.0 x86_64".into();
+    let comm = b_eff::report::fixtures::complete();
+    let imb = imb_io::report::fixtures::complete();
+    let mut slow = imb.clone();
+    slow.rows.iter_mut().flat_map(|row| &mut row.times).for_each(|times| times.max_seconds *= 5.0);
+    vec![
+        ("hurt", "b_eff_io", [slower.clone(), hurt], Some(0.95)),
+        ("itself", "b_eff_io", [vec![io(1, 1.0, 0.0)], vec![io(1, 1.0, 0.0)]], Some(0.95)),
+        ("one_beside_three", "b_eff_io", [slower, vec![io(7, 1.3, 0.0)]], None),
+        ("definition", "b_eff_io", [vec![offered(b_eff_io::report::fixtures::complete())], vec![offered(other)]], None),
+        (
+            "interrupted",
+            "b_eff",
+            [vec![offered(comm)], vec![offered(b_eff::report::fixtures::interrupted())]],
+            Some(0.9),
+        ),
+        ("rows", "IMB-IO", [vec![offered(imb)], vec![offered(slow)]], Some(0.9)),
+    ]
+}
+
+#[test]
+fn golden_comparisons() {
+    for (name, title, sides, limit) in cases() {
+        let [text, page, document] = views(title, &sides, limit, false);
+        assert_fits(name, &text);
+        assert!(text.lines().count() <= MOST_LINES, "{name}: {} lines", text.lines().count());
+        insta::assert_snapshot!(format!("{name}.text"), text);
+        insta::assert_snapshot!(format!("{name}.md"), page);
+        assert!(document.starts_with("{\n"));
+        let [full, page, _] = views(title, &sides, limit, true);
+        assert_fits(name, &full);
+        assert!(full.len() >= text.len() && page.contains("| --- |") || page.contains("|---|"), "{name}");
+    }
+}
+
+#[test]
+fn every_line_of_all_fits_and_nothing_in_it_is_obeyed() {
+    let mut run = io(1, 1.0, 0.0);
+    run.troubles.push("an error ".repeat(40));
+    run.facts.iter_mut().for_each(|fact| fact.value = format!("{} \u{1b}[2J{}", fact.value, "long ".repeat(60)));
+    for quantity in &mut run.quantities {
+        quantity.row = format!("{} {}", quantity.row, "x".repeat(90));
+        quantity.told.facts.push(("calls".into(), "\u{1b}|`<b>".repeat(40)));
+    }
+    for full in [false, true] {
+        let [text, page, _] = views("title", &[vec![run.clone()], vec![hinted(run.clone())]], Some(0.5), full);
+        assert_fits("long", &text);
+        assert!(!text.contains('\u{1b}') && !page.contains('\u{1b}') && !page.contains("<b>"));
+    }
+}
+
+#[test]
+fn replays_are_compared_too() {
+    let run = || vec![offered(replay::report::fixtures::complete())];
+    let [text, ..] = views("Replay", &[run(), run()], Some(0.95), false);
+    assert!(text.contains("Gate 0.95: passed") && text.contains("all calls"), "{text}");
+}
+
+/// Written as a run would have, each with a start of its own.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let io = |minute: u64, t: f64| {
+        let mut result = b_eff_io::report::fixtures::complete();
+        result.manifest.machine.started_utc = format!("2025-01-31T12:{minute:02}:00Z");
+        result.config.time_seconds = t;
+        result.patterns.iter_mut().for_each(|p| p.intervals.transfer_seconds *= 1.0 + 0.001 * minute as f64);
+        Shown::new(result).format_of("json")
+    };
+    let comm = Shown::new(b_eff::report::fixtures::complete()).format_of("json");
+    let all =
+        [("a1", io(1, 900.0)), ("a2", io(2, 900.0)), ("b1", io(3, 900.0)), ("other", io(4, 60.0)), ("comm", comm)];
+    all.into_iter()
+        .map(|(name, bytes)| {
+            let path = dir.join(format!("{name}.json"));
+            fs::write(&path, bytes).unwrap();
+            path
+        })
+        .collect()
+}
+
+trait Format {
+    fn format_of(&self, word: &str) -> Vec<u8>;
+}
+
+impl<R: Views + std::fmt::Debug> Format for Shown<R>
+where
+    R::Derived: std::fmt::Debug,
+{
+    fn format_of(&self, word: &str) -> Vec<u8> {
+        crate::frame::report::Report::format(self, word).unwrap().unwrap()
+    }
+}
+
+fn words(line: &[&str]) -> CompareArgs {
+    let all = ["beff-raw", "compare"].into_iter().chain(line.iter().copied()).map(OsString::from).collect();
+    of_words(translate(all).unwrap().split_off(2))
+}
+
+#[test]
+fn sides_are_told_apart_by_dashes_and_commas() {
+    let of = |line: &[&str]| -> Vec<Vec<String>> {
+        let name = |path: &PathBuf| path.display().to_string();
+        sides(&words(line).files).iter().map(|files| files.iter().map(name).collect()).collect()
+    };
+    assert_eq!(of(&["a", "b", "c"]), [["a"], ["b"], ["c"]]);
+    assert_eq!(of(&["a1,a2", "b1,,b2"]), [["a1", "a2"], ["b1", "b2"]]);
+    assert_eq!(of(&["a1", "a2", "--", "b1", "b2", "--full"]), [["a1", "a2"], ["b1", "b2"]]);
+    assert_eq!(of(&["a1,a2", "--", "b1", "--", "c1"]), [vec!["a1", "a2"], vec!["b1"], vec!["c1"]]);
+    assert_eq!(of(&["a", "--"]).len(), 2);
+    let other = vec!["beff-raw".into(), "report".into(), "--".into()];
+    assert_eq!(translate(other.clone()).unwrap(), other, "no other command");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a,b.json");
+    fs::write(&path, "").unwrap();
+    assert_eq!(repetitions(&path), vec![path]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = files(dir.path());
+    let [a1, a2, b1, other, comm] = [0, 1, 2, 3, 4].map(|n| files[n].to_str().unwrap());
+    for (line, parts) in [
+        (vec![a1], ["needs two sides", "A1.json A2.json --"]),
+        (vec![a1, "--"], ["needs two sides", "--"]),
+        (vec![a1, comm], ["b_eff_io", "one of b_eff"]),
+        (vec!["a.json", "b.txt"], ["b.txt", "neither a journal"]),
+        (vec![a1, a1, "--", b1], ["are the same run", "once"]),
+        (vec![a1, other, "--", b1], ["measured different things: T", "repetitions"]),
+        (vec![a1, other, "--fail-below", "0.9"], ["measured something else than A", "leave --fail-below out"]),
+    ] {
+        let error = run(&words(&line)).unwrap_err().downcast::<UsageError>().unwrap().to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "{line:?}: {error}");
+    }
+    assert_eq!(run(&words(&[a1, a2, "--", b1, "--fail-below", "0.95"])).unwrap(), Exit::Ok);
+    assert_eq!(run(&words(&[a1, a1, b1])).unwrap(), Exit::Ok, "a run with itself is a comparison");
+    let error = run(&words(&[a1, "no-such.json"])).unwrap_err().to_string();
+    assert!(error.contains("cannot read no-such.json"), "{error}");
+}
+
+#[test]
+fn noise_is_a_share() {
+    assert_eq!([percent("50%"), percent("25 %"), percent("0")], [Ok(1.5), Ok(1.25), Ok(1.0)]);
+    assert!(["", "-1", "nan", "x%"].iter().all(|text| percent(text).is_err()));
+}

@@ -1,0 +1,298 @@
+use proptest::prelude::*;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+use crate::frame::values::comparable::{Unit, NOISE_CACHED, NOISE_DIRECT};
+
+/// A run with these numbers of level detail, each of which is a speed.
+fn run(values: &[f64]) -> Comparable {
+    let quantity = |(n, value): (usize, &f64)| {
+        Quantity::new(Level::Detail, format!("line {n}"), "", Unit::MegabytesPerSecond, *value).noisy(NOISE_CACHED)
+    };
+    Comparable {
+        identity: String::new(),
+        started_utc: "2025-01-31T12:00:00Z".into(),
+        troubles: Vec::new(),
+        is_corrupt: false,
+        facts: Vec::new(),
+        quantities: values.iter().enumerate().map(quantity).collect(),
+    }
+}
+
+fn with_value(values: &[f64], level: Level, noise: f64) -> Vec<Comparable> {
+    let quantity =
+        |value: &f64| Quantity { level, noise, ..Quantity::new(level, "value", "", Unit::MegabytesPerSecond, *value) };
+    values.iter().map(|value| Comparable { quantities: vec![quantity(value)], ..run(&[]) }).collect()
+}
+
+fn only(a: &[Comparable], b: &[Comparable]) -> Compared {
+    compare([a, b], None, 1).compared.swap_remove(0)
+}
+
+/// Normal numbers (Box and Muller).
+struct Normal(Pcg64Mcg);
+
+impl Normal {
+    fn uniform(&mut self) -> f64 {
+        (f64::from(self.0.next_u32()) + 0.5) / f64::from(u32::MAX)
+    }
+
+    fn next(&mut self) -> f64 {
+        let (radius, angle) = (self.uniform(), self.uniform());
+        (-2.0 * radius.ln()).sqrt() * (2.0 * std::f64::consts::PI * angle).cos()
+    }
+}
+
+/// Patterns of one run as they are on a real machine: each has a speed of its own, a run drifts as a whole, and each pattern has noise,
+/// some of them much more than others.
+fn realistic(random: &mut Normal, drift: f64, speed: impl Fn(usize) -> f64) -> Comparable {
+    let of_run = drift * random.next();
+    let values: Vec<f64> = (0..108)
+        .map(|n| {
+            let noise = if n % 7 == 0 { 0.4 } else { 0.08 };
+            50.0 * (1.0 + (n % 13) as f64) * speed(n) * (of_run + noise * random.next()).exp()
+        })
+        .collect();
+    let logs = values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64;
+    let mut made = run(&values);
+    made.quantities.push(Quantity::new(Level::Value, "value", "", Unit::MegabytesPerSecond, logs.exp()));
+    let types = values.chunks(7).enumerate().map(|(n, own)| {
+        let mean = own.iter().sum::<f64>() / own.len() as f64;
+        Quantity::new(Level::Group, "mean", format!("type {n}"), Unit::MegabytesPerSecond, mean).noisy(NOISE_CACHED)
+    });
+    made.quantities.extend(types);
+    made
+}
+
+fn side(random: &mut Normal, runs: usize, drift: f64, speed: impl Fn(usize) -> f64 + Copy) -> Vec<Comparable> {
+    (0..runs).map(|_| realistic(random, drift, speed)).collect()
+}
+
+/// How many of 20 comparisons of equal runs call anything different.
+fn called_different(seed: u64, runs: [usize; 2], drift: f64) -> usize {
+    let mut random = Normal(Pcg64Mcg::seed_from_u64(seed));
+    let is_called = |_: &usize| {
+        let sides = runs.map(|number| side(&mut random, number, drift, |_| 1.0));
+        compare([&sides[0], &sides[1]], None, 1).compared.iter().any(|c| c.call.is_different())
+    };
+    (0..20).filter(is_called).count()
+}
+
+/// 20 pairs of equal sides, drawn three times over for each number of runs.
+#[test]
+fn of_twenty_pairs_of_equal_runs_at_most_one_is_called_different() {
+    let mut all = Vec::new();
+    for (runs, drift) in [([1, 1], 0.1), ([1, 5], 0.1), ([2, 2], 0.1), ([3, 3], 0.0), ([3, 3], 0.1), ([5, 5], 0.1)] {
+        let called: Vec<usize> = (1..4).map(|seed| called_different(seed, runs, drift)).collect();
+        println!("{runs:?} runs, drift {drift}: of 20 pairs called different {called:?}");
+        all.extend(called);
+    }
+    // One of a hundred pairs is expected to: of 18 times 20 pairs 4, and hardly a time in which there are two.
+    assert!(all.iter().filter(|number| **number > 1).count() <= 1, "{all:?}");
+    assert!(all.iter().sum::<usize>() <= 8, "{all:?}");
+}
+
+/// What is slower by 20 % everywhere is found in the value, and what is far slower in some patterns is found there and nowhere else.
+#[test]
+fn what_is_slower_is_found_where_it_is() {
+    let mut random = Normal(Pcg64Mcg::seed_from_u64(7));
+    for _ in 0..10 {
+        let (a, b) = (side(&mut random, 5, 0.02, |_| 1.0), side(&mut random, 5, 0.02, |_| 0.8));
+        let found = compare([&a, &b], None, 1);
+        let value = found.at(Level::Value).next().unwrap();
+        assert_eq!(value.call, Call::Slower, "{value:?}");
+        let hurt = |n: usize| if n % 9 == 1 && n % 7 != 0 { 0.1 } else { 1.0 };
+        let (a, b) = (side(&mut random, 5, 0.02, |_| 1.0), side(&mut random, 5, 0.02, hurt));
+        let found = compare([&a, &b], None, 1);
+        for (n, compared) in found.at(Level::Detail).enumerate() {
+            assert!(hurt(n) < 1.0 || !compared.call.is_different(), "{n}: {compared:?}");
+        }
+        let slower = found.at(Level::Detail).filter(|c| c.call == Call::Slower).count();
+        assert_eq!(slower, (0..108).filter(|n| hurt(*n) < 1.0).count());
+    }
+}
+
+#[test]
+fn one_run_each_decides_only_beyond_the_noise() {
+    let call = |a: f64, b: f64, noise: f64| {
+        let side = |value| with_value(&[value], Level::Value, noise);
+        let compared = only(&side(a), &side(b));
+        assert_eq!((compared.interval, compared.noise), (None, Some(noise)));
+        compared.call
+    };
+    assert_eq!(call(100.0, 100.0, NOISE_DIRECT), Call::Equal);
+    assert_eq!(call(100.0, 90.0, NOISE_DIRECT), Call::NotDecided);
+    assert_eq!(call(100.0, 80.0, NOISE_DIRECT), Call::Slower);
+    assert_eq!(call(100.0, 120.0, NOISE_DIRECT), Call::Faster);
+    assert_eq!(call(100.0, 60.0, NOISE_CACHED), Call::NotDecided);
+    // The noise that the user knows takes its place; single lines have more.
+    let sides = [with_value(&[100.0], Level::Value, 2.0), with_value(&[95.0], Level::Value, 2.0)];
+    assert_eq!(compare([&sides[0], &sides[1]], Some(1.02), 1).compared[0].call, Call::Slower);
+    let sides = [run(&[100.0]), run(&[85.0])].map(|run| [run]);
+    assert_eq!(compare([&sides[0], &sides[1]], Some(1.05), 1).compared[0].call, Call::NotDecided);
+}
+
+#[test]
+fn rounds_are_looked_at_beside_the_noise() {
+    let with = |value: f64, rounds: [f64; 4]| {
+        let mut made = run(&[value]);
+        made.quantities[0].rounds = rounds.into();
+        [made]
+    };
+    let far = with(5.0, [4.95, 5.0, 5.05, 5.0]);
+    let compared = only(&with(100.0, [99.0, 100.0, 101.0, 100.0]), &far);
+    assert_eq!((compared.basis, compared.call), (Basis::Rounds, Call::Slower));
+    let wild = with(100.0, [5.0, 600.0, 20.0, 100.0]);
+    assert_eq!(only(&wild, &far).call, Call::NotDecided, "the rounds themselves differ as much");
+    let near = with(90.0, [90.0, 90.1, 89.9, 90.0]);
+    assert_eq!(only(&with(100.0, [99.9, 100.0, 100.1, 100.0]), &near).call, Call::NotDecided, "below the noise");
+}
+
+#[test]
+fn times_are_compared_as_speeds() {
+    let of = |micros: f64| {
+        let quantity = Quantity::new(Level::Value, "latency", "", Unit::Microseconds, micros).noisy(NOISE_DIRECT);
+        [Comparable { quantities: vec![quantity], ..run(&[]) }]
+    };
+    let compared = only(&of(1.0), &of(2.0));
+    assert!((compared.ratio - 0.5).abs() < 1e-12 && compared.call == Call::Slower);
+    assert!((compared.values[1] - 2.0).abs() < 1e-12);
+}
+
+#[test]
+fn what_only_one_side_has_is_named() {
+    let (a, b) = ([run(&[1.0, 2.0, 3.0])], [run(&[1.0])]);
+    let found = compare([&a, &b], None, 1);
+    assert_eq!((found.compared.len(), found.missing.len()), (1, 2));
+    assert!(found.missing.iter().all(|m| m.side == 0), "{:?}", found.missing);
+    // Nothing that is no number is compared.
+    let c = [run(&[f64::NAN, 0.0, -1.0])];
+    assert_eq!(compare([&a, &c], None, 1).compared, []);
+}
+
+#[test]
+fn one_backend_is_compared_with_another_one() {
+    let of =
+        |backends: &[&str]| {
+            let mut made = run(&[]);
+            made.quantities.extend(backends.iter().map(|backend| {
+                Quantity::new(Level::Value, "value", "", Unit::MegabytesPerSecond, 100.0).of(backend, 4)
+            }));
+            [made]
+        };
+    let found = compare([&of(&["mpiio"]), &of(&["posix"])], None, 1);
+    assert_eq!(found.compared[0].backends, ["mpiio", "posix"]);
+    let found = compare([&of(&["mpiio", "posix"]), &of(&["posix"])], None, 1);
+    assert_eq!((found.compared.len(), found.missing.len()), (1, 1));
+    assert_eq!(found.missing[0].name, "mpiio, value");
+}
+
+#[test]
+fn facts_that_differ_come_with_what_they_mean() {
+    let with = |facts: &[(Kind, &str, &str)]| {
+        let facts = facts.iter().map(|(kind, name, value)| Fact::new(*kind, *name, *value)).collect();
+        [Comparable { facts, ..run(&[1.0]) }]
+    };
+    let a = with(&[(Kind::SetUp, "MPI", "a"), (Kind::Definition, "T", "60 s"), (Kind::SetUp, "only here", "x")]);
+    let b = with(&[(Kind::SetUp, "MPI", "b"), (Kind::Definition, "T", "90 s")]);
+    let found = compare([&a, &b], None, 1);
+    assert!(!found.is_fair() && compare([&a, &a], None, 1).is_fair());
+    let names: Vec<&str> = found.differences.iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(names, ["T", "MPI", "only here"]);
+    assert_eq!(found.differences[2].to, None);
+    let mut two = a.to_vec();
+    two.extend(b);
+    assert_eq!((mixed(&two, Kind::Definition), mixed(&two, Kind::SetUp).len()), (vec!["T".to_owned()], 2));
+}
+
+#[test]
+fn runs_one_side_after_the_other_are_noticed() {
+    let at = |hours: &[u32]| -> Vec<Comparable> {
+        let start = |hour: &u32| Comparable { started_utc: format!("2025-01-31T{hour:02}:00:00Z"), ..run(&[1.0]) };
+        hours.iter().map(start).collect()
+    };
+    let noticed = |a: &[u32], b: &[u32]| compare([&at(a), &at(b)], None, 1).one_after_the_other;
+    assert!(noticed(&[1, 2, 3], &[4, 5, 6]) && noticed(&[4, 5], &[1, 2]));
+    assert!(!noticed(&[1, 3, 5], &[2, 4, 6]) && !noticed(&[1], &[2]));
+}
+
+#[test]
+fn the_gate_stops_what_is_slower_for_sure() {
+    let value = |values: &[f64]| with_value(values, Level::Value, NOISE_DIRECT);
+    let of = |a: &[f64], b: &[f64], limit: f64| gate(&compare([&value(a), &value(b)], None, 1), limit);
+    let runs = [100.0, 101.0, 99.0, 100.5];
+    assert!(!of(&runs, &[80.0, 81.0, 79.0, 80.5], 0.95).passed);
+    assert!(of(&runs, &[80.0, 81.0, 79.0, 80.5], 0.75).passed, "slower, and allowed");
+    assert!(of(&runs, &[101.0, 100.0, 100.0, 99.5], 0.95).passed);
+    let open = of(&[100.0], &[90.0], 0.95);
+    assert_eq!((open.passed, open.undecided), (true, 1));
+    let lost = gate(&compare([&value(&[1.0]), &[run(&[1.0])]], None, 1), 0.5);
+    assert!(!lost.passed && lost.missing == ["value"]);
+    assert!(!gate(&compare([&[run(&[])], &[run(&[])]], None, 1), 0.5).passed, "nothing was compared");
+    let mut wrong = value(&[100.0]);
+    wrong[0].is_corrupt = true;
+    assert!(!gate(&compare([&value(&[100.0]), &wrong], None, 1), 0.5).passed);
+}
+
+fn speeds() -> impl Strategy<Value = Vec<Vec<f64>>> {
+    prop::collection::vec(prop::collection::vec(0.001..1e6_f64, 12), 1..6)
+}
+
+proptest! {
+    #[test]
+    fn a_run_with_itself_is_equal(runs in speeds()) {
+        let side: Vec<Comparable> = runs.iter().map(|values| run(values)).collect();
+        let found = compare([&side, &side], None, 1);
+        for compared in &found.compared {
+            prop_assert!((compared.ratio - 1.0).abs() < 1e-9);
+            prop_assert!(!compared.call.is_different());
+            prop_assert!(runs.len() > 1 || compared.call == Call::Equal);
+        }
+        prop_assert!(gate(&found, 0.95).passed);
+    }
+
+    #[test]
+    fn sides_that_change_places_invert_the_ratio(a in speeds(), b in speeds()) {
+        let side = |runs: &Vec<Vec<f64>>| runs.iter().map(|values| run(values)).collect::<Vec<_>>();
+        let (there, back) = (compare([&side(&a), &side(&b)], None, 1), compare([&side(&b), &side(&a)], None, 1));
+        for (x, y) in there.compared.iter().zip(&back.compared) {
+            prop_assert!((x.ratio * y.ratio - 1.0).abs() < 1e-9);
+            let mirrored = match x.call {
+                Call::Slower => Call::Faster,
+                Call::Faster => Call::Slower,
+                other => other,
+            };
+            prop_assert_eq!(mirrored, y.call);
+            if let Some(([low, high], [other_low, other_high])) = x.interval.zip(y.interval) {
+                // With one degree of freedom an interval may reach farther than numbers do.
+                let has_an_end = high.is_finite() && other_high.is_finite();
+                prop_assert!(!has_an_end || (low * other_high - 1.0).abs() < 1e-6 && (high * other_low - 1.0).abs() < 1e-6);
+                prop_assert!(low <= x.ratio * (1.0 + 1e-9) && x.ratio <= high * (1.0 + 1e-9));
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_and_its_interval_agree(a in speeds(), b in speeds()) {
+        let side = |runs: &Vec<Vec<f64>>| runs.iter().map(|values| run(values)).collect::<Vec<_>>();
+        prop_assume!(a.len() > 1 || b.len() > 1);
+        for compared in compare([&side(&a), &side(&b)], None, 1).compared {
+            let [low, high] = compared.interval.unwrap();
+            prop_assert_eq!(compared.call.is_different(), low > 1.0 || high < 1.0);
+        }
+    }
+
+    #[test]
+    fn a_fifth_less_is_found(values in prop::collection::vec(1.0..1e5_f64, 3..12), seed: u64) {
+        let mut random = Normal(Pcg64Mcg::seed_from_u64(seed));
+        let mut side = |factor: f64| -> Vec<Comparable> {
+            let noisy = |random: &mut Normal| values.iter().map(|v| v * factor * (0.005 * random.next()).exp()).collect();
+            (0..4).map(|_| run(&Vec::<f64>::from_iter::<Vec<f64>>(noisy(&mut random)))).collect()
+        };
+        let found = compare([&side(1.0), &side(0.8)], None, 1);
+        let slower = found.compared.iter().filter(|c| c.call == Call::Slower).count();
+        prop_assert!(slower * 10 >= values.len() * 9, "{} of {}", slower, values.len());
+        prop_assert!(!gate(&found, 0.95).passed);
+    }
+}
