@@ -38,7 +38,7 @@ pub struct DriverRow {
     pub uses_space: bool,
     /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::make_room`] comes first.
     pub grows_files: bool,
-    /// Needs something that not every system or file system has: tried out before a run, see [`crate::unable()`].
+    /// Needs something that not every system or file system has: tried out before a run, see [`crate::trial`].
     pub may_be_missing: bool,
     /// Makes the driver.
     pub make: fn(&DriverOptions) -> Box<dyn Driver>,
