@@ -107,5 +107,5 @@ fn what_is_no_pair_is_refused() {
     fs::write(scratch.join("t.json"), other.to_string()).unwrap();
     let unfair = compare(&scratch, &["a.json", "t.json", "--fail-below", "0.1"]);
     unfair.expect(2).says(&["measured something else"]);
-    assert!(flat(&unfair.stdout).contains("NOT COMPARABLE: T differs"), "{}", unfair.stdout);
+    assert!(flat(&unfair.stdout).contains("NOT COMPARABLE: the sides differ in T,"), "{}", unfair.stdout);
 }

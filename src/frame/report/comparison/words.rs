@@ -94,16 +94,15 @@ pub(super) fn fairness(view: &View<'_>) -> String {
     let (definition, set_up) = (names(Kind::Definition), names(Kind::SetUp));
     if !definition.is_empty() {
         return format!(
-            "NOT COMPARABLE: {} {}, so the sides measured different things. The ratios below are no \
+            "NOT COMPARABLE: the sides differ in {}, so they measured different things. The ratios below are no \
              measure of better or worse.",
-            list(&definition),
-            if definition.len() == 1 { "differs" } else { "differ" }
+            list(&definition)
         );
     }
     let same = "what defines the numbers is the same on both sides";
     match set_up.len() {
         0 => format!("Comparable: {same}, and so is all that is recorded of the set-up."),
-        1 => format!("Comparable: {same}. Only {} differs, which may be what you compare.", set_up[0]),
+        1 => format!("Comparable: {same}. They differ in {} alone, which may be what you compare.", set_up[0]),
         number => format!(
             "Comparable: {same}. {} of the set-up differ: a ratio does not say which of them made it.",
             count(number as u64, "fact")
