@@ -85,7 +85,8 @@ fn an_exchanged_directory_and_mpi() {
 
 #[test]
 fn an_exchanged_directory_and_imb() {
-    let words = "imb S_Write_Indv,P_Write_Expl,C_Read_Indv --npmin 2 --iter-policy off --iter 40,20,2 --msglog 10:21";
+    let words =
+        "imb S_Write_Indv,P_Write_Expl,C_Read_Indv --npmin 2 --iter-policy off --iter 40,20,2 --msglog 10:21 --full";
     let (run, _scratch) = exchanged(&format!("{words} --backend posix"), "row");
     run.expect(0);
     let (run, _scratch) = exchanged(&format!("{words} --backend mpiio"), "row");

@@ -200,7 +200,7 @@ fn without_shared_mappings_the_others_are_run() {
         return skip("this kernel maps files of FUSE that bypass the page cache");
     }
     let launch = |backends| {
-        let args = ["--types", "2", "--space", "120M", "--backend", backends];
+        let args = ["--types", "2", "--space", "120M", "--full", "--backend", backends];
         Launch::new(1).args(SHORT).args(args).into(&scratch).run()
     };
     let run = launch("mmap,posix");
