@@ -39,6 +39,13 @@ const AFTER_HELP: &str = concat!(
     common_help!()
 );
 
+/// Options that `-h` of a benchmark shows: what a first run needs. Arguments without a name are always shown.
+const FIRST: [&str; 13] =
+    ["backend", "time", "path", "out", "verify", "hints", "hint", "full", "quiet", "msglog", "npmin", "iter", "pace"];
+
+/// Last words of a short help.
+const MORE: &str = "`--help` has all options, units and exit codes.";
+
 /// One line: the program, its source, and the MPI it was built with, which is not asked.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let (version, revision) = (env!("CARGO_PKG_VERSION"), env!("BEFF_GIT_REVISION"));
@@ -72,6 +79,46 @@ pub fn command_line() -> clap::Command {
     }))
 }
 
+/// The same as `-h` shows it: the options of a first run, each in a line or two, and the examples.
+fn short_line() -> clap::Command {
+    let line = shortened(command_line());
+    line.mut_subcommands(|command| {
+        let measures = commands().any(|c| c.name == command.get_name() && c.measures);
+        let about = command.get_about().map(|about| first_words(&about.to_string()).to_owned());
+        let command = if measures { shortened(command) } else { command };
+        command.about(about.unwrap_or_default())
+    })
+}
+
+fn shortened(command: clap::Command) -> clap::Command {
+    let after_help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let examples = after_help.split("\n\n").find(|part| part.starts_with("Examples:")).unwrap_or_default();
+    let command = command.mut_args(|arg| {
+        let is_first = arg.is_positional() || FIRST.contains(&arg.get_id().as_str());
+        let help = match arg.get_id().as_str() {
+            "out" => "Keep the results in PREFIX.json, PREFIX.jsonl and more".to_owned(),
+            _ => arg.get_help().map(|whole| first_words(&whole.to_string()).to_owned()).unwrap_or_default(),
+        };
+        let hides = arg.is_hide_set() || !is_first;
+        arg.help(help).hide(hides).help_heading(None::<&str>)
+    });
+    command.after_help(format!("{examples}\n\n{MORE}"))
+}
+
+/// Up to the first full stop, semicolon or bracket of any kind; where that is long, up to the first colon.
+fn first_words(text: &str) -> &str {
+    let until = |text: &'_ str, ends: &[&str]| ends.iter().filter_map(|end| text.find(end)).min();
+    let sentence = until(text, &[". ", "; ", " (", " ["]).map_or(text, |end| &text[..end]);
+    let is_long = sentence.len() > 62;
+    until(sentence, &[": "]).filter(|_| is_long).map_or(sentence, |end| &sentence[..end])
+}
+
+/// What is printed where nothing was typed and nothing was launched.
+#[must_use]
+pub fn short_help() -> String {
+    short_line().render_help().to_string()
+}
+
 /// What there is instead of a command.
 #[derive(Debug)]
 pub enum NoCommand {
@@ -88,7 +135,8 @@ pub enum NoCommand {
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Command, ArgMatches), NoCommand> {
     let translate = |args, command: &Command| (command.translate)(args);
     let args: Vec<OsString> = commands().try_fold(args.into_iter().collect(), translate).map_err(NoCommand::Refused)?;
-    let mut matches = command_line().try_get_matches_from(&args).map_err(|error| match error.kind() {
+    let line = if args.iter().any(|arg| arg == "-h") { short_line() } else { command_line() };
+    let mut matches = line.try_get_matches_from(&args).map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => NoCommand::Refused(no_text(&args)),
         _ => NoCommand::Said(error),
     })?;

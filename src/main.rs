@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use beff_ffi::alloc::CountingAllocator;
 use beff_raw::cli::{self, NoCommand};
-use beff_raw::frame::command::{complain, end_with, refuse};
+use beff_raw::frame::command::{complain, end_with, publish_once, refuse};
 use beff_raw::frame::error::{Exit, UsageError};
 use beff_raw::frame::run::interrupt::make_file_limits_errors;
+use beff_raw::frame::system::launcher::is_launched;
 
 /// Counts, so that every result can say that nothing was allocated inside the clock.
 #[global_allocator]
@@ -16,6 +17,10 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn main() -> ExitCode {
     if let Err(error) = make_file_limits_errors() {
         complain(&format!("SIGXFSZ cannot be caught, so a limit of file sizes would end this process: {error}"));
+    }
+    let env = |name: &str| std::env::var(name).ok();
+    if std::env::args_os().len() <= 1 && !is_launched(env) {
+        return nothing_typed();
     }
     let (command, options) = match cli::parse(std::env::args_os()) {
         Ok(parsed) => parsed,
@@ -35,4 +40,13 @@ fn main() -> ExitCode {
         }
     });
     exit.into()
+}
+
+/// Somebody wants to know what this is: a run of a minute on one rank would not tell.
+fn nothing_typed() -> ExitCode {
+    if let Err(error) = publish_once(cli::short_help().as_bytes()) {
+        complain(&error.to_string());
+        return Exit::Failure.into();
+    }
+    refuse("nothing was measured: start it with mpirun -n N beff-raw, or on one rank with beff-raw io").into()
 }

@@ -190,6 +190,26 @@ fn help_is_complete() {
     }
 }
 
+/// Two screens of 80 by 24.
+#[test]
+fn the_short_help_is_short() {
+    for command in ["", "io", "comm", "imb", "replay"] {
+        let mut line = short_line();
+        let line = if command.is_empty() { &mut line } else { line.find_subcommand_mut(command).unwrap() };
+        let text = line.clone().term_width(80).render_help().to_string();
+        assert!(text.lines().count() <= 48, "{command}: {} lines:\n{text}", text.lines().count());
+        // Examples are lines to be copied.
+        let options = text.split("Examples:").next().unwrap();
+        assert!(options.lines().all(|line| line.chars().count() <= 80), "{command}:\n{text}");
+        for part in ["--out", "Examples:", "--help", "mpirun -n"] {
+            assert!(text.contains(part), "{command}: no {part} in:\n{text}");
+        }
+        assert!(!text.contains("--seed") && !text.contains("Exit codes"), "{command}:\n{text}");
+        let same = format!("beff-raw {command} -h");
+        assert!(refused_with_0(&same).contains("`--help` has all"), "{same}");
+    }
+}
+
 #[test]
 fn imb_has_the_options_of_the_release() {
     let args: ImbArgs = args("imb", "beff-raw imb S_Read_Indv,open_close P_Read_Priv --iter_policy off --multi 1");

@@ -72,6 +72,17 @@ fn what_needs_no_mpi_comes_once() {
     }
 }
 
+/// Somebody who only wants to know what it is. Under a launcher, also as the only rank, the same words measure.
+#[test]
+fn nothing_typed_is_a_short_help() {
+    let scratch = Scratch::new();
+    let run = Command::new(crate::support::PROGRAM).current_dir(scratch.join("")).output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert_eq!(run.status.code(), Some(2), "{stdout}{stderr}");
+    assert!(stdout.contains("Usage: beff-raw") && stdout.lines().count() <= 48, "{stdout}");
+    assert!(stderr.contains("nothing was measured") && stderr.contains("mpirun -n"), "{stderr}");
+}
+
 #[test]
 fn a_closed_pipe_is_no_failure() {
     for words in ["imb --list", "imb --help", "imb --plan 2"] {

@@ -76,6 +76,26 @@ const SIZES: [Says; 4] = [
 /// A step of Slurm. Believed only if no launcher of an MPI speaks: mpirun inside a job starts its daemons as a step.
 const SLURM: &str = "SLURM_STEP_NUM_TASKS";
 
+/// Variables that tell a process of its rank, whoever launched it.
+const RANKS: [&str; 9] = [
+    "PMI_RANK",
+    "PMIX_RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "MPI_LOCALRANKID",
+    "PALS_RANKID",
+    "ALPS_APP_PE",
+    "JSM_NAMESPACE_RANK",
+    "FLUX_TASK_RANK",
+];
+
+/// True if a launcher has started this process, also as the only one.
+#[must_use]
+pub fn is_launched(env: impl Fn(&str) -> Option<String>) -> bool {
+    let sizes = SIZES.iter().map(|says| says.variable);
+    RANKS.into_iter().chain(sizes).chain([SLURM]).any(|variable| env(variable).is_some())
+}
+
 fn number(env: &impl Fn(&str) -> Option<String>, name: &str) -> Option<u64> {
     env(name)?.trim().parse().ok()
 }
