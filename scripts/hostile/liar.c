@@ -39,6 +39,22 @@ static void answer(uint64_t unique, int error, const void *data, size_t length) 
     if (write(device, out, h->len) < 0 && errno != ENOENT) perror("liar: answer");
 }
 
+/* Damage at rest that later writes cover before the file is synced: nobody had a chance to find it. One damage at a time. */
+static struct { char file[512]; uint64_t from, to; } rest;
+
+static void rest_damaged(const char *file, uint64_t from, uint64_t to) {
+    snprintf(rest.file, sizeof rest.file, "%s", file);
+    rest.from = from, rest.to = to;
+}
+
+/* A sound write of so many bytes: true if it covers the last of the damage. Parts are taken off at both ends only. */
+static int rest_healed(const char *file, uint64_t from, uint64_t to) {
+    if (rest.from >= rest.to || strcmp(rest.file, file)) return 0;
+    if (from <= rest.from && to > rest.from) rest.from = to < rest.to ? to : rest.to;
+    if (to >= rest.to && from < rest.to) rest.to = from > rest.from ? from : rest.from;
+    return rest.from >= rest.to;
+}
+
 static struct rule *strike(const char *call, struct node *n) {
     struct rule *r = rules_strike(call, n->name);
     const char *log = getenv("LIAR_LOG");

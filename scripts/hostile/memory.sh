@@ -32,6 +32,8 @@ asan)
     program=$CARGO_TARGET_DIR/asan/$host/debug/beff-raw
     # Launchers and MPI keep what they have until the end.
     export ASAN_OPTIONS=detect_leaks=0:exitcode=99
+    # UCX patches munmap and its like in the C library, where the sanitizer has its own: each would jump into the other.
+    export UCX_MEM_EVENTS=n
     ;;
 miri)
     # Tests of files, time and random search are for other means.
