@@ -99,11 +99,11 @@ impl ImbArgs {
                     "Write names separated by blanks or line ends, or leave the option out to run the default list.",
                 ));
             }
+            let named = |error| refuse(&format!("--input {}: ", path.display()), error);
+            of_file.iter().try_for_each(|name| find(name).map(drop).map_err(named))?;
             names.extend(of_file);
         }
-        let refuse = |error: PlanError| {
-            UsageError::new(what(error), "`beff-raw imb --list` shows all names; write several with commas or blanks.")
-        };
+        let refuse = |error| refuse("", error);
         let chosen = select(&names, &measure.include, &[]).map_err(refuse)?;
         for name in &measure.exclude {
             if !chosen.contains(&find(name).map_err(refuse)?) {
@@ -115,6 +115,13 @@ impl ImbArgs {
         }
         select(&names, &measure.include, &measure.exclude).map_err(refuse)
     }
+}
+
+fn refuse(place: &str, error: PlanError) -> UsageError {
+    UsageError::new(
+        format!("{place}{}", what(error)),
+        "`beff-raw imb --list` shows all names; write several with commas or blanks.",
+    )
 }
 
 fn check_access(

@@ -114,6 +114,7 @@ fn benchmarks_add_up_and_what_has_no_effect_is_refused() {
     refused("--exclude S_Read_Indv Open_Close", &["not run anyway", "commas"]);
     refused("--exclude nothing", &["'nothing'"]);
     refused_file("--input", "# none\n", &["no benchmark is named"]);
+    refused_file("--input", "P_Wryte_Indv\n", &["--input ", "there is no benchmark 'P_Wryte_Indv'"]);
     refused("--input nowhere", &["--input nowhere"]);
 }
 
