@@ -102,8 +102,7 @@ impl OpenFile for MmapFile {
         self.files.check_form(refuses(pattern))?;
         let room = match direction {
             Direction::Read => Room::There,
-            Direction::Write => Room::find(&self.files.buffered, pattern, &mut self.has_fallocate)
-                .map_err(|e| BackendError::from_io("lseek SEEK_HOLE", path, Some(pattern.base_bytes), &e))?,
+            Direction::Write => Room::find(&self.files.buffered, pattern, &mut self.has_fallocate, path)?,
         };
         let window = Window::new(pattern, direction, &self.files.buffered, &self.watch, path)?;
         self.prepared = Some(Prepared { pattern: *pattern, room, window });

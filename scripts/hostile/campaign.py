@@ -110,7 +110,7 @@ class Sandbox:
                         os.makedirs(run + sub, exist_ok=True)
                         self.plant(run + sub + b"/thesis.txt")
             elif action == "remove":
-                shutil.rmtree(run)
+                shutil.rmtree(run, ignore_errors=True)  # the ranks may make files meanwhile
             else:
                 for base, _, files in os.walk(run):
                     if action == "foreign-file":
@@ -263,7 +263,8 @@ def judge(case, box, code, hung, left, reached, program, env):
         return f"damage not found: exit {code}"
     if reached and case.must_fail and code == 0:
         return "error lost: exit 0"
-    if reached and case.says and not re.search(case.says, text + document.decode("utf-8", "replace")):
+    # An error that the library itself lost is seen in the data.
+    if reached and case.says and code != 3 and not re.search(case.says, text + document.decode("utf-8", "replace")):
         return f"the message does not say {case.says.split('|')[0]}"
     if code not in (0, None) and not case.streams and not case.silent and not raw.strip():
         return f"exit {code} without a word"

@@ -49,6 +49,11 @@ def benches():
     return [(b, k) for b in ("io", "imb", "comm") for k in BACKENDS[b]]
 
 
+# Damage that nobody can see is none: in what existing files held before they are overwritten, and in reads into one buffer but the
+# last one (docs/results.md).
+IMB_LOOKS = ["--file", "new", "--buffers", "cold"]
+
+
 def shim(count, rng):
     """Errors, short transfers and damage at chosen and random calls."""
     hard, soft, damage = ["eio", "enospc", "edquot"], ["eintr", "eagain", "short", "nothing"], ["flip", "zero", "swap", "stale", "misplace"]
@@ -75,9 +80,10 @@ def shim(count, rng):
             rule += ":but=t.dat"  # data of trial rows is nobody's
         name = f"{bench} {backend or ''} {rule}"
         text = ERROR_TEXT.get(fault, "")
+        args = bench_args(bench, backend) + (IMB_LOOKS if bench == "imb" and fault in damage else [])
         # A journal that breaks is said, and the run goes on: the documents have all of it.
         lost = fault in hard and kind in ("pwrite", "pread", "fsync") and call != "write"
-        yield Case(name, bench, bench_args(bench, backend), shim=rule, damage=fault in damage, must_fail=lost,
+        yield Case(name, bench, args, shim=rule, damage=fault in damage, must_fail=lost,
                    says=text if lost or call == "write" else "")
 
 
@@ -103,8 +109,12 @@ def fuse(count, rng):
         env = {"LIAR_DIRECT": "1"} if rng.random() < .4 and backend != "mmap" else {}
         # What is damaged behind a page cache is seen if the pages are read again: only without a cache it must be. A close that fails after a sync that did not lost nothing.
         judged = damage and (call == "write" or bool(env))
-        yield Case(f"{bench} {backend} {rule} {'direct' if env else 'cached'}", bench, bench_args(bench, backend), fuse=rule, env=env,
-                   damage=judged, must_fail=fault in ("eio", "enospc") and call in ("write", "fsync") and backend != "mmap",
+        # The kernel makes several requests of one large write. If a later one fails it tells a short write, not the error; the
+        # program goes on behind it, and the next try works: nothing is lost.
+        split = backend == "uring"
+        args = bench_args(bench, backend) + (IMB_LOOKS if bench == "imb" and damage else [])
+        yield Case(f"{bench} {backend} {rule} {'direct' if env else 'cached'}", bench, args, fuse=rule, env=env,
+                   damage=judged, must_fail=fault in ("eio", "enospc") and (call == "fsync" or call == "write" and not split) and backend != "mmap",
                    exits=(0, 1, 2, 3) if backend != "mmap" else (0, 1, 2, 3, 7, 135))
 
 
@@ -153,7 +163,8 @@ def limits(count, rng):
             add(f"/dev/shm of {size}", around=f"mount -t tmpfs -o size={size} tmpfs /dev/shm", exits=(0, 1, 2, 3, 7, 135, 15, 255, 134, 143))
         add("no /proc", around="mount -t tmpfs tmpfs /proc", exits=(0, 1, 2, 3, 15, 255, 213))
         for streams in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"):
-            add(f"streams {streams}", streams=streams, exits=(0, 1, 2, 3, 255, 213))
+            # Without any stream the launcher of Open MPI fails in ways of its own, with any program.
+            add(f"streams {streams}", streams=streams, exits=(0, 1, 2, 3, 255, 213, 138))
         if bench != "comm":
             for size in ("0", "64k", "8M", "40M"):
                 add(f"file system of {size}", around=f"mount -t tmpfs -o size={size.replace('0', '4k') if size == '0' else size} tmpfs $BEFF_PATH")

@@ -45,6 +45,14 @@ pub enum CachePolicy {
     Keep,
 }
 
+impl CachePolicy {
+    /// True if pages may be given back to the kernel where data is compared.
+    #[must_use]
+    pub fn gives_pages_back(self) -> bool {
+        matches!(self, Self::Drop | Self::Dontcache)
+    }
+}
+
 impl From<DirectPolicy> for Direct {
     /// The policy in force, as the drivers know it.
     fn from(policy: DirectPolicy) -> Self {

@@ -117,6 +117,16 @@ fn an_error_of_the_storage_in_a_trial_is_told() {
     }
 }
 
+/// The first question for blocks asks whether the file system can reserve any; that it failed is no answer.
+#[test]
+fn an_error_of_the_first_reservation_is_told() {
+    let (run, result, hit) = faulty("room eio 1 n2-type2", &["--backend", "mmap", "--types", "2"]);
+    assert!(hit.is_some(), "no call was hit; {run}");
+    run.expect(1);
+    let message = result["errors"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("fallocate") && message.contains("Input/output error"), "{message}; {run}");
+}
+
 /// As where a signal comes again and again.
 #[test]
 fn a_call_that_is_interrupted_for_ever_is_an_error() {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::imb::{self, is_complete, launch, rows, FEW};
+use crate::memory_fuse;
 use crate::support::{
     document, items, journal, launcher, number, signal, skip, succeed, Launch, Mount, Run, Running, Scratch, PROGRAM,
 };
@@ -46,6 +47,29 @@ fn a_flipped_bit_is_found_and_named() {
     assert_eq!(result["derived"]["verdict"]["verdict"], "wrong_data");
     for part in ["*** WRONG DATA", "! data wrong", "one bit flipped", "IMB-IO = WRONG DATA"] {
         assert!(run.stdout.contains(part), "no '{part}'; {run}");
+    }
+}
+
+/// The storage has another byte than was written, the page cache of the client the right one.
+#[test]
+fn damage_behind_the_page_cache_is_found() {
+    let scratch = Scratch::new();
+    let lie = memory_fuse::Lie { begin: "row", offset_bytes: 4097 };
+    let _mount = match memory_fuse::mount_lying(&scratch.join("disk"), "mergerfs", false, Some(lie)) {
+        Ok(mount) => mount,
+        Err(reason) => return skip(&format!("no FUSE file system can be mounted: {reason}")),
+    };
+    let names = "S_Write_Indv,P_Write_Indv,P_Write_Shared,P_Write_Priv,C_Write_Indv";
+    let run = launch(2, &scratch, &format!("{names} --backend mpiio,posix --npmin 2 {FEW} --msglog 16:16")).run();
+    run.expect(3);
+    let result = document(&scratch);
+    let moved: Vec<_> = rows(&result).iter().filter(|row| row["sample_bytes"] == 1 << 16 && is_complete(row)).collect();
+    assert!(moved.len() >= 5, "{run}");
+    for row in moved {
+        let what = format!("{} {} {}; {run}", row["backend"], row["benchmark"], row["mode"]);
+        // Each rank has a file of its own, or all have one.
+        let files = if row["benchmark"] == "P_Write_Priv" { 2 } else { 1 };
+        assert_eq!(number(&row["bytes_wrong"]), files, "{what}");
     }
 }
 

@@ -28,13 +28,29 @@ struct Memory {
     nodes: Mutex<BTreeMap<u64, Node>>,
     /// Files bypass the page cache of the client (FOPEN_DIRECT_IO).
     direct: bool,
+    /// The stored byte here is not what was written, in files of this name's beginning.
+    lie: Option<Lie>,
+}
+
+/// What is stored differs from what was written, once in a file, while the page cache of the client has the truth.
+#[derive(Clone, Copy)]
+pub struct Lie {
+    /// Of the names of the files.
+    pub begin: &'static str,
+    /// Where one bit is turned over.
+    pub offset_bytes: u64,
 }
 
 /// Mounts it at `dir` with this subtype, until what comes back is dropped; the reason if that is not possible here.
 pub fn mount(dir: &Path, subtype: &str, direct: bool) -> Result<BackgroundSession, String> {
+    mount_lying(dir, subtype, direct, None)
+}
+
+/// The same, with a lie.
+pub fn mount_lying(dir: &Path, subtype: &str, direct: bool, lie: Option<Lie>) -> Result<BackgroundSession, String> {
     std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
     let root = Node { parent: 1, name: OsString::new(), data: None };
-    let memory = Memory { nodes: Mutex::new(BTreeMap::from([(1, root)])), direct };
+    let memory = Memory { nodes: Mutex::new(BTreeMap::from([(1, root)])), direct, lie };
     let mut config = Config::default();
     config.mount_options = vec![MountOption::FSName("memory".into()), MountOption::Subtype(subtype.into())];
     fuser::spawn_mount(memory, dir, &config).map_err(|e| e.to_string())
@@ -92,6 +108,9 @@ impl Memory {
     fn flags(&self) -> FopenFlags {
         if self.direct {
             FopenFlags::FOPEN_DIRECT_IO
+        } else if self.lie.is_some() {
+            // Else each opening empties the page cache, and the lie is seen.
+            FopenFlags::FOPEN_KEEP_CACHE
         } else {
             FopenFlags::empty()
         }
@@ -191,10 +210,16 @@ impl Filesystem for Memory {
         reply: ReplyWrite,
     ) {
         let mut nodes = self.nodes();
-        let Some(data) = nodes.get_mut(&ino.0).and_then(|n| n.data.as_mut()) else { return reply.error(Errno::EIO) };
+        let Some(node) = nodes.get_mut(&ino.0) else { return reply.error(Errno::EIO) };
+        let lie = self.lie.filter(|lie| node.name.to_string_lossy().starts_with(lie.begin));
+        let Some(data) = &mut node.data else { return reply.error(Errno::EIO) };
         let begin = offset as usize;
-        data.resize(data.len().max(begin + bytes.len()), 0);
-        data[begin..begin + bytes.len()].copy_from_slice(bytes);
+        let end = begin + bytes.len();
+        data.resize(data.len().max(end), 0);
+        data[begin..end].copy_from_slice(bytes);
+        if let Some(at) = lie.map(|lie| lie.offset_bytes as usize).filter(|at| (begin..end).contains(at)) {
+            data[at] ^= 1;
+        }
         reply.written(bytes.len() as u32);
     }
 

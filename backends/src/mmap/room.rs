@@ -29,12 +29,17 @@ pub(super) enum Room {
 
 impl Room {
     /// What a write of this pattern needs. Whether the file system can reserve is found out where it matters first.
-    pub(super) fn find(file: &File, pattern: &Pattern, has_fallocate: &mut Option<bool>) -> io::Result<Self> {
+    pub(super) fn find(file: &File, pattern: &Pattern, has_fallocate: &mut Option<bool>, path: &Path) -> Result<Self> {
         let (begin, end) = reach(pattern, Batch { first_call: 0, calls: pattern.max_calls.max(1) });
-        if has_blocks(file, begin, end)? {
+        let fail = |operation, e| BackendError::from_io(operation, path, Some(begin), &e);
+        if has_blocks(file, begin, end).map_err(|e| fail("lseek SEEK_HOLE", e))? {
             return Ok(Self::There);
         }
-        let can = *has_fallocate.get_or_insert_with(|| can_reserve(file, begin));
+        let can = match *has_fallocate {
+            Some(known) => known,
+            None => uninterrupted(|| can_reserve(file, begin)).map_err(|e| fail("fallocate", e))?,
+        };
+        *has_fallocate = Some(can);
         Ok(if can { Self::Reserve } else { Self::Zeros })
     }
 
@@ -72,9 +77,14 @@ fn has_blocks(file: &File, begin: u64, end: u64) -> io::Result<bool> {
 
 /// Asks for the one block that every write of the pattern needs, without a change of the length. A full disk is no answer:
 /// it is told when the batch needs its room.
-fn can_reserve(file: &File, begin: u64) -> bool {
-    let Ok(begin) = position(begin) else { return true };
-    !matches!(fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, begin, 1), Err(Errno::EOPNOTSUPP | Errno::ENOSYS))
+fn can_reserve(file: &File, begin: u64) -> io::Result<bool> {
+    let Ok(begin) = position(begin) else { return Ok(true) };
+    match fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, begin, 1) {
+        Ok(()) | Err(Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG) => Ok(true),
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(false),
+        // The storage has failed, and may not do so again.
+        Err(e) => Err(e.into()),
+    }
 }
 
 /// Reserves what `batch` reaches, which leaves the file as long as writing it would.

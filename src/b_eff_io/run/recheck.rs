@@ -19,7 +19,6 @@ use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::verify::{reader_of, Again, Findings};
-use crate::frame::config::CachePolicy;
 use crate::frame::records::{Access, ErrorRecord};
 use crate::frame::run::agree::{first_message, slowest};
 use crate::frame::run::trouble::next_step_of;
@@ -37,7 +36,7 @@ fn again<'a>(run: &'a Run<'_>, place: Place<'_>, file: usize) -> Again<'a> {
         file: &run.files[file],
         access: place.access,
         rank: place.comm.rank(),
-        drops: matches!(run.config.cache, CachePolicy::Drop | CachePolicy::Dontcache),
+        drops: run.config.cache.gives_pages_back(),
     }
 }
 

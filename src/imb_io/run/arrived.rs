@@ -1,10 +1,10 @@
 //! Verification where the order of arrival decides who has which bytes of the file: as sets.
 
 use beff_backends::error::Cause;
-use beff_backends::{BackendError, Batch, FilePath};
+use beff_backends::{BackendError, Batch};
 use beff_ffi::{Comm, MpiError};
 
-use super::contents::{ends_at, open, read, Unread};
+use super::contents::{ends_at, Source, Unread};
 use super::data::{tile, Data, Expected, Histogram, Record, Wrong, LOOK_BYTES};
 use super::found::{Checked, Finding};
 use super::shape::Shape;
@@ -14,24 +14,24 @@ use crate::imb_io::plan::tiles::{part, UNIT_BYTES};
 ///
 /// # Errors
 /// What opening or reading reports; a file that ends early is found to be wrong.
-pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, path: &FilePath) -> Result<Checked, BackendError> {
+pub(super) fn written(group: &Comm, shape: &Shape, data: &Data, source: Source<'_>) -> Result<Checked, BackendError> {
     let mut checked = Checked::default();
     if !group.is_root() || shape.file_bytes == 0 {
         return Ok(checked);
     }
-    let file = open(path)?;
-    let mut bytes = vec![0; shape.file_bytes as usize];
-    match read(&file, path, &mut bytes, 0) {
-        Ok(()) => {}
+    let mut file = source.open()?;
+    let bytes = match source.read(&mut file, 0, shape.file_bytes as usize) {
+        Ok(bytes) => bytes,
         Err(Unread::Failed(error)) => return Err(error),
         Err(Unread::Ends(length_bytes)) => {
             checked.missing(shape.file_bytes, None, ends_at(length_bytes));
             return Ok(checked);
         }
-    }
+    };
     let expected = Expected::new(data, shape.ranks, shape.steps);
-    let mut expected = expected.map_err(|e| BackendError::new("compare", path, Cause::Unsupported, e.to_string()))?;
-    Ok(data.records_in(&bytes, &mut expected))
+    let mut expected =
+        expected.map_err(|e| BackendError::new("compare", source.path, Cause::Unsupported, e.to_string()))?;
+    Ok(data.records_in(bytes, &mut expected))
 }
 
 /// Looks where in the file the windows of all ranks are from: each byte of `calls` once, by whoever. Collective over the group.

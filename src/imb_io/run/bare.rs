@@ -280,7 +280,9 @@ impl Sides<'_> {
             let made = if side == 0 { self.ours(bench, steps) } else { self.bare(bench, steps) };
             agreed(self.comm, made)?;
             let checked = if writes {
-                agreed(self.comm, reread(&self.shape, &self.data, path, range.clone()).map_err(text))?
+                // The files stay in the page cache.
+                let source = contents::Source { path, drops: false };
+                agreed(self.comm, reread(&self.shape, &self.data, source, range.clone()).map_err(text))?
             } else {
                 let calls = Batch { first_call: 0, calls: self.shape.steps };
                 received(self.comm, &self.shape, &self.data, &bench.ring, calls).map_err(text)?

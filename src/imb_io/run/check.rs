@@ -1,5 +1,5 @@
 //! Whether files and memory hold what was written, after the clock: every byte of a row, by another rank than the writer
-//! where there is one, through plain reads.
+//! where there is one, past the page cache where that can be.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use beff_backends::{BackendError, Batch, FilePath, Ring};
 use beff_ffi::{Comm, MpiError};
 
 use super::arrived;
-use super::contents::{ends_at, open, read, share, Unread, PIECE_BYTES};
+use super::contents::{ends_at, share, Source, Unread, PIECE_BYTES};
 use super::data::{Data, Wrong};
 use super::found::{Checked, Finding};
 use super::shape::Shape;
@@ -30,7 +30,7 @@ fn compare(checked: &mut Checked, shape: &Shape, data: &Data, bytes: &[u8], offs
     }
 }
 
-/// Reads the files of a group again. `names` tells where the file of a rank is. The inner error is this rank's: what could not be
+/// Reads the files of a group again. `names` tells where the file of a rank is, `drops` whether pages may be given back. The inner error is this rank's: what could not be
 /// read is not known to be wrong. Collective over the group.
 ///
 /// # Errors
@@ -40,17 +40,20 @@ pub(super) fn written(
     shape: &Shape,
     (seed, row): (u64, u64),
     names: impl Fn(u64) -> FilePath,
+    drops: bool,
 ) -> Result<Result<Checked, BackendError>, MpiError> {
     let neighbour = (shape.rank + 1) % shape.ranks;
     let data = |of: &Shape| of.data(seed, row, team.member.group);
+    let file = names(if shape.by_arrival() { 0 } else { neighbour });
+    let source = Source { path: &file, drops };
     let checked = if shape.by_arrival() {
-        arrived::written(&team.group, shape, &data(shape), &names(0))
+        arrived::written(&team.group, shape, &data(shape), source)
     } else if shape.is_private() {
         // The neighbour is one of the ranks of the shape.
         let theirs = shape.of_rank(neighbour).unwrap_or(*shape);
-        reread(&theirs, &data(&theirs), &names(neighbour), 0..theirs.file_bytes)
+        reread(&theirs, &data(&theirs), source, 0..theirs.file_bytes)
     } else {
-        reread(shape, &data(shape), &names(neighbour), share(shape.file_bytes, neighbour, shape.ranks))
+        reread(shape, &data(shape), source, share(shape.file_bytes, neighbour, shape.ranks))
     };
     // Before the file is removed.
     team.group.barrier()?;
@@ -61,18 +64,21 @@ pub(super) fn written(
 ///
 /// # Errors
 /// What opening or reading reports; a file that ends early is found to be wrong.
-pub(super) fn reread(shape: &Shape, data: &Data, path: &FilePath, range: Range<u64>) -> Result<Checked, BackendError> {
+pub(super) fn reread(
+    shape: &Shape,
+    data: &Data,
+    source: Source<'_>,
+    range: Range<u64>,
+) -> Result<Checked, BackendError> {
     let mut checked = Checked::default();
     if range.is_empty() {
         return Ok(checked);
     }
-    let file = open(path)?;
-    let mut piece = vec![0; PIECE_BYTES as usize];
+    let mut file = source.open()?;
     let end = range.end;
     for (at, len) in pieces(range, PIECE_BYTES) {
-        let now = &mut piece[..len];
-        match read(&file, path, now, at) {
-            Ok(()) => compare(&mut checked, shape, data, now, at),
+        match source.read(&mut file, at, len) {
+            Ok(bytes) => compare(&mut checked, shape, data, bytes, at),
             Err(Unread::Ends(length_bytes)) => {
                 checked.missing(end - at, Some(at), ends_at(length_bytes));
                 break;

@@ -1,6 +1,5 @@
 //! Files for reads as long as the reads need, and the memory of the transfers. Outside every clock.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -11,6 +10,7 @@ use beff_ffi::Comm;
 use super::data::Data;
 use super::shape::Shape;
 use crate::frame::run::pieces::pieces;
+use crate::frame::run::reread::{Reread, Stretch};
 use crate::frame::run::stamp::POISON_BYTE;
 
 /// Bytes moved at once.
@@ -101,23 +101,35 @@ pub(super) enum Unread {
     Failed(BackendError),
 }
 
-/// Opens a file whose bytes are looked at.
-///
-/// # Errors
-/// What open(2) reports.
-pub(super) fn open(path: &FilePath) -> Result<File, BackendError> {
-    path.open_to_read().map_err(|e| BackendError::from_io("open, to compare", path, None, &e))
+/// A file whose bytes are looked at, past the page cache where that can be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) path: &'a FilePath,
+    /// Pages that only help this reading are given back.
+    pub(super) drops: bool,
 }
 
-/// Reads bytes of it.
-///
-/// # Errors
-/// Why they are not there.
-pub(super) fn read(file: &File, path: &FilePath, bytes: &mut [u8], offset_bytes: u64) -> Result<(), Unread> {
-    file.read_exact_at(bytes, offset_bytes).map_err(|error| match file.metadata() {
-        Ok(facts) if error.kind() == io::ErrorKind::UnexpectedEof => Unread::Ends(facts.len()),
-        _ => Unread::Failed(BackendError::from_io("pread, to compare", path, Some(offset_bytes), &error)),
-    })
+impl Source<'_> {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// What open(2) reports.
+    pub(super) fn open(&self) -> Result<Reread, BackendError> {
+        Reread::open(self.path, self.drops).map_err(|e| BackendError::from_io("open, to compare", self.path, None, &e))
+    }
+
+    /// The `len` bytes of `file`, as opened here, at `offset_bytes`.
+    ///
+    /// # Errors
+    /// Why they are not there.
+    pub(super) fn read<'f>(&self, file: &'f mut Reread, offset_bytes: u64, len: usize) -> Result<&'f [u8], Unread> {
+        let stretch = file.read(offset_bytes, len);
+        let failed = |e| Unread::Failed(BackendError::from_io("pread, to compare", self.path, Some(offset_bytes), &e));
+        match stretch.map_err(failed)? {
+            Stretch { bytes, in_file } if in_file == len => Ok(bytes),
+            Stretch { in_file, .. } => Err(Unread::Ends(offset_bytes + in_file as u64)),
+        }
+    }
 }
 
 /// In words, of bytes that are lost.

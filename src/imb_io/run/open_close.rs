@@ -9,7 +9,7 @@ use beff_backends::{BackendError, Batch, Direction, FilePath, Latency, OpenMode,
 use beff_ffi::MpiError;
 
 use super::check::reread;
-use super::contents;
+use super::contents::{self, Source};
 use super::found::Checked;
 use super::job::RowJob;
 use super::outcome::{Done, Stopped};
@@ -51,7 +51,7 @@ pub(super) fn run(bench: &mut Bench<'_>, job: &RowJob<'_>, steps: u64, counts: b
     let whole = job.agree(done.timed.error.take().map_or(named, Err));
     let mut checked = Ok(Checked::default());
     if team.group.is_root() {
-        checked = reread(&shape, &data, &path, 0..1);
+        checked = reread(&shape, &data, Source { path: &path, drops: bench.config.cache.gives_pages_back() }, 0..1);
         if !(job.keep && counts) || whole.is_err() {
             // A name that stays is seen at the end, when the directory is removed.
             let _ = path.remove();

@@ -120,7 +120,8 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &FilePath) -> Result<Done
     if row.backend.moves_data {
         let begin = Instant::now();
         let names = |rank| bench.run_dir.file(&job.name(rank));
-        let checked = check::written(team, job.shape, (bench.config.seed, job.data_number()), names)?;
+        let data = (bench.config.seed, job.data_number());
+        let checked = check::written(team, job.shape, data, names, bench.config.cache.gives_pages_back())?;
         done.checked = row.agree(checked)?;
         done.verify_seconds = begin.elapsed().as_secs_f64();
     }
