@@ -1,12 +1,14 @@
 # `make run` measures, `make test` and `make check` check; all find or install what is missing first. Details: scripts/.
-export RANKS T DIR BACKEND ARGS BEFF_SETUP MPICC MPIRUN
+export RANKS T DIR BACKEND ARGS BEFF_SETUP MPICC MPIRUN PREFIX DESTDIR
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test campaign setup info clean
+.PHONY: help run install check test campaign setup info clean
 
 help:
 	@echo 'make run     b_eff_io, 2 ranks through MPI-IO, about a minute'
 	@echo '             RANKS=2 T=60s BACKEND=mpiio DIR=<on the file system to measure> ARGS="more options"'
+	@echo 'make install  the program, its profiler, completions and manual pages'
+	@echo '             PREFIX=/usr/local DESTDIR=<for packages>'
 	@echo 'make check   format, lints and unit tests of the crates that changed since main'
 	@echo 'make test    format, lints, docs, and all tests with MPICH and Open MPI'
 	@echo 'make campaign  the same, and all combinations where make test takes pairs'
@@ -18,6 +20,9 @@ help:
 
 run:
 	@scripts/run.sh
+
+install:
+	@scripts/install.sh
 
 check:
 	@scripts/check.sh

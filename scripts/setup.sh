@@ -162,6 +162,16 @@ want_fortran() {
     say "set-up: no Fortran compiler; the tests that need one are skipped"
 }
 
+# Pages of results are opened in a browser. Those tests are skipped, aloud, where there is none.
+want_browser() {
+    local name
+    for name in chromium chromium-browser google-chrome; do
+        if have "$name"; then return 0; fi
+    done
+    if [ "$way" != venv ] && [ "$way" != system ] && can_apt && apt_install chromium; then return 0; fi
+    say "set-up: no browser; the tests that need one are skipped"
+}
+
 packages_of() {
     case $1 in
     mpich) echo mpich libmpich-dev ;;
@@ -213,6 +223,7 @@ main() {
         name_of "$MPICC" || die "MPICC=$MPICC does not compile a program that includes mpi.h" "try: $MPICC -v"
     elif [ "$purpose" = test ]; then
         want_fortran
+        want_browser
         need_mpi mpich
         need_mpi openmpi
     elif [ "$way" = venv ] || ! name_of mpicc; then

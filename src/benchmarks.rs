@@ -24,6 +24,9 @@ pub enum LoadError {
     /// It is no journal and not a sound JSON document either.
     #[error(transparent)]
     Json(#[from] JsonError),
+    /// It was written by another program, but is not sound.
+    #[error("{0}")]
+    Foreign(String),
     /// A result of a benchmark that is not in the table.
     #[error("{what} of {found}, not of {}; this program reads those of {}", BENCHMARKS[0].name, names())]
     Unknown {
@@ -45,6 +48,10 @@ fn names() -> String {
 /// # Errors
 /// [`LoadError`] with the reason.
 pub fn load(bytes: &[u8]) -> Result<(&'static Benchmark, Box<dyn Report>), LoadError> {
+    let reads = |benchmark: &&Benchmark| benchmark.foreign.filter(|foreign| (foreign.is)(bytes));
+    if let Some((benchmark, foreign)) = BENCHMARKS.into_iter().find_map(|b| Some((b, reads(&b)?))) {
+        return Ok((benchmark, (foreign.read)(bytes).map_err(LoadError::Foreign)?));
+    }
     // Every line of a journal begins with its kind; the pretty document has its brace alone on the first line.
     if bytes.starts_with(b"{\"record\":") {
         let benchmark = named(journal::benchmark(bytes)?, "the journal is one")?;

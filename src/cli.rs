@@ -1,6 +1,8 @@
 //! What the user typed, and the command that it means. The commands are those of the benchmarks and a few that belong to
 //! none; each brings its own options.
 
+mod from;
+
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
@@ -11,10 +13,10 @@ use crate::benchmarks::BENCHMARKS;
 use crate::commands::COMMANDS;
 use crate::frame::benchmark::Command;
 use crate::frame::error::UsageError;
-use crate::frame::options::common_help;
+use crate::frame::options::{common_help, MEASURED};
 use crate::frame::paths::word_of;
 
-const ABOUT: &str = "Effective parallel-I/O bandwidth (b_eff_io) through MPI-IO, POSIX, io_uring and mmap";
+const ABOUT: &str = "Effective parallel-I/O bandwidth (b_eff_io): MPI-IO, POSIX, io_uring, mmap";
 
 const LONG_ABOUT: &str = "\
 Effective parallel-I/O bandwidth (b_eff_io) through MPI-IO, POSIX, io_uring and mmap.
@@ -43,6 +45,9 @@ const AFTER_HELP: &str = concat!(
 const FIRST: [&str; 13] =
     ["backend", "time", "path", "out", "verify", "hints", "hint", "full", "quiet", "msglog", "npmin", "iter", "pace"];
 
+/// Commands that `-h` leaves out: they are typed once on a machine.
+const RARE: [&str; 2] = ["completions", "man"];
+
 /// Last words of a short help.
 const MORE: &str = "`--help` has all options, units and exit codes.";
 
@@ -64,7 +69,7 @@ pub fn commands() -> impl Iterator<Item = &'static Command> {
 #[must_use]
 pub fn command_line() -> clap::Command {
     let line = clap::Command::new("beff-raw");
-    let line = BENCHMARKS[0].commands.first().map_or(line.clone(), |first| (first.options)(line));
+    let line = BENCHMARKS[0].commands.first().map_or(line.clone(), |first| with_options(first, line));
     let line = line
         .version(VERSION.as_str())
         .about(ABOUT)
@@ -74,9 +79,19 @@ pub fn command_line() -> clap::Command {
         .after_help(AFTER_HELP)
         .max_term_width(110);
     line.subcommands(commands().map(|command| {
-        let options = (command.options)(clap::Command::new(command.name));
+        let options = with_options(command, clap::Command::new(command.name));
         options.about(command.about).long_about(None).after_help(command.after_help)
     }))
+}
+
+/// Its own options, and those that every command that measures has.
+fn with_options(command: &Command, line: clap::Command) -> clap::Command {
+    let line = (command.options)(line);
+    if command.measures {
+        line.arg(from::option(MEASURED))
+    } else {
+        line
+    }
 }
 
 /// The same as `-h` shows it: the options of a first run, each in a line or two, and the examples.
@@ -86,7 +101,8 @@ fn short_line() -> clap::Command {
         let measures = commands().any(|c| c.name == command.get_name() && c.measures);
         let about = command.get_about().map(|about| first_words(&about.to_string()).to_owned());
         let command = if measures { shortened(command) } else { command };
-        command.about(about.unwrap_or_default())
+        let is_rare = RARE.contains(&command.get_name());
+        command.about(about.unwrap_or_default()).hide(is_rare)
     })
 }
 
@@ -134,7 +150,9 @@ pub enum NoCommand {
 /// What there is to say where they ask for help or are no command line.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Command, ArgMatches), NoCommand> {
     let translate = |args, command: &Command| (command.translate)(args);
-    let args: Vec<OsString> = commands().try_fold(args.into_iter().collect(), translate).map_err(NoCommand::Refused)?;
+    let translated = |args: Vec<OsString>| commands().try_fold(args, translate);
+    let args = translated(args.into_iter().collect()).and_then(|args| from::expand(args, translated));
+    let args: Vec<OsString> = args.map_err(NoCommand::Refused)?;
     let line = if args.iter().any(|arg| arg == "-h") { short_line() } else { command_line() };
     let mut matches = line.try_get_matches_from(&args).map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => NoCommand::Refused(no_text(&args)),

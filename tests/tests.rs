@@ -3,6 +3,8 @@
 // Helpers of tests stand outside of `#[test]` functions, where clippy does not see that they are tests.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "suite/again.rs"]
+mod again;
 #[path = "suite/alone.rs"]
 mod alone;
 #[path = "suite/architecture.rs"]
@@ -19,6 +21,8 @@ mod compare;
 mod damage;
 #[path = "suite/direct_checks.rs"]
 mod direct_checks;
+#[path = "suite/docs.rs"]
+mod docs;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/few_calls.rs"]
@@ -39,6 +43,8 @@ mod inject;
 mod matrix;
 #[path = "suite/memory_fuse.rs"]
 mod memory_fuse;
+#[path = "suite/mistakes.rs"]
+mod mistakes;
 #[path = "suite/offline.rs"]
 mod offline;
 #[path = "suite/one_failure.rs"]
@@ -47,6 +53,8 @@ mod one_failure;
 mod options;
 #[path = "suite/out_of_room.rs"]
 mod out_of_room;
+#[path = "suite/page.rs"]
+mod page;
 #[path = "suite/pairs.rs"]
 mod pairs;
 #[path = "../ffi/tests/ranks/patient.rs"]
@@ -57,6 +65,8 @@ mod planted;
 mod profile;
 #[path = "suite/profile_support.rs"]
 mod profile_support;
+#[path = "suite/progress.rs"]
+mod progress;
 #[path = "suite/replay.rs"]
 mod replay;
 #[path = "suite/replay_command.rs"]

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::{Buffers, Family};
 use crate::frame::error::UsageError;
-use crate::frame::options::{self, common_help, words, DEFAULT_SEED, MEASURED, OUTPUT, TRUST};
+use crate::frame::options::{self, common_help, words, ProgressArgs, DEFAULT_SEED, MEASURED, OUTPUT, TRUST};
 
 /// Time of the whole measurement when nothing is said, seconds.
 pub const DEFAULT_SECONDS: f64 = 240.0;
@@ -57,8 +57,9 @@ pub struct CommArgs {
     /// The plan as JSON instead of a table
     #[arg(long, requires = "plan", help_heading = OUTPUT)]
     pub json: bool,
-    /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and PREFIX.csv; without it only stdout
-    #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
+    /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and PREFIX.csv; without it only stdout.
+    /// {date} and {host} in it are filled in
+    #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
     /// Print all tables, warnings and settings, not one screen
     #[arg(long, help_heading = OUTPUT)]
@@ -66,9 +67,9 @@ pub struct CommArgs {
     /// The same with the curves of all patterns by method
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
-    /// No announcement and no progress on stderr
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub quiet: bool,
+    /// What is told meanwhile.
+    #[command(flatten)]
+    pub progress: ProgressArgs,
 }
 
 impl CommArgs {

@@ -84,6 +84,8 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
         Ok(plan)
     })?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
+    let title = || format!("b_eff on {} ranks", world.size());
+    let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let collector = machine.map(|machine| {
         let hosts: Vec<u64> = survey.placement.iter().map(|p| p.host).collect();
@@ -100,7 +102,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
             clock_read_ns: costs.clock_read_ns,
             barrier_ns: costs.barrier_ns,
         };
-        Collector::new(CommResult::new(config.clone(), setup), outputs, args.quiet)
+        Collector::new(CommResult::new(config.clone(), setup), outputs, progress)
     });
     // Messages of their own: nothing else can match them.
     let comm = start::or_abort(world.duplicate());
@@ -110,7 +112,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
             Run::new(&comm, &plan, config, cpus, &interrupt, observer).map_err(|e| anyhow!(e))
         })?;
         let announcement = start::or_abort(run.announce());
-        start::announce(world, args.quiet, || announce(config, &announcement, world.size()));
+        start::announce(world, &args.progress, || announce(config, &announcement, world.size()));
         Ok(start::or_abort(run.execute()))
     };
     conduct(world, None, collector, work, |result, derived, place| {

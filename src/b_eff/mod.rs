@@ -44,4 +44,5 @@ pub const BENCHMARK: Benchmark = Benchmark {
     schema: include_str!("../../docs/comm-schema.json"),
     journal: frame_report::journal::<records::CommResult>,
     document: frame_report::document::<records::CommResult>,
+    foreign: None,
 };

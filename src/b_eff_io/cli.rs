@@ -9,7 +9,9 @@ use super::config::{
 };
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
+use crate::frame::options::{
+    self, common_help, words, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+};
 
 /// Options of `io`.
 #[derive(Clone, Debug, Args)]
@@ -26,9 +28,9 @@ pub struct IoArgs {
     /// The same with a line for each pattern
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
-    /// No progress on stderr
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub quiet: bool,
+    /// What is told meanwhile.
+    #[command(flatten)]
+    pub progress: ProgressArgs,
 }
 
 /// Options that decide what is planned; common to `io` and `plan`.
@@ -123,6 +125,9 @@ pub struct RunArgs {
     /// How ranks exchange data in a two-phase transfer
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
     pub exchange: ExchangePolicy,
+    /// An MPI-IO hint for all files and patterns (mpiio); wins over --hints
+    #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
+    pub hint: Vec<(String, String)>,
     /// MPI-IO hints, one per line: partition, access, pattern type, chunk size, key, value (mpiio)
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     pub hints: Option<PathBuf>,
@@ -150,8 +155,8 @@ pub struct RunArgs {
     #[arg(long, value_enum, value_name = "MOMENT", hide = true, requires = "inject", help_heading = TRUST)]
     pub inject_at: Option<InjectAt>,
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and further views; without it only
-    /// stdout
-    #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
+    /// stdout. {date} and {host} in it are filled in
+    #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
 }
 

@@ -22,7 +22,7 @@ use crate::frame::report::{Level, Views};
 use crate::frame::run::Observer;
 use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::{io_layer, Survey};
-use crate::frame::units::format_size;
+use crate::frame::units::{format_seconds, format_size};
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
 ///
@@ -42,6 +42,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
     let plan = start::step(world, "plan", || make_plan(config, &survey, &storage, world.size()))?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, config.latency)?;
 
+    let title = || format!("b_eff_io on {} ranks", world.size());
+    let progress = start::open_progress(world, &args.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &suffixes(&config.backends))?;
     let (run_dir, outputs) =
         directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
@@ -54,19 +56,26 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
             period_bytes: plan.period_bytes,
         };
         let result = RunResult::new(config.clone(), manifest, costs, partitions(&plan));
-        Collector::new(result, outputs, args.quiet)
+        Collector::new(result, outputs, progress)
     });
     let work = |observer: &mut dyn Observer<JournalLine>| {
         let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
         let mut run = start::step(world, "memory", || {
             Run::new(world, config, &plan, &run_dir, &interrupt, &not_run, observer).map_err(|e| anyhow!(e))
         })?;
+        start::announce(world, &args.progress, || announce(config, world.size(), run.all_seconds));
         Ok(start::or_abort(execute(&mut run)))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
     conduct(world, Some(files), collector, work, |result, derived, place| {
         result.sheet(derived, Level::of(args.full, args.details), place).into()
     })
+}
+
+/// What a user who waits wants to know.
+fn announce(config: &Config, ranks: u64, seconds: f64) -> String {
+    let (backends, time, end) = (config.backends.join(", "), format_seconds(seconds.ceil()), start::end_in(seconds));
+    format!("b_eff_io on {ranks} ranks, {backends}: about {time} of measuring, until about {end}")
 }
 
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {

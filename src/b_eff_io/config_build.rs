@@ -14,7 +14,7 @@ use crate::frame::checks::{
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
-use crate::frame::hints::HintRule;
+use crate::frame::hints::{HintPlace, HintRule};
 use crate::frame::input;
 use crate::frame::values::NULL_BACKEND;
 
@@ -112,7 +112,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
         latency: run.latency,
         unique_open: run.unique_open,
-        hints: run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?,
+        hints: all_hints(run)?,
         seed: run.seed,
         inject: run.inject,
         inject_at: run.inject_at,
@@ -126,6 +126,7 @@ fn check_options_have_effect(
 ) -> Result<(), UsageError> {
     check_direct(run.direct, chosen, known)?;
     check_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
+    check_effect(!run.hint.is_empty(), "--hint", chosen, known, |backend| backend.mpi)?;
     check_effect(run.unique_open, "--unique-open", chosen, known, |backend| backend.mpi)?;
     check_effect(run.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)?;
     check_effect(run.sqpoll, "--sqpoll", chosen, known, |backend| backend.queue)
@@ -271,6 +272,9 @@ fn check_types(types: &[u8]) -> Result<(), UsageError> {
     Ok(())
 }
 
+/// Less was meant to have a unit.
+const LEAST_MEMORY_BYTES: u64 = 1 << 20;
+
 fn check_sizes(measure: &MeasureArgs) -> Result<(), UsageError> {
     let multiple = measure.segment_multiple;
     if multiple == 0 || multiple % 8 != 0 {
@@ -279,13 +283,30 @@ fn check_sizes(measure: &MeasureArgs) -> Result<(), UsageError> {
             "Give the striping unit of the file system, e.g. 1M or 4M.",
         ));
     }
-    if measure.memory_per_process == Some(0) {
+    if let Some(bytes) = measure.memory_per_process.filter(|bytes| *bytes < LEAST_MEMORY_BYTES) {
         return Err(UsageError::new(
-            "--memory-per-process 0: a rank without memory cannot run",
-            "Give the memory of one rank, e.g. 4G, or leave the option out to have it found.",
+            format!("--memory-per-process {bytes}: these are bytes, and no rank runs with less than 1M"),
+            "Give the memory of one rank with its unit, e.g. 4G, or leave the option out to have it found.",
         ));
     }
     Ok(())
+}
+
+/// Those of the file, then those typed, which win.
+fn all_hints(run: &RunArgs) -> Result<Vec<HintRule>, UsageError> {
+    let mut rules = run.hints.as_deref().map_or_else(|| Ok(Vec::new()), read_hints)?;
+    let everywhere = |(key, value): &(String, String)| HintRule {
+        ranks: None,
+        access: None,
+        pattern_type: None,
+        place: HintPlace::All,
+        key: key.clone(),
+        value: value.clone(),
+    };
+    rules.extend(run.hint.iter().map(everywhere));
+    hints::check_amount(rules.iter().map(|rule| (rule.key.as_str(), rule.value.as_str())))
+        .map_err(|cause| UsageError::new(format!("--hint and --hints: {cause}"), "Leave some of them out."))?;
+    Ok(rules)
 }
 
 fn read_hints(path: &Path) -> Result<Vec<HintRule>, UsageError> {

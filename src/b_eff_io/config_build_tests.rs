@@ -145,7 +145,8 @@ fn types_are_known_ordered_single_and_sized() {
 fn sizes_fit_the_element() {
     refused("--segment-multiple 12", &["12", "multiple of 8"]);
     refused("--segment-multiple 0", &["multiple of 8"]);
-    refused("--memory-per-process 0", &["without memory"]);
+    refused("--memory-per-process 0", &["less than 1M"]);
+    refused("--memory-per-process 64", &["these are bytes", "4G"]);
     assert_eq!(config("--segment-multiple 24").unwrap().segment_multiple_bytes, 24);
 }
 

@@ -20,6 +20,7 @@ pub mod cli;
 pub mod command;
 pub mod config;
 pub mod config_build;
+pub mod old;
 pub mod plan;
 pub mod plan_command;
 pub mod records;
@@ -29,7 +30,7 @@ pub mod values;
 
 use clap::Args;
 
-use crate::frame::benchmark::{as_typed, typed, Benchmark, Command, Format};
+use crate::frame::benchmark::{as_typed, typed, Benchmark, Command, Foreign, Format};
 use crate::frame::report as frame_report;
 
 /// The row of the table.
@@ -66,4 +67,5 @@ pub const BENCHMARK: Benchmark = Benchmark {
     schema: include_str!("../../docs/results-schema.json"),
     journal: frame_report::journal::<records::RunResult>,
     document: frame_report::document::<records::RunResult>,
+    foreign: Some(Foreign { is: old::is_summary, read: |bytes| old::read(bytes).map_err(|e| e.to_string()) }),
 };

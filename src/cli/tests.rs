@@ -84,8 +84,9 @@ fn defaults() {
     assert_eq!(args.measure.segment_multiple, 1 << 20);
     assert_eq!(args.measure.space, None);
     assert_eq!(args.measure.path, PathBuf::from("."));
-    assert!(!args.details && !args.quiet);
+    assert!(!args.details && !args.progress.quiet);
     let run = RunArgs {
+        hint: Vec::new(),
         run_dir: None,
         keep_files: false,
         direct: DirectPolicy::ByBackend,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::report::{check_names, open};
+use super::results::{check_names, open};
 use crate::frame::benchmark::{typed, Benchmark, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};

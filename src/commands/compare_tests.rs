@@ -206,7 +206,7 @@ fn what_cannot_be_compared_is_refused() {
         (vec![a1], ["needs two sides", "A1.json A2.json --"]),
         (vec![a1, "--"], ["needs two sides", "--"]),
         (vec![a1, comm], ["b_eff_io", "one of b_eff"]),
-        (vec!["a.json", "b.txt"], ["b.txt", "neither a journal"]),
+        (vec!["a.json", "b.png"], ["b.png", "neither a journal"]),
         (vec![a1, a1, "--", b1], ["are the same run", "once"]),
         (vec![a1, other, "--", b1], ["measured different things: T", "repetitions"]),
         (vec![a1, other, "--fail-below", "0.9"], ["measured something else than A", "leave --fail-below out"]),

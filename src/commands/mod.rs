@@ -2,12 +2,22 @@
 
 pub mod compare;
 pub mod info;
+mod page;
 pub mod profile;
 pub mod report;
+mod results;
 pub mod schema;
+pub mod shell;
 
 use crate::frame::benchmark::Command;
 
 /// All of them.
-pub const COMMANDS: [Command; 5] =
-    [profile::COMMAND, report::COMMAND, compare::COMMAND, schema::COMMAND, info::COMMAND];
+pub const COMMANDS: [Command; 7] = [
+    profile::COMMAND,
+    report::COMMAND,
+    compare::COMMAND,
+    schema::COMMAND,
+    info::COMMAND,
+    shell::COMPLETIONS,
+    shell::MAN,
+];

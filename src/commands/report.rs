@@ -6,12 +6,13 @@ use anyhow::anyhow;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::Args;
 
-use crate::benchmarks::{formats, load};
+use super::page;
+use super::results::{check_names, open};
+use crate::benchmarks::formats;
 use crate::frame::benchmark::{as_typed, typed, Benchmark, Command};
 use crate::frame::command::publish;
 use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::input::{self, MOST_RESULT_BYTES};
 use crate::frame::options::common_help;
 use crate::frame::report::picture::{svg, Words};
 use crate::frame::report::{Level, Report, Saved};
@@ -35,8 +36,8 @@ const AFTER_HELP: &str = concat!(
       beff-raw report scratch.json --full
   What a run that was killed had measured so far:
       beff-raw report scratch.jsonl
-  Replays of one application on 1, 2, 4 ... processes as a picture:
-      beff-raw report app-1.json app-2.json app-4.json --format svg > app.svg
+  A page for a browser, with pictures, tables and records in one file; several runs also as values over ranks:
+      beff-raw report n2.json n4.json n8.json --html scaling.html
 
 ",
     common_help!()
@@ -44,6 +45,7 @@ const AFTER_HELP: &str = concat!(
 
 const TABLE: &str = "table";
 const CSV: &str = "csv";
+const JSON: &str = "json";
 const SVG: &str = "svg";
 
 /// What stands at the picture of replays.
@@ -52,8 +54,8 @@ const PICTURE: Words = Words { title: "Bandwidth per process over processes", x:
 /// Formats that every benchmark has.
 const COMMON: [(&str, &str); 3] = [
     (TABLE, "for people"),
-    ("json", "everything, with derived values"),
-    (CSV, "one line per pattern and access method"),
+    (JSON, "everything, with derived values; of several files an array"),
+    (CSV, "one line per pattern and access method; of several files one table"),
 ];
 
 /// Options of `report`.
@@ -71,6 +73,12 @@ pub struct ReportArgs {
     /// View to print
     #[arg(long, value_name = "FORMAT", default_value = TABLE, value_parser = words())]
     pub format: String,
+    /// One page for a browser instead, in this new file ('-': stdout): pictures, tables and records of all FILEs, no script, no network
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["full", "details", "format"])]
+    pub html: Option<PathBuf>,
+    /// Each picture of that page as a file in this directory, which is made if it is missing
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["full", "details", "format"])]
+    pub svg: Option<PathBuf>,
 }
 
 fn words() -> PossibleValuesParser {
@@ -88,32 +96,21 @@ impl ReportArgs {
     }
 }
 
-/// Refuses files that are no results by their name.
-pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
-    let is_result = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "json");
-    files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
-        Err(UsageError::new(
-            format!("{}: neither a journal (.jsonl) nor a result (.json)", path.display()),
-            "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
-        ))
-    })
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// The first file that cannot be read or is no result.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     args.check()?;
-    if args.format == CSV && args.files.len() > 1 {
-        return Err(UsageError::new(
-            "--format csv of several files would not be one table: the rows do not say which run they are of",
-            "Name one file at a time.",
-        )
-        .into());
+    if args.html.is_some() || args.svg.is_some() {
+        return page::write(&args.files, args.html.as_deref(), args.svg.as_deref());
     }
     if args.format == SVG {
         publish(picture(&args.files)?.as_bytes())?;
+        return Ok(Exit::Ok);
+    }
+    if args.files.len() > 1 && [CSV, JSON].contains(&args.format.as_str()) {
+        publish(&joined(args)?)?;
         return Ok(Exit::Ok);
     }
     for path in &args.files {
@@ -131,12 +128,43 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A result, and what measured it.
-pub(super) fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn Report>)> {
-    let name = path.display();
-    let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
-    let bytes = input::bytes(path, MOST_RESULT_BYTES).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
-    load(&bytes).map_err(|e| anyhow!("{name}: {e}"))
+/// Several results as one table with one header, or as one array of documents.
+fn joined(args: &ReportArgs) -> anyhow::Result<Vec<u8>> {
+    let (mut all, mut first): (Vec<u8>, Option<(&Path, Vec<u8>)>) = (Vec::new(), None);
+    for path in &args.files {
+        let (benchmark, report) = open(path)?;
+        let bytes = view(report.as_ref(), benchmark, args, path)?;
+        if args.format == JSON {
+            all.extend_from_slice(if all.is_empty() { b"[\n" } else { b",\n" });
+            all.extend_from_slice(bytes.trim_ascii_end());
+            continue;
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        let (header, lines) = bytes.split_at(end);
+        match &first {
+            None => {
+                all.extend_from_slice(header);
+                first = Some((path, header.to_vec()));
+            }
+            Some((of, known)) if known != header => {
+                return Err(UsageError::new(
+                    format!(
+                        "{} and {} are results of two benchmarks: their tables have other columns",
+                        of.display(),
+                        path.display()
+                    ),
+                    "Name the files of one benchmark at a time.",
+                )
+                .into());
+            }
+            Some(_) => {}
+        }
+        all.extend_from_slice(lines);
+    }
+    if args.format == JSON {
+        all.extend_from_slice(b"\n]\n");
+    }
+    Ok(all)
 }
 
 /// One picture of all results.
@@ -186,14 +214,14 @@ mod tests {
     use crate::{b_eff, b_eff_io, imb_io};
 
     fn args(format: &str) -> ReportArgs {
-        ReportArgs { files: Vec::new(), full: false, details: false, format: format.to_owned() }
+        ReportArgs { files: Vec::new(), full: false, details: false, format: format.to_owned(), html: None, svg: None }
     }
 
     #[test]
     fn reports_are_of_results() {
         let check = |line: &str| of_words::<ReportArgs>(line.split(' ')).check();
-        check("a.json b.jsonl").unwrap();
-        assert!(check("a.json b.txt").unwrap_err().to_string().contains("b.txt"));
+        check("a.json b.jsonl old.sum table.txt").unwrap();
+        assert!(check("a.json b.png").unwrap_err().to_string().contains("b.png"));
     }
 
     /// A name that leads to a device without an end.

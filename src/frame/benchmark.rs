@@ -29,6 +29,17 @@ pub struct Benchmark {
     pub journal: Reader<JournalError>,
     /// Reads PREFIX.json.
     pub document: Reader<JsonError>,
+    /// Reads what other programs wrote of the same benchmark.
+    pub foreign: Option<Foreign>,
+}
+
+/// Results in the format of another program.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    /// True if these bytes are one.
+    pub is: fn(&[u8]) -> bool,
+    /// Reads it; what is wrong with it in words.
+    pub read: Reader<String>,
 }
 
 /// A command of the program.

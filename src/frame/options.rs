@@ -1,7 +1,13 @@
 //! What the command lines of several benchmarks share: headings of the help, words and numbers as values. Errors are
 //! sentences: clap puts the option's name before them.
 
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::Args;
+
 use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::system::host::host_name;
 use crate::frame::units;
 
 /// Seed of the data when none is given: the day of the Euro-Par 2000 paper, so that two runs write the same bytes.
@@ -46,6 +52,80 @@ words! { CachePolicy:
     Dontcache = "dontcache", "buffered transfers drop their pages themselves (RWF_DONTCACHE; posix, uring)";
     RankShift = "rank-shift", "ranks read what a rank of another host has written";
     Keep = "keep", "nothing: reads may come from memory";
+}
+
+words! { ProgressMode:
+    Auto = "auto", "a bar on a terminal, else lines";
+    Bar = "bar", "a bar that moves, with the current rate and the time left";
+    Lines = "lines", "a line for each type, benchmark or pass that is over, for logs";
+    Json = "json", "one JSON object in a line for each event, for programs";
+    Off = "off", "nothing";
+}
+
+/// How a run tells where it stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgressMode {
+    /// A bar where it can be drawn.
+    #[default]
+    Auto,
+    /// A bar.
+    Bar,
+    /// Lines.
+    Lines,
+    /// JSON.
+    Json,
+    /// Not at all.
+    Off,
+}
+
+/// What is told on stderr and to others while a run goes on.
+#[derive(Clone, Debug, Args)]
+pub struct ProgressArgs {
+    /// What stderr gets while the run goes on
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", conflicts_with = "quiet", help_heading = OUTPUT)]
+    pub progress: ProgressMode,
+    /// Keep a file in the format of OpenMetrics up to date, for monitoring: replaced as a whole, once a second at most
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub metrics: Option<PathBuf>,
+    /// No announcement and no progress on stderr
+    #[arg(long, short, help_heading = OUTPUT)]
+    pub quiet: bool,
+}
+
+impl ProgressArgs {
+    /// The mode in force.
+    #[must_use]
+    pub fn mode(&self) -> ProgressMode {
+        if self.quiet {
+            ProgressMode::Off
+        } else {
+            self.progress
+        }
+    }
+
+    /// True if what a user who waits wants to know is said in words.
+    #[must_use]
+    pub fn announces(&self) -> bool {
+        !matches!(self.mode(), ProgressMode::Off | ProgressMode::Json)
+    }
+}
+
+/// Beginning of the names of files: `{date}` becomes the time of now, UTC, `{host}` the name of this host. Only rank 0 makes files,
+/// so there is one date.
+pub(crate) fn prefix() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new()
+        .map(|typed| filled_in(&typed, &now(), &host_name().unwrap_or_else(|_| "unknown-host".into())))
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+fn filled_in(typed: &Path, date: &str, host: &str) -> PathBuf {
+    match typed.to_str() {
+        Some(text) => text.replace("{date}", date).replace("{host}", host).into(),
+        None => typed.to_owned(),
+    }
 }
 
 /// A size in bytes.
@@ -94,3 +174,17 @@ Exit codes:
     };
 }
 pub(crate) use common_help;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_may_have_the_date_and_the_host() {
+        let filled = |typed: &str| filled_in(Path::new(typed), "20261123T221405Z", "node17");
+        assert_eq!(filled("results/{host}-{date}"), Path::new("results/node17-20261123T221405Z"));
+        assert_eq!(filled("run{1}{date"), Path::new("run{1}{date"));
+        let now = now();
+        assert!(now.len() == 16 && now.ends_with('Z') && now.as_bytes()[8] == b'T', "{now}");
+    }
+}

@@ -31,8 +31,9 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
         return Err(format!("'{text}' is no size: it must begin with a number, e.g. 512M or 1.5G"));
     }
-    let factor = size_factor(suffix)
-        .ok_or_else(|| format!("'{text}' is no size: '{suffix}' is not one of the suffixes B, K, M, G, T, P"))?;
+    let factor = size_factor(suffix).ok_or_else(|| {
+        format!("'{text}' is no size: '{suffix}' is not one of the suffixes B, K, M, G, T, P; write 512M or 1.5G")
+    })?;
     let too_large = || format!("'{text}' is too large: sizes end below 16384 P (2^64 bytes)");
     let fraction = fraction.trim_end_matches('0');
     let digits = u32::try_from(fraction.len()).map_err(|_| too_large())?;
@@ -83,13 +84,17 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        other => return Err(format!("'{text}' is no time: '{other}' is not one of the suffixes s, m, h")),
+        other => {
+            return Err(format!(
+                "'{text}' is no time: '{other}' is not one of the suffixes s, m, h; write 90, 90s, 15m or 2h"
+            ))
+        }
     };
     let seconds = value * factor;
     if seconds.is_finite() && seconds > 0.0 {
         Ok(seconds)
     } else {
-        Err(format!("'{text}' is no usable time: it must be finite and larger than 0"))
+        Err(format!("'{text}' is no usable time: it must be finite and larger than 0; write 90s, 15m or 2h"))
     }
 }
 
@@ -145,6 +150,16 @@ pub fn format_seconds(seconds: f64) -> String {
 #[must_use]
 pub fn mb_per_second(bytes: u64, seconds: f64) -> Option<f64> {
     (seconds.is_finite() && seconds > 0.0).then(|| bytes as f64 / seconds / 1e6)
+}
+
+/// `1 rank`, `2 ranks`, `2 processes`.
+#[must_use]
+pub fn count(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ if noun.ends_with('s') || noun.ends_with("ch") => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
 }
 
 #[cfg(test)]

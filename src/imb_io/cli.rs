@@ -8,7 +8,9 @@ use clap::Args;
 
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
+use crate::frame::options::{
+    self, common_help, words, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+};
 use crate::imb_io::config::{Buffers, FileState, Multi};
 use crate::imb_io::plan::{ModeChoice, Policy};
 
@@ -150,12 +152,13 @@ pub struct ImbOutputArgs {
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json, PREFIX.csv and PREFIX.imb (the
-    /// columns of the release); without it only stdout
-    #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
+    /// columns of the release); without it only stdout.
+    /// {date} and {host} in it are filled in
+    #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
-    /// No announcement and no progress on stderr
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub quiet: bool,
+    /// What is told meanwhile.
+    #[command(flatten)]
+    pub progress: ProgressArgs,
 }
 
 /// Of the policies of `io`, those that mean something here.

@@ -75,6 +75,8 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         Ok(plan)
     })?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
+    let title = || format!("IMB-IO on {} ranks", world.size());
+    let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (run_dir, outputs) =
         directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
@@ -91,7 +93,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
             lap_ns: harness::lap_ns(),
             barrier_ns: costs.barrier_ns,
         };
-        Collector::new(ImbResult::new(config.clone(), setup), outputs, args.output.quiet)
+        Collector::new(ImbResult::new(config.clone(), setup), outputs, progress)
     });
     let work = |observer: &mut dyn Observer<ImbLine>| {
         let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;
@@ -100,7 +102,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs
         })?;
         let announcement = start::or_abort(run.announce());
         let rows = || announce(config, &announcement, world.size(), runs_of(&plan, config));
-        start::announce(world, args.output.quiet, rows);
+        start::announce(world, &args.output.progress, rows);
         Ok(start::or_abort(run.execute()))
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };

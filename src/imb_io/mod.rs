@@ -22,11 +22,12 @@ pub mod plan;
 pub mod records;
 pub mod report;
 pub mod run;
+pub mod text;
 pub mod values;
 
 use clap::Args;
 
-use crate::frame::benchmark::{typed, Benchmark, Command, Format};
+use crate::frame::benchmark::{typed, Benchmark, Command, Foreign, Format};
 use crate::frame::report as frame_report;
 
 /// The row of the table.
@@ -51,4 +52,5 @@ pub const BENCHMARK: Benchmark = Benchmark {
     schema: include_str!("../../docs/imb-schema.json"),
     journal: frame_report::journal::<records::ImbResult>,
     document: frame_report::document::<records::ImbResult>,
+    foreign: Some(Foreign { is: text::is_text, read: |bytes| text::read(bytes).map_err(|e| e.to_string()) }),
 };

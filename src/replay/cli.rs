@@ -7,7 +7,9 @@ use clap::{ArgAction, Args};
 
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::options::{self, common_help, words, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST};
+use crate::frame::options::{
+    self, common_help, words, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+};
 use crate::replay::config::{Detail, Pace};
 
 /// Options of `replay`.
@@ -93,12 +95,13 @@ pub struct ReplayOutputArgs {
     /// How much is shown. request also writes PREFIX.RANK.calls.csv with one line for each call, during the run
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "function", help_heading = OUTPUT)]
     pub detail: Detail,
-    /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and PREFIX.csv; without it only stdout
-    #[arg(long, value_name = "PREFIX", help_heading = OUTPUT)]
+    /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and PREFIX.csv; without it only stdout.
+    /// {date} and {host} in it are filled in
+    #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
-    /// No announcement and no progress on stderr
-    #[arg(long, short, help_heading = OUTPUT)]
-    pub quiet: bool,
+    /// What is told meanwhile.
+    #[command(flatten)]
+    pub progress: ProgressArgs,
 }
 
 /// Of the policies of `io`, those that mean something here.

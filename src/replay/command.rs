@@ -220,6 +220,8 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
     let leavings = leavings(config, &sums);
 
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;
+    let title = || format!("replay on {} ranks", world.size());
+    let progress = start::open_progress(world, &args.output.progress, title)?;
     let outputs = start::open_outputs(world, config.out.as_deref(), &SUFFIXES.map(str::to_owned))?;
     let (run_dir, outputs) =
         directory::make(world, &config.path, config.run_dir.as_deref(), &config.backends, outputs)?;
@@ -239,9 +241,9 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
             clock_read_ns: costs.clock_read_ns,
             barrier_ns: costs.barrier_ns,
         };
-        Collector::new(ReplayResult::new(config.clone(), setup), outputs, args.output.quiet)
+        Collector::new(ReplayResult::new(config.clone(), setup), outputs, progress)
     });
-    start::announce(world, args.output.quiet, || announcement);
+    start::announce(world, &args.output.progress, || announcement);
     let work = |observer: &mut dyn Observer<ReplayLine>| {
         let not_run = start::leave_out(world, &run_dir, &config.backends, |name| options(config, name))?;
         let ending = match (&active, &scan) {

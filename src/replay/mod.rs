@@ -49,4 +49,5 @@ pub const BENCHMARK: Benchmark = Benchmark {
     schema: include_str!("../../docs/replay-schema.json"),
     journal: frame_report::journal::<records::ReplayResult>,
     document: frame_report::document::<records::ReplayResult>,
+    foreign: None,
 };

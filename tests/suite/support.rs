@@ -215,6 +215,12 @@ impl Launch {
         self.arg("--path").arg(disk).arg("--out").arg(scratch.join("out"))
     }
 
+    /// In this directory.
+    pub fn inside(mut self, scratch: &Scratch) -> Self {
+        self.command.current_dir(scratch.path());
+        self
+    }
+
     /// Starts it. Who must be alone waits here until all others have ended, and they for it.
     pub fn start(mut self) -> Running {
         let turn = Turn::take();

@@ -45,7 +45,7 @@ pub(super) fn comparable(result: &CommResult, derived: &CommDerived) -> Comparab
     }
 }
 
-fn facts(result: &CommResult) -> Vec<Fact> {
+pub(super) fn facts(result: &CommResult) -> Vec<Fact> {
     let setup = &result.setup;
     let binding = setup.binding.clone().unwrap_or_else(|| "not told".into());
     let device = setup.transport.device.clone().unwrap_or_else(|| "not told".into());

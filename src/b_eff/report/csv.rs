@@ -2,7 +2,7 @@
 
 use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord, SizeRecord};
 use crate::b_eff::values::{bytes_per_second, CommDerived};
-use crate::frame::report::csv::{table, Cell, Column};
+use crate::frame::report::csv::{table, Cell, Column, Origin};
 
 /// What a row is made of.
 struct Row<'a> {
@@ -62,7 +62,7 @@ pub fn csv(result: &CommResult, derived: &CommDerived) -> Result<Vec<u8>, ::csv:
             }));
         }
     }
-    table(&columns(), rows)
+    table(&Origin::new(&result.setup.machine, result.config.out.as_deref(), ""), &columns(), rows)
 }
 
 /// Positions of the best loop of each method; of equals the first.

@@ -9,6 +9,7 @@ pub mod fixtures;
 mod journal_tests;
 #[cfg(test)]
 mod json_tests;
+mod page;
 pub mod plan;
 mod screen;
 mod table;
@@ -16,8 +17,9 @@ mod warnings;
 
 use super::records::CommResult;
 use super::values::{derive, CommDerived, CommWarning};
+use crate::frame::report::picture::Point;
 use crate::frame::report::sheet::Screen;
-use crate::frame::report::{Place, Views};
+use crate::frame::report::{html, Place, Views};
 use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
@@ -47,6 +49,14 @@ impl Views for CommResult {
 
     fn screen(&self, derived: &CommDerived, place: &Place) -> Option<Screen> {
         Some(screen::screen(self, derived, place))
+    }
+
+    fn page(&self, derived: &CommDerived) -> html::Run {
+        page::page(self, derived)
+    }
+
+    fn over_ranks(&self, derived: &CommDerived) -> Vec<Point> {
+        page::over_ranks(self, derived)
     }
 
     fn comparable(&self, derived: &CommDerived) -> Comparable {

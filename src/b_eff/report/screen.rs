@@ -45,10 +45,14 @@ fn write(page: &mut Screen, result: &CommResult, derived: &CommDerived, place: &
     methods(page, derived);
     let texts: Vec<String> = findings(&derived.value, &derived.methods, &derived.sizes).iter().map(sentence).collect();
     screen::findings(page, &texts);
-    let bytes = result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add);
-    let checked = (bytes > 0).then(|| format!("{} received and compared: all as sent", format_size(bytes)));
-    screen::trust(page, result, checked, derived.warnings.iter().map(warnings::brief).collect(), false);
+    screen::trust(page, result, checked(result), derived.warnings.iter().map(warnings::brief).collect(), false);
     screen::end(page, place, None);
+}
+
+/// How much of the data was compared.
+pub(super) fn checked(result: &CommResult) -> Option<String> {
+    let bytes = result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add);
+    (bytes > 0).then(|| format!("{} received and compared: all as sent", format_size(bytes)))
 }
 
 /// The line for grep, and why the value does not count.
@@ -148,7 +152,7 @@ fn methods(page: &mut Screen, derived: &CommDerived) {
     }
 }
 
-fn sentence(finding: &Finding) -> String {
+pub(super) fn sentence(finding: &Finding) -> String {
     match finding {
         Finding::Method { slow, fast, factor } => {
             format!("{}: {} times slower than {}", slow.name(), figure(*factor), fast.name())

@@ -15,8 +15,9 @@ use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::agree::gather;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::machine_share::{CpuWatch, HostCpus};
-use crate::frame::run::{Observer, Standing};
+use crate::frame::run::{Moved, Observer, Standing};
 use crate::frame::system::memory::{high_water_bytes, huge_page_bytes};
+use crate::frame::units::format_size;
 
 use super::budget::{Budget, Pace};
 use super::layout::Layout;
@@ -168,7 +169,7 @@ impl<'a> Run<'a> {
     /// The repetition is the outermost loop: the three of one cell lie far apart in time, so that what disturbs the machine
     /// for a while meets one of them.
     fn all(&mut self) -> Result<(), Broken> {
-        let mut last = None;
+        let mut last: Option<Moved> = None;
         for visit in 0..self.budget.visits() {
             if !self.budget.wants(visit) || self.interrupted {
                 continue;
@@ -178,11 +179,16 @@ impl<'a> Run<'a> {
                 what: format!("{} ({} of {REPETITIONS})", self.plan.patterns[index].name, repetition + 1),
                 done_seconds: self.begin.elapsed().as_secs_f64(),
                 all_seconds: self.budget.expected_seconds,
-                last_mb_per_second: last,
+                stage: format!("repetition {} of {REPETITIONS}", repetition + 1),
+                next_seconds: self.budget.expected_seconds / self.budget.visits() as f64,
+                ranks: self.comm.size(),
+                last: last.take().into_iter().collect(),
             });
             last = self.measure(visit)?;
             self.budget.done(visit);
         }
+        let last = last.into_iter().collect();
+        self.observer.progress(&Standing::at_the_end(self.budget.expected_seconds, last));
         Ok(())
     }
 
@@ -209,7 +215,7 @@ impl<'a> Run<'a> {
     }
 
     /// One repetition of a pattern; its last bandwidth.
-    fn measure(&mut self, visit: usize) -> Result<Option<f64>, Broken> {
+    fn measure(&mut self, visit: usize) -> Result<Option<Moved>, Broken> {
         let begin = Instant::now();
         let (index, repetition) = self.budget.of_visit(visit);
         let plan = &self.plan.patterns[index];
@@ -230,7 +236,7 @@ impl<'a> Run<'a> {
         cpu_watch.pause(&self.cpus);
         let mut sums = [pattern.bytes_checked, pattern.bytes_wrong, pattern.allocations];
         self.comm.sum_u64(&mut sums).map_err(broken)?;
-        let last = sizes.last().and_then(|size| best_mb_per_second(size, plan.messages));
+        let last = sizes.last().and_then(|size| best(size, plan.messages));
         let record = CommPatternRecord {
             pattern: plan.name.clone(),
             family: plan.family,
@@ -334,7 +340,12 @@ impl<'a> Run<'a> {
 }
 
 /// Best bandwidth of a size in 1e6 bytes/s.
-fn best_mb_per_second(size: &SizeRecord, messages: u64) -> Option<f64> {
-    let rate = |l: &LoopRecord| (size.message_bytes * messages * l.iterations) as f64 / l.seconds / 1e6;
-    size.loops.iter().map(rate).reduce(f64::max)
+fn best(size: &SizeRecord, messages: u64) -> Option<Moved> {
+    let moved = |l: &LoopRecord| Moved {
+        who: format_size(size.message_bytes),
+        bytes: size.message_bytes * messages * l.iterations,
+        seconds: l.seconds,
+    };
+    let rate = |moved: &Moved| moved.bytes as f64 / moved.seconds;
+    size.loops.iter().map(moved).max_by(|a, b| rate(a).total_cmp(&rate(b)))
 }

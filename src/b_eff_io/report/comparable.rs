@@ -64,7 +64,7 @@ pub(super) fn comparable(result: &RunResult, derived: &Derived) -> Comparable {
     }
 }
 
-fn facts(result: &RunResult) -> Vec<Fact> {
+pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
     let list = |value: &dyn Fn(&crate::b_eff_io::records::PartitionRecord) -> String| {
         result.partitions.iter().map(value).collect::<Vec<_>>().join(", ")
     };

@@ -5,7 +5,7 @@ use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
 use crate::b_eff_io::values::{cache_share, known_digits, rate, taken_seconds, Derived};
 use crate::frame::records::{DeviceTraffic, LatencyRecord, MachineShare};
-use crate::frame::report::csv::{table, Cell, Column};
+use crate::frame::report::csv::{table, Cell, Column, Origin};
 use crate::frame::report::marks::letters;
 use crate::frame::values::bootstrap::Ratio;
 
@@ -135,7 +135,10 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
         rung: Spot::of(record).rung(derived, record.pattern),
         device: layout::mounted_device(&record.evidence),
     };
-    table(&columns(), result.patterns.iter().map(row))
+    let machine = &result.manifest.machine;
+    let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));
+    let origin = Origin::new(machine, result.config.out.as_deref(), &result.manifest.run_dir).with_hints(hints);
+    table(&origin, &columns(), result.patterns.iter().map(row))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod fixtures;
 mod journal_tests;
 pub mod json;
 pub mod layout;
+mod page;
 pub mod plan_table;
 pub mod screen;
 pub mod sum;
@@ -20,9 +21,10 @@ pub mod warnings;
 use std::io;
 
 use super::records::{IoWarning, RunResult};
-use super::values::{derive, Derived};
+use super::values::{derive, without_ladder, Derived};
+use crate::frame::report::picture::Point;
 use crate::frame::report::sheet::Screen;
-use crate::frame::report::{Place, Views};
+use crate::frame::report::{html, Place, Views};
 use crate::frame::values::comparable::Comparable;
 
 impl Views for RunResult {
@@ -33,6 +35,10 @@ impl Views for RunResult {
 
     fn derived(&self) -> Derived {
         derive(self)
+    }
+
+    fn derived_for_page(&self) -> Derived {
+        without_ladder(self)
     }
 
     fn warnings(derived: &Derived) -> &[IoWarning] {
@@ -49,6 +55,14 @@ impl Views for RunResult {
 
     fn screen(&self, derived: &Derived, place: &Place) -> Option<Screen> {
         Some(screen::screen(self, derived, place))
+    }
+
+    fn page(&self, derived: &Derived) -> html::Run {
+        page::page(self, derived)
+    }
+
+    fn over_ranks(&self, derived: &Derived) -> Vec<Point> {
+        page::over_ranks(self, derived)
     }
 
     fn document(&self, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {

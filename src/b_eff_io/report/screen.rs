@@ -1,7 +1,7 @@
 //! One screen of a run: the value and whether it counts, a table of the types and one of the chunk sizes, what stands out,
 //! what to trust, and what to type next. At most 40 lines of 80 columns for one backend, 60 for four.
 
-mod findings;
+pub(super) mod findings;
 mod numbers;
 
 use crate::b_eff_io::config::Release;
@@ -100,7 +100,7 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
 
 /// The partition that is shown: that of the best value through MPI-IO, else through any backend, else the largest that was
 /// reached.
-fn partition(result: &RunResult, derived: &Derived, backends: &[&str]) -> Option<u64> {
+pub(super) fn partition(result: &RunResult, derived: &Derived, backends: &[&str]) -> Option<u64> {
     let release = result.config.release;
     let of = |backend: &str| derived.systems.iter().find(|s| s.backend == backend).and_then(|s| best_ranks(s, release));
     let valued = Some(MPI_IO).filter(|b| backends.contains(b)).and_then(of);
@@ -111,7 +111,7 @@ fn partition(result: &RunResult, derived: &Derived, backends: &[&str]) -> Option
 }
 
 /// How much of the data was compared.
-fn checked(result: &RunResult) -> Option<String> {
+pub(super) fn checked(result: &RunResult) -> Option<String> {
     const WORD_BYTES: u64 = 8;
     let words = result.patterns.iter().map(|r| r.verification.words_checked).fold(0, u64::saturating_add);
     (words > 0)

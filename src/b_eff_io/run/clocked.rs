@@ -82,7 +82,10 @@ impl Loop<'_, '_> {
         });
         let seconds = begin.elapsed().as_secs_f64();
         match result {
-            Ok(bytes) => self.moved_bytes += bytes,
+            Ok(bytes) => {
+                self.moved_bytes += bytes;
+                self.notes.moved(bytes);
+            }
             Err(e) => {
                 self.error.get_or_insert(e);
             }

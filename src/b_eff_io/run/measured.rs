@@ -1,11 +1,14 @@
 //! What a loop notes down, and what becomes of it when the ranks bring their numbers together, after the clock.
 
+use std::sync::atomic::Ordering;
+
 use beff_backends::{BackendError, InForce, Latency};
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::records::{BatchRecord, Ended, Intervals};
 use crate::b_eff_io::run::batching::Progress;
 use crate::frame::run::agree::slowest;
+use crate::frame::run::Live;
 use crate::frame::system::memory::ProcessIo;
 
 /// Decisions whose cost is kept one by one. Geometric batches never need more; with a decision after every call the
@@ -21,6 +24,7 @@ pub struct Notes {
     batches: Vec<BatchRecord>,
     /// Times of the calls of the last round, this rank's.
     pub(super) latency: Latency,
+    live: Live,
 }
 
 impl Default for Notes {
@@ -29,6 +33,7 @@ impl Default for Notes {
             decide_seconds: Vec::with_capacity(DECISIONS_KEPT),
             batches: Vec::with_capacity(BATCHES_KEPT),
             latency: Latency::off(),
+            live: Live::default(),
         }
     }
 }
@@ -36,8 +41,8 @@ impl Default for Notes {
 impl Notes {
     /// Room for a run, with or without the times of single calls.
     #[must_use]
-    pub fn new(latency: bool) -> Self {
-        Self { latency: if latency { Latency::on() } else { Latency::off() }, ..Self::default() }
+    pub fn new(latency: bool, live: Live) -> Self {
+        Self { latency: if latency { Latency::on() } else { Latency::off() }, live, ..Self::default() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -50,6 +55,11 @@ impl Notes {
         if self.decide_seconds.len() < DECISIONS_KEPT {
             self.decide_seconds.push(seconds);
         }
+    }
+
+    /// For whoever looks meanwhile.
+    pub(super) fn moved(&self, bytes: u64) {
+        self.live.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn batch(&mut self, calls: u64, seconds: f64) {

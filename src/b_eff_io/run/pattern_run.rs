@@ -14,8 +14,8 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::turn::{describe, Ran, Turn};
 use crate::frame::records::{Access, Evidence, Outcome};
 use crate::frame::run::latency;
-use crate::frame::run::Standing;
-use crate::frame::units::mb_per_second;
+use crate::frame::run::{Moved, Standing};
+use crate::frame::units::count;
 
 /// A round shorter than this would measure barriers and syncs.
 const SHORTEST_ROUND_SECONDS: f64 = 0.02;
@@ -44,7 +44,8 @@ pub fn run_pattern(
         let order: Vec<usize> = if round % 2 == 0 { forth.collect() } else { forth.rev().collect() };
         for i in order {
             if run.stop.is_none() && !turns[i].is_over() {
-                tell_progress(run, place, &open_files[i], spec);
+                let seconds = turns[i].prelude.scheduled_seconds / f64::from(rounds);
+                tell_progress(run, place, &open_files[i], spec, seconds);
                 turns[i].round(run, place, &mut open_files[i], round, rounds)?;
             }
         }
@@ -98,7 +99,7 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
     let backend = &mut run.backends[open.backend];
     backend.debt_seconds = (backend.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);
     run.done_seconds += record.scheduled_seconds;
-    run.last_mb_per_second = mb_per_second(record.moved_bytes, record.seconds());
+    run.last.push(Moved { who: record.backend.clone(), bytes: record.moved_bytes, seconds: record.seconds() });
     let ended = record.ended.clone();
     run.observer.record(JournalLine::Pattern(Box::new(record)));
     if ended == Ended::Interrupted {
@@ -178,14 +179,17 @@ fn record(
     }
 }
 
-fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec) {
+fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec, next_seconds: f64) {
     let (backend, kind) = (&run.backends[open.backend].name, type_name(spec.pattern_type));
     let (ranks, access) = (place.part.ranks, place.access.name());
     let standing = Standing {
-        what: format!("{backend}, {ranks} ranks, {access}: pattern {} ({kind})", spec.number),
+        what: format!("{backend}, {}, {access}: pattern {} ({kind})", count(ranks, "rank"), spec.number),
+        stage: format!("{access}, type {} ({kind}), {}", spec.pattern_type, count(ranks, "rank")),
         done_seconds: run.done_seconds,
         all_seconds: run.all_seconds,
-        last_mb_per_second: run.last_mb_per_second,
+        next_seconds,
+        ranks,
+        last: std::mem::take(&mut run.last),
     };
     run.observer.progress(&standing);
 }

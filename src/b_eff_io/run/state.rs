@@ -22,7 +22,7 @@ use crate::frame::run::agree::gather;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{Generation, Stream};
-use crate::frame::run::{trouble, Observer};
+use crate::frame::run::{trouble, Moved, Observer};
 use crate::frame::values::MPI_IO;
 
 /// A backend of the run with what has been learned about it.
@@ -75,8 +75,8 @@ pub struct Run<'a> {
     pub done_seconds: f64,
     /// Scheduled time of all patterns.
     pub all_seconds: f64,
-    /// Rate of the last pattern.
-    pub last_mb_per_second: Option<f64>,
+    /// What was moved since progress was told.
+    pub last: Vec<Moved>,
     /// What the ring holds now.
     content: Option<Generation>,
 }
@@ -124,6 +124,7 @@ impl<'a> Run<'a> {
                 }
             })
             .collect();
+        let live = observer.live();
         Ok(Self {
             world,
             config,
@@ -133,14 +134,14 @@ impl<'a> Run<'a> {
             observer,
             backends,
             ring,
-            notes: Notes::new(config.latency),
+            notes: Notes::new(config.latency, live),
             data: Data { seed: config.seed, period_bytes: plan.period_bytes },
             files: Vec::new(),
             stop: None,
             full_verify_seconds: 0.0,
             done_seconds: 0.0,
             all_seconds: plan.scheduled_seconds(config),
-            last_mb_per_second: None,
+            last: Vec::new(),
             content: None,
         })
     }

@@ -23,6 +23,7 @@ use crate::frame::records::{Access, Outcome};
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::stamp::Generation;
+use crate::frame::run::Standing;
 use crate::frame::system::memory::high_water_bytes;
 
 /// Works through the schedule. Collective; a failure of the storage is in the records, not in the result.
@@ -57,6 +58,8 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
             agree_on_stop(run)?;
         }
     }
+    let last = std::mem::take(&mut run.last);
+    run.observer.progress(&Standing::at_the_end(run.all_seconds, last));
     Ok(Ending {
         outcome: run.stop.unwrap_or(Outcome::Complete),
         real_seconds: begin.elapsed().as_secs_f64(),

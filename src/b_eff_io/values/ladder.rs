@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Part, Parts, Shares};
-use super::totals::TypeRecords;
+use super::totals::{Index, TypeRecords};
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
 use crate::frame::units::mb_per_second;
@@ -137,8 +137,8 @@ struct Entry<'a> {
 }
 
 /// Compares the backends of a run.
-pub(super) fn ladder(result: &RunResult) -> Ladder {
-    let backends: Vec<&String> = result.config.backends.iter().filter(|b| *b != NULL_BACKEND).collect();
+pub(super) fn ladder<'a>(result: &'a RunResult, index: &Index<'a>) -> Ladder {
+    let backends: Vec<&'a String> = result.config.backends.iter().filter(|b| *b != NULL_BACKEND).collect();
     let mut ladder = Ladder::default();
     if backends.len() < 2 {
         return ladder;
@@ -148,9 +148,11 @@ pub(super) fn ladder(result: &RunResult) -> Ladder {
             let mut of_patterns = Vec::new();
             for &pattern_type in &result.config.types {
                 let place = Place { ranks, access, pattern_type };
-                let side = |backend: &&'_ String| TypeRecords::of(result, backend, ranks, access, pattern_type);
-                let sides: Vec<Side<'_>> =
-                    backends.iter().map(|b| Side { backend: b.as_str(), records: side(b) }).collect();
+                let side = |backend: &&'a String| Side {
+                    backend: backend.as_str(),
+                    records: index.of(backend, ranks, access, pattern_type),
+                };
+                let sides: Vec<Side<'_>> = backends.iter().map(side).collect();
                 place.patterns(&sides, &mut ladder, &mut of_patterns);
                 place.total(&sides, &mut ladder);
             }

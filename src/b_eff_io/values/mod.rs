@@ -27,6 +27,8 @@ pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 
 use serde::{Deserialize, Serialize};
 
+use totals::Index;
+
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::records::{IoWarning, RunResult};
 use crate::frame::records::Access;
@@ -160,9 +162,22 @@ pub struct Derived {
 /// Derives everything from one result, also from one that ended early.
 #[must_use]
 pub fn derive(result: &RunResult) -> Derived {
-    let types = totals::types(result);
-    let partitions = totals::partitions(result, &types);
-    let times = times::times(result);
+    Derived { ladder: compare_backends(result), ..without_ladder(result) }
+}
+
+/// Backends against each other.
+#[must_use]
+pub fn compare_backends(result: &RunResult) -> Ladder {
+    ladder::ladder(result, &Index::new(result))
+}
+
+/// Everything but backends against each other, whose intervals take most of the time: for many partitions, of which few are shown.
+#[must_use]
+pub fn without_ladder(result: &RunResult) -> Derived {
+    let index = Index::new(result);
+    let types = totals::types(result, &index);
+    let partitions = totals::partitions(result, &index, &types);
+    let times = times::times(result, &index);
     Derived {
         systems: totals::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
@@ -172,6 +187,6 @@ pub fn derive(result: &RunResult) -> Derived {
         types,
         partitions,
         times,
-        ladder: ladder::ladder(result),
+        ladder: Ladder::default(),
     }
 }

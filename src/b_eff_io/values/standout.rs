@@ -268,10 +268,9 @@ impl Side {
 mod tests {
     use super::*;
     use crate::b_eff_io::values::fixture::{edit, full_run};
-    use crate::b_eff_io::values::ladder::ladder;
 
     fn of(result: &RunResult) -> Vec<Finding> {
-        findings(result, &ladder(result), 4)
+        findings(result, &crate::b_eff_io::values::compare_backends(result), 4)
     }
 
     /// From storage, or the reads say nothing of it.

@@ -1,21 +1,26 @@
 //! Scheduled against real time of each access method, and where the difference went.
 
-use super::totals::{backends_and_partitions, TypeRecords};
+use super::totals::{backends_and_partitions, Index};
 use super::AccessTime;
 use crate::b_eff_io::plan::schedule::repeats_counts;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
 
 /// One for each backend, partition and access method of which anything was recorded.
-pub(super) fn times(result: &RunResult) -> Vec<AccessTime> {
+pub(super) fn times<'a>(result: &'a RunResult, index: &Index<'a>) -> Vec<AccessTime> {
     let mut all = Vec::new();
     for (backend, ranks) in backends_and_partitions(result) {
-        all.extend(Access::ALL.iter().filter_map(|&access| time(result, backend, ranks, access)));
+        all.extend(Access::ALL.iter().filter_map(|&access| time(result, index, (backend, ranks), access)));
     }
     all
 }
 
-fn time(result: &RunResult, backend: &str, ranks: u64, access: Access) -> Option<AccessTime> {
+fn time<'a>(
+    result: &RunResult,
+    index: &Index<'a>,
+    (backend, ranks): (&'a str, u64),
+    access: Access,
+) -> Option<AccessTime> {
     let mut sum = AccessTime {
         backend: backend.to_owned(),
         ranks,
@@ -30,7 +35,7 @@ fn time(result: &RunResult, backend: &str, ranks: u64, access: Access) -> Option
     };
     let mut patterns = 0;
     for &pattern_type in &result.config.types {
-        let records = TypeRecords::of(result, backend, ranks, access, pattern_type);
+        let records = index.of(backend, ranks, access, pattern_type);
         patterns += records.patterns.len();
         sum.open_close_seconds += records.file_seconds();
         sum.real_seconds += records.seconds();
@@ -75,7 +80,7 @@ mod tests {
     use crate::b_eff_io::values::fixture::{edit, full_run};
 
     fn of(result: &RunResult, access: Access) -> AccessTime {
-        times(result).into_iter().find(|t| t.ranks == 4 && t.access == access).unwrap()
+        times(result, &Index::new(result)).into_iter().find(|t| t.ranks == 4 && t.access == access).unwrap()
     }
 
     /// What a change of the run adds to (sync, open and close, counted, loop, unused), in whole seconds.
@@ -117,12 +122,12 @@ mod tests {
         edit(&mut result, 4, Access::Write, 3, |p| p.intervals.sync_seconds = 50.0);
         edit(&mut result, 4, Access::Write, 27, |p| p.intervals.transfer_seconds *= 3.0);
         edit(&mut result, 4, Access::Write, 20, |p| p.intervals.transfer_seconds /= 3.0);
-        for t in times(&result) {
+        for t in times(&result, &Index::new(&result)) {
             let beyond = t.sync_seconds + t.open_close_seconds + t.counted_seconds + t.loop_seconds - t.unused_seconds;
             assert!((t.real_seconds - t.scheduled_seconds - beyond).abs() < 1e-6, "{t:?}");
         }
-        assert_eq!(times(&result).len(), 2 * 3);
+        assert_eq!(times(&result, &Index::new(&result)).len(), 2 * 3);
         result.patterns.clear();
-        assert_eq!(times(&result), []);
+        assert_eq!(times(&result, &Index::new(&result)), []);
     }
 }

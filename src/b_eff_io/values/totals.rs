@@ -1,5 +1,7 @@
 //! Values of types, partitions and the system from the records.
 
+use std::collections::HashMap;
+
 use super::averages::{access_average, counted, release_1, release_2_1};
 use super::{PartitionValue, ReleaseValues, SystemValue, TypeValue};
 use crate::b_eff_io::plan::patterns::{of_type, patterns, MIN_M_PART_BYTES};
@@ -11,9 +13,33 @@ use crate::frame::units::mb_per_second;
 use crate::frame::values::NULL_BACKEND;
 
 /// The records of one type with one access method on one partition through one backend.
+#[derive(Clone)]
 pub(super) struct TypeRecords<'a> {
     pub(super) patterns: Vec<&'a PatternRecord>,
     pub(super) files: Vec<&'a TypeRecord>,
+}
+
+/// All records of a run by their places: a run of many partitions is passed over once, not once for each of them.
+pub(super) struct Index<'a>(HashMap<(&'a str, u64, Access, u8), TypeRecords<'a>>);
+
+impl<'a> Index<'a> {
+    pub(super) fn new(result: &'a RunResult) -> Self {
+        let mut places: HashMap<_, TypeRecords<'a>> = HashMap::new();
+        for p in &result.patterns {
+            let place = (p.backend.as_str(), p.ranks, p.access, p.pattern_type);
+            places.entry(place).or_insert_with(TypeRecords::empty).patterns.push(p);
+        }
+        for f in &result.types {
+            let place = (f.backend.as_str(), f.ranks, f.access, f.pattern_type);
+            places.entry(place).or_insert_with(TypeRecords::empty).files.push(f);
+        }
+        Self(places)
+    }
+
+    /// As [`TypeRecords::of`].
+    pub(super) fn of(&self, backend: &'a str, ranks: u64, access: Access, t: u8) -> TypeRecords<'a> {
+        self.0.get(&(backend, ranks, access, t)).cloned().unwrap_or_else(TypeRecords::empty)
+    }
 }
 
 impl<'a> TypeRecords<'a> {
@@ -27,6 +53,10 @@ impl<'a> TypeRecords<'a> {
             .iter()
             .filter(|f| f.backend == backend && f.ranks == ranks && f.access == access && f.pattern_type == t);
         Self { patterns: patterns.collect(), files: files.collect() }
+    }
+
+    fn empty() -> Self {
+        Self { patterns: Vec::new(), files: Vec::new() }
     }
 
     fn bytes(&self) -> u64 {
@@ -75,13 +105,13 @@ pub(super) fn is_empty_fill_up(p: &PatternRecord) -> bool {
 }
 
 /// One value for each backend, partition, access and type that is part of the run.
-pub(super) fn types(result: &RunResult) -> Vec<TypeValue> {
+pub(super) fn types(result: &RunResult, index: &Index<'_>) -> Vec<TypeValue> {
     let mut values = Vec::new();
     for (backend, ranks) in backends_and_partitions(result) {
         for access in Access::ALL {
             let done = |t: u8| access != Access::Rewrite || is_rewritten(result.config.full_rewrite, t);
             for &pattern_type in result.config.types.iter().filter(|&&t| done(t)) {
-                let records = TypeRecords::of(result, backend, ranks, access, pattern_type);
+                let records = index.of(backend, ranks, access, pattern_type);
                 let (moved_bytes, seconds) = (records.bytes(), records.seconds());
                 values.push(TypeValue {
                     backend: backend.to_owned(),
@@ -105,29 +135,25 @@ pub(super) fn backends_and_partitions(result: &RunResult) -> impl Iterator<Item 
     result.config.backends.iter().flat_map(move |backend| partitions.iter().map(move |p| (backend.as_str(), p.ranks)))
 }
 
-/// The value of a complete type.
-pub(super) fn find<'a>(
-    types: &'a [TypeValue],
-    backend: &str,
-    ranks: u64,
-    access: Access,
-    t: u8,
-) -> Option<&'a TypeValue> {
-    types
-        .iter()
-        .find(|v| v.backend == backend && v.ranks == ranks && v.access == access && v.pattern_type == t)
-        .filter(|v| v.complete)
-}
-
 /// One value for each backend and partition.
-pub(super) fn partitions(result: &RunResult, types: &[TypeValue]) -> Vec<PartitionValue> {
-    backends_and_partitions(result).map(|(backend, ranks)| partition(result, types, backend, ranks)).collect()
+pub(super) fn partitions(result: &RunResult, index: &Index<'_>, types: &[TypeValue]) -> Vec<PartitionValue> {
+    let mut own: HashMap<(&str, u64), Vec<&TypeValue>> = HashMap::new();
+    types.iter().for_each(|v| own.entry((&v.backend, v.ranks)).or_default().push(v));
+    let of = |place| own.get(&place).map_or(&[][..], Vec::as_slice);
+    backends_and_partitions(result).map(|place| partition(result, index, of(place), place)).collect()
 }
 
-fn partition(result: &RunResult, types: &[TypeValue], backend: &str, ranks: u64) -> PartitionValue {
-    let of_access = |access| move |v: &&TypeValue| v.backend == backend && v.ranks == ranks && v.access == access;
-    let mut rates = Access::ALL
-        .map(|access| [0, 1, 2, 3, 4].map(|t| find(types, backend, ranks, access, t).and_then(|v| v.mb_per_second)));
+fn partition<'a>(
+    result: &'a RunResult,
+    index: &Index<'a>,
+    types: &[&TypeValue],
+    (backend, ranks): (&'a str, u64),
+) -> PartitionValue {
+    let of_access = |access| move |v: &&&TypeValue| v.access == access;
+    let complete = |access: Access, t: u8| {
+        types.iter().find(|v| v.access == access && v.pattern_type == t && v.complete).and_then(|v| v.mb_per_second)
+    };
+    let mut rates = Access::ALL.map(|access| [0, 1, 2, 3, 4].map(|t| complete(access, t)));
     if backend == NULL_BACKEND {
         // Rates of moving nothing: averages of them would pass for results.
         rates = [[None; 5]; 3];
@@ -142,7 +168,7 @@ fn partition(result: &RunResult, types: &[TypeValue], backend: &str, ranks: u64)
             .map(|a| types.iter().filter(of_access(a)).map(|v| v.moved_bytes).fold(0, u64::saturating_add)),
         access_seconds: Access::ALL.map(|a| types.iter().filter(of_access(a)).map(|v| v.seconds).sum()),
         values: ReleaseValues {
-            release_0_5: all_measured.then(|| release_0_5(result, backend, ranks)).flatten(),
+            release_0_5: all_measured.then(|| release_0_5(result, index, backend, ranks)).flatten(),
             release_1: release_1(averages[0], averages[1], averages[2]),
             release_2_1: release_2_1(rates[0], rates[1][0], averages[2]),
         },
@@ -150,11 +176,11 @@ fn partition(result: &RunResult, types: &[TypeValue], backend: &str, ranks: u64)
 }
 
 /// All bytes / all time of a partition.
-fn release_0_5(result: &RunResult, backend: &str, ranks: u64) -> Option<f64> {
+fn release_0_5<'a>(result: &RunResult, index: &Index<'a>, backend: &'a str, ranks: u64) -> Option<f64> {
     let mut sum = (0.0, 0.0);
     for access in Access::ALL {
         for &t in &result.config.types {
-            let (bytes, seconds) = TypeRecords::of(result, backend, ranks, access, t).counted();
+            let (bytes, seconds) = index.of(backend, ranks, access, t).counted();
             sum = (sum.0 + bytes, sum.1 + seconds);
         }
     }

@@ -5,8 +5,9 @@
 //! through MPI-IO and with correct data. Other backends give values to compare with, never a b_eff_io. More ranks than
 //! cores is a warning, no condition.
 
+use std::collections::{HashMap, HashSet};
+
 use super::debt::short_of_time;
-use super::totals::find;
 use super::{PartitionValue, TypeValue, Validity};
 use crate::b_eff_io::config::{Partitions, Release, Verify};
 use crate::b_eff_io::plan::partitions;
@@ -24,9 +25,11 @@ const NAMES_SHOWN: usize = 5;
 /// One judgement for each backend and release.
 pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[PartitionValue]) -> Vec<Validity> {
     let mut all = Vec::new();
+    let whole = types.iter().filter(|v| v.complete);
+    let whole: HashSet<_> = whole.map(|v| (v.backend.as_str(), v.ranks, v.access, v.pattern_type)).collect();
     for backend in &result.config.backends {
         for release in [Release::R0_5, Release::R1, Release::R2_1] {
-            let judge = Judge { result, types, partitions, backend, release };
+            let judge = Judge { result, whole: &whole, partitions, backend, release };
             let criteria = judge.criteria();
             let valid = criteria.iter().all(|c| c.met);
             all.push(Validity { backend: backend.clone(), release, valid, criteria });
@@ -37,7 +40,8 @@ pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[Pa
 
 struct Judge<'a> {
     result: &'a RunResult,
-    types: &'a [TypeValue],
+    /// Types of which everything was measured: backend, ranks, access method, type.
+    whole: &'a HashSet<(&'a str, u64, Access, u8)>,
     partitions: &'a [PartitionValue],
     backend: &'a str,
     release: Release,
@@ -124,10 +128,11 @@ impl Judge<'_> {
 
     /// Rewrites and reads make the calls of the first write. What did not come to its end is told elsewhere.
     fn counts_repeated(&self) -> Criterion {
-        let first = |p: &PatternRecord| {
-            let same = |w: &&PatternRecord| w.access == Access::Write && (w.ranks, w.pattern) == (p.ranks, p.pattern);
-            self.own_patterns().find(same).map(|w| w.calls)
-        };
+        let mut writes: HashMap<(u64, u8), u64> = HashMap::new();
+        for w in self.own_patterns().filter(|w| w.access == Access::Write) {
+            writes.entry((w.ranks, w.pattern)).or_insert(w.calls);
+        }
+        let first = |p: &PatternRecord| writes.get(&(p.ranks, p.pattern)).copied();
         let ended = |p: &PatternRecord| matches!(p.ended, Ended::Time | Ended::Count | Ended::Space);
         let other = |p: &&PatternRecord| ended(p) && first(p).is_some_and(|calls| calls != p.calls);
         let lack = "other counts than in the first write";
@@ -212,7 +217,7 @@ impl Judge<'_> {
             for access in Access::ALL {
                 for t in 0..=4 {
                     let part_of_it = access != Access::Rewrite || self.release != Release::R2_1 || t == 0;
-                    if part_of_it && find(self.types, self.backend, partition.ranks, access, t).is_none() {
+                    if part_of_it && !self.whole.contains(&(self.backend, partition.ranks, access, t)) {
                         missing.push(format!("{} of type {t} on {} ranks", access.name(), partition.ranks));
                     }
                 }

@@ -5,6 +5,7 @@
 pub(crate) mod directory;
 pub(crate) mod finish;
 pub mod observer;
+pub mod progress;
 pub(crate) mod start;
 pub mod stdout;
 

@@ -1,17 +1,10 @@
-//! Rank 0's ears: every record goes to the journal and into the result, every step to the progress bar.
-
-use std::io::IsTerminal;
-use std::time::Duration;
-
-use console::Term;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+//! Rank 0's ears: every record goes to the journal and into the result, every step to whoever watches.
 
 use super::complain;
+use super::progress::Progress;
 use crate::frame::records::{Record, Warning};
 use crate::frame::report::Outputs;
-use crate::frame::run::{Observer, Standing};
-use crate::frame::system::terminal;
-use crate::frame::units::format_seconds;
+use crate::frame::run::{Live, Observer, Standing};
 
 /// Collects the records of a run. Lives on rank 0.
 pub struct Collector<R> {
@@ -19,20 +12,15 @@ pub struct Collector<R> {
     pub result: R,
     /// Files to write, if asked for.
     pub outputs: Option<Outputs>,
-    bar: ProgressBar,
+    progress: Progress,
     journal_broken: bool,
 }
 
 impl<R: Record> Collector<R> {
-    /// Starts with a result that has no records. The bar is drawn only on a terminal and without `quiet`.
+    /// Starts with a result that has no records.
     #[must_use]
-    pub fn new(result: R, outputs: Option<Outputs>, quiet: bool) -> Self {
-        let target = if quiet { ProgressDrawTarget::hidden() } else { draw_target() };
-        let bar = ProgressBar::with_draw_target(Some(1000), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3}% {msg}") {
-            bar.set_style(style);
-        }
-        let mut this = Self { result, outputs, bar, journal_broken: false };
+    pub fn new(result: R, outputs: Option<Outputs>, progress: Progress) -> Self {
+        let mut this = Self { result, outputs, progress, journal_broken: false };
         let start = this.result.start_line();
         this.write_journal(&start);
         this
@@ -50,29 +38,19 @@ impl<R: Record> Collector<R> {
         }
     }
 
-    /// Takes the bar and the files away: nothing was measured.
+    /// Takes the files away: nothing was measured.
     pub(crate) fn discard(self) {
         if let Some(outputs) = self.finish().1 {
             outputs.discard();
         }
     }
 
-    /// Takes the bar away and gives the result back.
+    /// Nothing more is measured: gives the result back.
     #[must_use]
-    pub fn finish(self) -> (R, Option<Outputs>) {
-        self.bar.finish_and_clear();
+    pub fn finish(mut self) -> (R, Option<Outputs>) {
+        self.progress.end();
         (self.result, self.outputs)
     }
-}
-
-/// On stderr if that is a terminal, or on the terminal behind the launcher's pipe.
-fn draw_target() -> ProgressDrawTarget {
-    if std::io::stderr().is_terminal() {
-        return ProgressDrawTarget::stderr();
-    }
-    terminal::behind_stderr().map_or_else(ProgressDrawTarget::hidden, |(read, write)| {
-        ProgressDrawTarget::term(Term::read_write_pair(read, write), 5)
-    })
 }
 
 impl<R: Record> Observer<R::Line> for Collector<R> {
@@ -81,17 +59,11 @@ impl<R: Record> Observer<R::Line> for Collector<R> {
         self.result.absorb(line);
     }
 
-    /// Moves the bar.
     fn progress(&mut self, standing: &Standing) {
-        if self.bar.is_hidden() {
-            return;
-        }
-        let Standing { what, done_seconds, all_seconds, last_mb_per_second } = standing;
-        let share = if *all_seconds > 0.0 { done_seconds / all_seconds } else { 0.0 };
-        let left = Duration::try_from_secs_f64((all_seconds - done_seconds).max(0.0)).unwrap_or_default();
-        let left = format_seconds(left.as_secs_f64().ceil());
-        let rate = last_mb_per_second.map_or(String::new(), |r| format!(", {r:.1} MB/s"));
-        self.bar.set_position((share * 1000.0) as u64);
-        self.bar.set_message(format!("{what}, at most {left} left{rate}"));
+        self.progress.part(standing);
+    }
+
+    fn live(&self) -> Live {
+        self.progress.live()
     }
 }

@@ -12,10 +12,13 @@ use nix::sys::resource::{getrlimit, Resource};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::progress::Progress;
 use super::{complain, refuse, stdout};
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::options::ProgressArgs;
 use crate::frame::planted;
 use crate::frame::records::{HarnessCost, Machine, StorageRecord};
+use crate::frame::report::library::short_name;
 use crate::frame::report::{Outputs, Place, Saved, Sheet};
 use crate::frame::run::able::NotRun;
 use crate::frame::run::interrupt::Interrupt;
@@ -57,7 +60,7 @@ impl From<serde_json::Error> for Early {
 pub(crate) fn under_mpi(work: impl FnOnce(&Universe, &Comm) -> Result<Exit, Early>) -> anyhow::Result<Exit> {
     let env = |name: &str| std::env::var(name).ok();
     let library = beff_ffi::library_version(LIBRARY_CHARS).unwrap_or_else(|_| beff_ffi::built_with().into());
-    if let Some(message) = before_init(&library, env) {
+    if let Some(message) = before_init(&library, &short_name(&library), env) {
         return Ok(refuse(&message));
     }
     let patience_seconds = match patience(env(PATIENCE).as_deref()) {
@@ -209,10 +212,30 @@ pub(crate) fn leave_out(
 }
 
 /// What a user who waits wants to know, once.
-pub(crate) fn announce(world: &Comm, quiet: bool, text: impl FnOnce() -> String) {
-    if world.is_root() && !quiet {
+pub(crate) fn announce(world: &Comm, progress: &ProgressArgs, text: impl FnOnce() -> String) {
+    if world.is_root() && progress.announces() {
         complain(&text());
     }
+}
+
+/// Who watches the run, on rank 0; nobody on the other ranks. Before the run: what cannot be watched as asked is not begun. Collective.
+///
+/// # Errors
+/// Everywhere: a bar without a terminal, a file of metrics that cannot be written.
+pub(crate) fn open_progress(
+    world: &Comm,
+    args: &ProgressArgs,
+    title: impl FnOnce() -> String,
+) -> Result<Progress, Early> {
+    let mut made = Progress::silent();
+    let open = || {
+        if world.is_root() {
+            made = Progress::open(args, &title())?;
+        }
+        Ok(())
+    };
+    step(world, "progress", open)?;
+    Ok(made)
 }
 
 /// Output files on rank 0, if there is a prefix; None on the other ranks. They are opened before the run: a result that

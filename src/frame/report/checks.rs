@@ -2,8 +2,25 @@
 
 use super::facts::Field;
 use super::journal::read;
+use super::place::{Level, Place, Saved};
 use super::views::{parse, Views};
 use crate::frame::records::{Outcome, Record, Warning};
+
+/// Columns of the terminals that a screen is promised for.
+pub(crate) const COLUMNS: usize = 80;
+
+/// The screen of a result with `backends` is as short and narrow as promised: 40 lines, 60 with several backends, of 80 columns. The
+/// bounds stand here alone: no screen can move its own.
+pub(crate) fn assert_fits_a_screen<R: Views>(result: &R, backends: usize, saved: Saved, what: &str) -> String {
+    let most = if backends > 1 { 60 } else { 40 };
+    let text = result.sheet(&result.derived(), Level::Screen, &Place { columns: COLUMNS, saved }).render(false);
+    assert!(text.lines().count() <= most, "{what}: {} lines\n{text}", text.lines().count());
+    for line in text.lines() {
+        assert!(line.chars().count() <= COLUMNS, "{what}: {line}\n{text}");
+        assert_eq!(line, line.trim_end(), "{what}");
+    }
+    text
+}
 
 /// A document fits the schema and reads back, and one with a field of `list` that nobody knows does not fit.
 pub(crate) fn assert_fits<R: Views + PartialEq + std::fmt::Debug>(schema: &serde_json::Value, result: &R, list: &str) {
@@ -92,4 +109,40 @@ pub(crate) fn assert_all_fields_are_known(config: &impl serde::Serialize, fields
     of_config.sort_unstable();
     listed.sort_unstable();
     assert_eq!(of_config, listed);
+}
+
+/// The page of a result: written, within its bounds, nothing in it is fetched or run, whatever the names are, and every picture has a
+/// table and is a file of its own too.
+pub(crate) fn assert_page<R: Views>(result: &R, derived: &R::Derived, what: &str) -> String {
+    use super::html::{alone, page, Section, Source};
+    let run = result.page(derived);
+    for picture in run.sections.iter().flat_map(Section::pictures) {
+        assert!(!picture.frames.is_empty() && !picture.table.is_empty(), "{what}: {}", picture.name);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        assert!(picture.name.chars().all(is_plain), "{what}: {}", picture.name);
+        let file = alone(picture);
+        assert_markup(&file, &format!("{what}, {}", picture.name));
+    }
+    let source = Source { run, file: "<run>\u{1b}.json".into(), records: Some(b"records".to_vec()) };
+    let text = page(&[source], &[]);
+    assert_markup(&text, what);
+    text
+}
+
+/// Nothing acts, nothing is fetched, nothing is run, and every number of a drawing is one.
+pub(crate) fn assert_markup(text: &str, what: &str) {
+    let lower = text.to_lowercase();
+    for word in
+        ["<script", "<run>", "javascript:", " onload=", " onclick=", "src=", "@import", "url(", "<iframe", "<object"]
+    {
+        assert!(!lower.contains(word), "{what}: {word}");
+    }
+    let links = lower.split("href=").skip(1).map(|rest| rest.trim_start_matches('"'));
+    for link in links {
+        assert!(link.starts_with('#') || link.starts_with("data:"), "{what}: {}", &link[..link.len().min(40)]);
+    }
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{what}");
+    let drawn: Vec<&str> =
+        text.split(['<', '>']).filter(|tag| tag.starts_with("path") || tag.starts_with("rect")).collect();
+    assert!(drawn.iter().all(|tag| !tag.contains("NaN") && !tag.contains("inf")), "{what}");
 }

@@ -1,10 +1,13 @@
 //! PREFIX.csv: one line for each thing measured. Units are in the column names.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use serde::Serialize;
 
+use super::library::short_name;
 use crate::frame::plain;
+use crate::frame::records::Machine;
 
 /// A column: its name, and what stands in it in a row made of `R`.
 pub(crate) type Column<R> = (&'static str, for<'a> fn(&'a R) -> Cell<'a>);
@@ -55,15 +58,66 @@ impl Cell<'_> {
     }
 }
 
+/// What tells the lines of one run from those of others: first in every line, so that tables can be put one below the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    run: String,
+    started_utc: String,
+    host: String,
+    mpi: String,
+    hints: Option<String>,
+}
+
+impl Origin {
+    /// Of a run on this machine that wrote to the prefix `out`, or else worked in the directory `run_dir`.
+    pub(crate) fn new(machine: &Machine, out: Option<&Path>, run_dir: &str) -> Self {
+        let named = out.and_then(Path::file_name).or_else(|| Path::new(run_dir).file_name());
+        let host = machine.hosts.first().map_or("", |host| host.name.as_str());
+        Self {
+            run: named.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            started_utc: machine.started_utc.clone(),
+            host: match machine.hosts.len() {
+                0 | 1 => host.to_owned(),
+                hosts => format!("{host} and {} more", hosts - 1),
+            },
+            mpi: short_name(&machine.mpi_library),
+            hints: None,
+        }
+    }
+
+    /// Of a result that only has words.
+    pub(crate) fn of_words(run: &str, started: &str, host: &str, mpi: &str) -> Self {
+        let [run, started_utc, host, mpi] = [run, started, host, mpi].map(str::to_owned);
+        Self { run, started_utc, host, mpi, hints: None }
+    }
+
+    /// With the hints that were asked for; without any an empty cell.
+    pub(crate) fn with_hints<'a>(self, hints: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let hints: Vec<String> = hints.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+        Self { hints: Some(hints.join(" ")), ..self }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let always =
+            [("run", self.run.as_str()), ("started_utc", &self.started_utc), ("host", &self.host), ("mpi", &self.mpi)];
+        always.into_iter().chain(self.hints.as_deref().map(|hints| ("hints", hints)))
+    }
+}
+
 /// The whole table as UTF-8 bytes, header first; the header alone if nothing was measured.
 ///
 /// # Errors
 /// What the csv writer reports.
-pub(crate) fn table<R>(columns: &[Column<R>], rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, ::csv::Error> {
+pub(crate) fn table<R>(
+    origin: &Origin,
+    columns: &[Column<R>],
+    rows: impl IntoIterator<Item = R>,
+) -> Result<Vec<u8>, ::csv::Error> {
     let mut writer = ::csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
-    writer.write_record(columns.iter().map(|(name, _)| name))?;
+    writer.write_record(origin.columns().map(|(name, _)| name).chain(columns.iter().map(|(name, _)| *name)))?;
     for row in rows {
-        let cells: Vec<Cell<'_>> = columns.iter().map(|(_, cell)| cell(&row).shown()).collect();
+        let of_run = origin.columns().map(|(_, text)| Cell::from(text).shown());
+        let cells: Vec<Cell<'_>> = of_run.chain(columns.iter().map(|(_, cell)| cell(&row).shown())).collect();
         writer.serialize(cells)?;
     }
     writer.into_inner().map_err(|e| ::csv::Error::from(e.into_error()))
@@ -105,18 +159,20 @@ mod tests {
     #[test]
     fn a_line_has_a_cell_below_each_name() {
         let rows = [("a, b", Some(2.0)), ("", None)].map(|(name, seconds)| Row { name: name.into(), seconds });
-        let text = String::from_utf8(table(&COLUMNS, rows).unwrap()).unwrap();
+        let origin = Origin { run: "r1".into(), mpi: "MPICH, 4".into(), ..Origin::default() }.with_hints([("a", "b")]);
+        let text = String::from_utf8(table(&origin, &COLUMNS, rows).unwrap()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let expected = [
-            "name,kind,bytes,small,seconds,whole",
-            "\"a, b\",one_word,18446744073709551615,1e-7,2.0,true",
-            ",one_word,18446744073709551615,1e-7,,false",
+            "run,started_utc,host,mpi,hints,name,kind,bytes,small,seconds,whole",
+            "r1,,,\"MPICH, 4\",a=b,\"a, b\",one_word,18446744073709551615,1e-7,2.0,true",
+            "r1,,,\"MPICH, 4\",a=b,,one_word,18446744073709551615,1e-7,,false",
         ];
         assert_eq!(lines, expected);
     }
 
     #[test]
     fn nothing_measured_leaves_the_header() {
-        assert_eq!(table(&COLUMNS, []).unwrap(), b"name,kind,bytes,small,seconds,whole\n");
+        let table = table(&Origin::default(), &COLUMNS, []).unwrap();
+        assert_eq!(table, b"run,started_utc,host,mpi,name,kind,bytes,small,seconds,whole\n");
     }
 }

@@ -1,5 +1,7 @@
 //! PREFIX.json: one pretty JSON document with everything. Each benchmark has a schema of its own in docs/.
 
+use std::io;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +64,15 @@ pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<
     Ok(bytes)
 }
 
+/// The records alone, in one line, as they are read back.
+///
+/// # Errors
+/// As [`write`], and what `out` says.
+pub(crate) fn write_records(result: &impl Serialize, out: impl io::Write) -> io::Result<()> {
+    let derived: [(); 0] = [];
+    serde_json::to_writer(out, &Document { program: PROGRAM, result, derived }).map_err(io::Error::from)
+}
+
 #[derive(Deserialize)]
 struct Head {
     program: Option<String>,
@@ -86,8 +97,9 @@ pub(crate) fn parse_as<R: Record + DeserializeOwned>(bytes: &[u8], schema: &'sta
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of this program, or of a newer version.
 pub(crate) fn benchmark(bytes: &[u8]) -> Result<Option<String>, JsonError> {
-    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(JsonError::Syntax)?;
-    let head = Head::deserialize(&value).map_err(|_| JsonError::Foreign)?;
+    // Everything else is looked at, but not kept: a document may have hundreds of megabytes.
+    let of_error = |e: serde_json::Error| if e.is_data() { JsonError::Foreign } else { JsonError::Syntax(e) };
+    let head: Head = serde_json::from_slice(bytes).map_err(of_error)?;
     let (Some(PROGRAM), Some(found)) = (head.program.as_deref(), head.schema_version) else {
         return Err(JsonError::Foreign);
     };

@@ -13,6 +13,7 @@ pub(crate) mod csv;
 pub(crate) mod ending;
 pub mod facts;
 pub(crate) mod grid;
+pub mod html;
 pub mod journal;
 pub mod json;
 pub mod library;

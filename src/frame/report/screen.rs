@@ -178,14 +178,19 @@ pub(crate) fn end(screen: &mut Screen, place: &Place, again: Option<(String, &'s
     };
     let label = if matches!(place.saved, Saved::From(_)) { "read from" } else { "saved" };
     screen.field(span(Look::Strong, label), &saved, look, 1);
-    let full = match &place.saved {
-        Saved::Files(paths) => document(paths).map(|path| format!("beff-raw report {} --full", word(path))),
-        Saved::From(path) => Some(format!("beff-raw report {} --full", word(path))),
+    let file = match &place.saved {
+        Saved::Files(paths) => document(paths),
+        Saved::From(path) => Some(path.as_path()),
         Saved::Nothing | Saved::Failed => None,
     };
+    let full = file.map(|path| format!("beff-raw report {} --full", word(path)));
     let full = full.unwrap_or_else(|| "the same with --full".to_owned());
+    // Where there is room: who has changed something wants to know what it brought.
+    let others = file
+        .filter(|_| screen.room() == Room::Ample)
+        .map(|path| ("", format!("beff-raw compare {} OTHER.json", word(path)), "what changed"));
     let again = again.map(|(what, why)| ("", what, why));
-    for (label, what, why) in [("next", full, "all tables")].into_iter().chain(again) {
+    for (label, what, why) in [("next", full, "all tables")].into_iter().chain(others).chain(again) {
         let spans = [span(Look::Strong, format!("  {}", fixed(label, LABEL - 2))), span(Look::Plain, what)];
         screen.line(spans.into_iter().chain([span(Look::Quiet, format!("   {why}"))]));
     }

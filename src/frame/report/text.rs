@@ -2,6 +2,7 @@
 
 use crate::frame::digits::shown;
 use crate::frame::plain;
+pub use crate::frame::units::count;
 
 /// Widest line of any table, in characters.
 pub const WIDTH: usize = 110;
@@ -126,16 +127,6 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
-}
-
-/// `1 rank`, `2 ranks`, `2 processes`.
-#[must_use]
-pub fn count(number: u64, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ if noun.ends_with('s') || noun.ends_with("ch") => format!("{number} {noun}es"),
-        _ => format!("{number} {noun}s"),
-    }
 }
 
 /// `a, b and c`.

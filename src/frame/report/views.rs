@@ -1,6 +1,7 @@
 //! A result as it is shown: on stdout, in the files of a run, and again by `report`.
 
 use std::io;
+use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use super::json::JsonError;
 use super::picture::Point;
 use super::place::{Level, Place};
 use super::sheet::{Screen, Sheet};
-use super::{journal as jsonl, json};
+use super::{html, journal as jsonl, json};
 use crate::frame::records::Record;
 use crate::frame::values::comparable::Comparable;
 
@@ -27,6 +28,11 @@ pub trait Views: Record + Serialize + DeserializeOwned {
 
     /// Derives everything, also from a result that ended early.
     fn derived(&self) -> Self::Derived;
+
+    /// What [`Views::page`] needs of it.
+    fn derived_for_page(&self) -> Self::Derived {
+        self.derived()
+    }
 
     /// Warnings of the run and those that follow from the records.
     fn warnings(derived: &Self::Derived) -> &[Self::Warning];
@@ -68,6 +74,14 @@ pub trait Views: Record + Serialize + DeserializeOwned {
     /// What this result adds to the picture of several; empty: there is none.
     fn points(&self, _derived: &Self::Derived) -> Vec<Point> {
         Vec::new()
+    }
+
+    /// What a page for a browser shows of it.
+    fn page(&self, derived: &Self::Derived) -> html::Run;
+
+    /// What it adds to the pictures of values over ranks.
+    fn over_ranks(&self, derived: &Self::Derived) -> Vec<Point> {
+        self.points(derived)
     }
 
     /// Suffixes of the files that only this benchmark has.
@@ -158,6 +172,15 @@ pub trait Report: std::fmt::Debug {
     /// What it adds to the picture of several results; empty: there is none.
     fn points(&self) -> Vec<Point>;
 
+    /// What a page for a browser shows of it.
+    fn page(&self) -> html::Run;
+
+    /// What it adds to the pictures of values over ranks.
+    fn over_ranks(&self) -> Vec<Point>;
+
+    /// Its records, compressed; None: more than `most_bytes`.
+    fn records(&self, most_bytes: usize) -> Option<Vec<u8>>;
+
     /// What it offers to a comparison with others.
     fn comparable(&self) -> Comparable;
 }
@@ -167,15 +190,24 @@ pub trait Report: std::fmt::Debug {
 pub struct Shown<R: Views> {
     /// The records.
     pub result: R,
-    /// What follows.
-    pub derived: R::Derived,
+    /// What follows, as soon as it is asked for.
+    derived: OnceLock<R::Derived>,
+    for_page: OnceLock<R::Derived>,
 }
 
 impl<R: Views> Shown<R> {
-    /// Derives what follows.
+    /// Takes a result.
     #[must_use]
     pub fn new(result: R) -> Self {
-        Self { derived: result.derived(), result }
+        Self { result, derived: OnceLock::new(), for_page: OnceLock::new() }
+    }
+
+    fn derived(&self) -> &R::Derived {
+        self.derived.get_or_init(|| self.result.derived())
+    }
+
+    fn for_page(&self) -> &R::Derived {
+        self.for_page.get_or_init(|| self.result.derived_for_page())
     }
 }
 
@@ -184,19 +216,31 @@ where
     R::Derived: std::fmt::Debug,
 {
     fn sheet(&self, level: Level, place: &Place) -> Sheet {
-        self.result.sheet(&self.derived, level, place)
+        self.result.sheet(self.derived(), level, place)
     }
 
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {
-        self.result.format(&self.derived, word)
+        self.result.format(self.derived(), word)
     }
 
     fn points(&self) -> Vec<Point> {
-        self.result.points(&self.derived)
+        self.result.points(self.derived())
+    }
+
+    fn page(&self) -> html::Run {
+        self.result.page(self.for_page())
+    }
+
+    fn over_ranks(&self) -> Vec<Point> {
+        self.result.over_ranks(self.for_page())
+    }
+
+    fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {
+        html::raw::compressed(most_bytes, |out| json::write_records(&self.result, out))
     }
 
     fn comparable(&self) -> Comparable {
-        self.result.comparable(&self.derived)
+        self.result.comparable(self.derived())
     }
 }
 

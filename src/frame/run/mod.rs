@@ -17,26 +17,63 @@ pub mod stamp;
 pub mod trouble;
 pub mod turns;
 
+use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+
 /// Where a run stands, told before each of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     /// What is measured next, in a few words.
     pub what: String,
+    /// The larger part of the run that it belongs to: a type, a benchmark, a pass.
+    pub stage: String,
     /// Time of what is done as planned, in seconds.
     pub done_seconds: f64,
-    /// Time of everything.
+    /// Time of everything as planned.
     pub all_seconds: f64,
-    /// Rate of the last part in 1e6 bytes/s.
-    pub last_mb_per_second: Option<f64>,
+    /// Time of what comes next as planned.
+    pub next_seconds: f64,
+    /// Ranks that take part in it.
+    pub ranks: u64,
+    /// What was moved since the last time, by one or several.
+    pub last: Vec<Moved>,
 }
+
+impl Standing {
+    /// Nothing more is measured.
+    #[must_use]
+    pub fn at_the_end(all_seconds: f64, last: Vec<Moved>) -> Self {
+        let what = "cleaning up".to_owned();
+        let stage = what.clone();
+        Self { what, stage, done_seconds: all_seconds, all_seconds, next_seconds: 0.0, ranks: 1, last }
+    }
+}
+
+/// What a part of a run has moved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// The backend, or whoever it was.
+    pub who: String,
+    /// Bytes of all ranks.
+    pub bytes: u64,
+    /// Time in the clock.
+    pub seconds: f64,
+}
+
+/// Bytes that this rank has moved so far, told batch by batch, for whoever looks while the clock runs.
+pub type Live = Arc<AtomicU64>;
 
 /// Who wants to know what the run finds out. Only rank 0 has one that does anything. `Line` is a line of the
 /// benchmark's journal.
 pub trait Observer<Line> {
     /// A record that is final.
     fn record(&mut self, line: Line);
-    /// A new pattern begins.
+    /// A new part begins.
     fn progress(&mut self, standing: &Standing);
+    /// Where to count bytes while the clock runs.
+    fn live(&self) -> Live {
+        Live::default()
+    }
 }
 
 impl<Line> Observer<Line> for NoObserver {

@@ -173,11 +173,11 @@ fn own_command(family: Family, size: u64) -> String {
 /// MPICH 5.0 under the mpirun of Open MPI. Earlier releases of MPICH would start as copies and are refused here as well.
 /// None: call MPI_Init.
 ///
-/// `mpi_built_with` may be what MPI_Get_library_version says, which is allowed before MPI_Init: an MPICH configured with
+/// `mpi_built_with` may be what MPI_Get_library_version says, `name` is that in a few words. It may be asked before MPI_Init: an MPICH configured with
 /// PMIx can be started by Open MPI's mpirun and is let through, as is one told so by MPIR_CVAR_PMI_VERSION=pmix. srun and
 /// MPICH's own mpirun give PMI variables or no Open MPI ones and are let through as well.
 #[must_use]
-pub fn before_init(mpi_built_with: &str, env: impl Fn(&str) -> Option<String>) -> Option<String> {
+pub fn before_init(mpi_built_with: &str, name: &str, env: impl Fn(&str) -> Option<String>) -> Option<String> {
     let size = number(&env, OPEN_MPI.variable).filter(|size| *size > 1)?;
     let own = ["PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "MPI_LOCALNRANKS"].iter().any(|name| env(name).is_some());
     let told = env("MPIR_CVAR_PMI_VERSION").is_some_and(|version| version.eq_ignore_ascii_case("pmix"));
@@ -185,10 +185,7 @@ pub fn before_init(mpi_built_with: &str, env: impl Fn(&str) -> Option<String>) -
     if Family::of(mpi_built_with) != Family::Mpich || own || told || pmix {
         return None;
     }
-    // The version text of the library has many lines; the first names it.
-    let name = mpi_built_with.lines().next().unwrap_or(mpi_built_with);
-    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(message(&OPEN_MPI, size, "this program", Family::Mpich, &name))
+    Some(message(&OPEN_MPI, size, "this program", Family::Mpich, name))
 }
 
 /// True if this process should print a message that every process of a launch has: exactly one of them prints where the

@@ -65,14 +65,14 @@ fn slurm_steps_but_not_batch_scripts() {
 fn before_init_refuses_only_what_aborts() {
     let open_mpi = [("OMPI_COMM_WORLD_SIZE", "2"), ("PMIX_RANK", "0")];
     let library = "MPICH Version:      5.0.2\nMPICH configure:    --with-device=ch4:ofi\n";
-    let text = before_init(library, env(&open_mpi)).unwrap();
-    assert!(text.contains("built with MPICH Version: 5.0.2,"), "{text}");
+    let text = before_init(library, "MPICH 5.0.2", env(&open_mpi)).unwrap();
+    assert!(text.contains("built with MPICH 5.0.2,"), "{text}");
     assert!(text.contains("but this program is built"), "{text}");
-    assert_eq!(before_init("MPICH 5.0.2 --with-pmix=/usr", env(&open_mpi)), None);
-    assert_eq!(before_init("Open MPI 5.0.1", env(&open_mpi)), None);
-    assert_eq!(before_init("Intel MPI 2021.19", env(&open_mpi)), None);
+    assert_eq!(before_init("MPICH 5.0.2 --with-pmix=/usr", "MPICH 5.0.2 --with-pmix=/usr", env(&open_mpi)), None);
+    assert_eq!(before_init("Open MPI 5.0.1", "Open MPI 5.0.1", env(&open_mpi)), None);
+    assert_eq!(before_init("Intel MPI 2021.19", "Intel MPI 2021.19", env(&open_mpi)), None);
     let told = [open_mpi[0], ("MPIR_CVAR_PMI_VERSION", "pmix")];
-    assert_eq!(before_init("MPICH 5.0.2", env(&told)), None);
+    assert_eq!(before_init("MPICH 5.0.2", "MPICH 5.0.2", env(&told)), None);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn before_init_lets_slurm_and_hydra_through() {
         &[("OMPI_COMM_WORLD_SIZE", "1")],
         &[],
     ] {
-        assert_eq!(before_init("MPICH 5.0.2", env(launch)), None, "{launch:?}");
+        assert_eq!(before_init("MPICH 5.0.2", "MPICH 5.0.2", env(launch)), None, "{launch:?}");
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn comparable(result: &ImbResult, derived: &ImbDerived) -> Comparable
     }
 }
 
-fn facts(result: &ImbResult) -> Vec<Fact> {
+pub(super) fn facts(result: &ImbResult) -> Vec<Fact> {
     let setup = &result.setup;
     let sizes: Vec<String> = setup.sizes_bytes.iter().map(|bytes| format_size(*bytes)).collect();
     let ranks: Vec<String> = setup.rank_counts.iter().map(u64::to_string).collect();

@@ -1,7 +1,7 @@
 //! PREFIX.csv of IMB-IO: one line for each row and each group that is shown.
 
 use crate::frame::records::MachineShare;
-use crate::frame::report::csv::{table, Cell, Column};
+use crate::frame::report::csv::{table, Cell, Column, Origin};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::records::{ImbResult, OverlapTimes, RepetitionTimes, RowEnd, RowRecord};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
@@ -97,7 +97,10 @@ pub fn csv(result: &ImbResult, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::E
         }
         lines.extend(value.groups.iter().map(|group| line(Some(group))));
     }
-    table(&columns(), lines)
+    let hints = result.config.hints.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let setup = &result.setup;
+    let origin = Origin::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir).with_hints(hints);
+    table(&origin, &columns(), lines)
 }
 
 fn end(ended: &RowEnd) -> (&'static str, Option<&str>) {

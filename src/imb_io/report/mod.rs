@@ -11,6 +11,7 @@ mod imb_format;
 mod journal_tests;
 #[cfg(test)]
 mod json_tests;
+mod page;
 pub mod plan;
 mod screen;
 mod state;
@@ -21,8 +22,9 @@ pub use imb_format::imb_format;
 
 use super::records::ImbResult;
 use super::values::{derive, ImbDerived, ImbWarning};
+use crate::frame::report::picture::Point;
 use crate::frame::report::sheet::Screen;
-use crate::frame::report::{Place, Views};
+use crate::frame::report::{html, Place, Views};
 use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
@@ -56,6 +58,14 @@ impl Views for ImbResult {
 
     fn csv(&self, derived: &ImbDerived) -> Result<Vec<u8>, ::csv::Error> {
         csv::csv(self, derived)
+    }
+
+    fn page(&self, derived: &ImbDerived) -> html::Run {
+        page::page(self, derived)
+    }
+
+    fn over_ranks(&self, derived: &ImbDerived) -> Vec<Point> {
+        page::over_ranks(self, derived)
     }
 
     fn comparable(&self, derived: &ImbDerived) -> Comparable {

@@ -18,7 +18,7 @@ use crate::imb_io::values::{ImbDerived, Verdict};
 
 use super::blocks::{is_wrong, mode, with_all_groups, Block};
 use super::table::header;
-use super::table::verdict;
+use super::table::{rows_by_end, verdict};
 use super::warnings;
 
 /// Lines at most, of one backend and of several.
@@ -60,11 +60,15 @@ fn write(page: &mut Screen, result: &ImbResult, derived: &ImbDerived, place: &Pl
     let several = backends(result).len() > 1;
     let texts: Vec<String> = found.iter().filter_map(|finding| sentence(result, finding, several)).collect();
     screen::findings(page, &texts);
-    let found = &derived.verdict;
-    let checked = (found.bytes_checked > 0 && found.bytes_wrong == 0)
-        .then(|| format!("{} read back and compared: all as written", format_size(found.bytes_checked)));
-    screen::trust(page, result, checked, derived.warnings.iter().map(warnings::brief).collect(), several);
+    screen::trust(page, result, checked(derived), derived.warnings.iter().map(warnings::brief).collect(), several);
     screen::end(page, place, None);
+}
+
+/// How much of the data was compared.
+pub(super) fn checked(derived: &ImbDerived) -> Option<String> {
+    let found = &derived.verdict;
+    (found.bytes_checked > 0 && found.bytes_wrong == 0)
+        .then(|| format!("{} read back and compared: all as written", format_size(found.bytes_checked)))
 }
 
 /// Backends that move data.
@@ -80,19 +84,7 @@ fn backends(result: &ImbResult) -> Vec<&str> {
 /// The line for grep.
 fn verdict_line(page: &mut Screen, result: &ImbResult, derived: &ImbDerived) {
     let found = &derived.verdict;
-    let mut parts = vec![format!("{} of {} complete", found.rows_complete, count(found.rows, "row"))];
-    for (number, what) in [
-        (found.rows_not_run, "not run"),
-        (found.rows_failed, "failed"),
-        (found.rows_interrupted, "interrupted"),
-        (found.rows_missing, "not reached"),
-        (found.rows_not_verified, "not verified"),
-        (found.rows_wrong, "with wrong data"),
-    ] {
-        if number > 0 {
-            parts.push(format!("{number} {what}"));
-        }
-    }
+    let parts = rows_by_end(found);
     let (crowded, outcome) = (ending::crowded(&result.setup.machine), ending::mark(result.ending.outcome));
     let look = if found.verdict == Verdict::Verified { Look::Good } else { Look::Bad };
     page.blank();
@@ -240,7 +232,7 @@ fn of_sizes(block: &Block<'_>, scale: Scale) -> String {
     rates(block).into_iter().take(BARS).map(|rate| rate.map_or(' ', |v| scale.bar(v))).collect()
 }
 
-fn sentence(result: &ImbResult, finding: &Finding, several: bool) -> Option<String> {
+pub(super) fn sentence(result: &ImbResult, finding: &Finding, several: bool) -> Option<String> {
     let record = result.rows.get(finding.row)?;
     let size = record.sample_bytes.map(|bytes| format!(", {}", format_size(bytes))).unwrap_or_default();
     let backend = if several { format!(", {}", record.backend) } else { String::new() };

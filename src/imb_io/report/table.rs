@@ -14,7 +14,7 @@ use crate::frame::report::text::Page;
 use crate::imb_io::records::ImbResult;
 use crate::imb_io::values::ImbDerived;
 
-pub(super) use super::table::closing::verdict;
+pub(super) use super::table::closing::{rows_by_end, verdict};
 
 /// The report of one run. Text is no wider than [`crate::frame::report::text::WIDTH`]; the tables of the rows, with the columns of
 /// the release and ours, may be. With `details` also sync, bytes, sources and calls of each row.

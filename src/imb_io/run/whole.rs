@@ -18,8 +18,9 @@ use crate::frame::run::able;
 use crate::frame::run::able::NotRun;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::{agree, Observer, Standing};
+use crate::frame::run::{agree, Moved, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
+use crate::frame::units::count;
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::processes::Groups;
 use crate::imb_io::plan::repetitions::Measured;
@@ -45,7 +46,7 @@ pub struct Run<'a> {
     verify_seconds: f64,
     interrupted: bool,
     planned_bytes: u64,
-    last: Option<f64>,
+    last: Vec<Moved>,
 }
 
 impl<'a> Run<'a> {
@@ -93,7 +94,7 @@ impl<'a> Run<'a> {
             verify_seconds: 0.0,
             interrupted: false,
             planned_bytes: windows_bytes,
-            last: None,
+            last: Vec::new(),
         })
     }
 
@@ -168,6 +169,8 @@ impl<'a> Run<'a> {
         if self.bench.config.bare && !self.interrupted {
             self.compare_bare()?;
         }
+        let last = std::mem::take(&mut self.last);
+        self.observer.progress(&Standing::at_the_end(self.expected_seconds, last));
         Ok(ImbEnding {
             outcome: if self.interrupted { Outcome::Interrupted } else { Outcome::Complete },
             real_seconds: self.begin.elapsed().as_secs_f64(),
@@ -217,10 +220,13 @@ impl<'a> Run<'a> {
         let sample = sample(row);
         let (name, ranks) = (self.backends[backend].name.clone(), row.ranks);
         self.observer.progress(&Standing {
-            what: format!("{} ({name}), {ranks} ranks, {sample}", row.benchmark.name),
+            what: format!("{} ({name}), {}, {sample}", row.benchmark.name, count(ranks, "rank")),
             done_seconds: self.done_seconds,
             all_seconds: self.expected_seconds,
-            last_mb_per_second: self.last,
+            stage: format!("{}, {}", row.benchmark.name, count(ranks, "rank")),
+            next_seconds: foreseen.row_seconds,
+            ranks,
+            last: std::mem::take(&mut self.last),
         });
         let Some(of_team) = &self.teams[team].1 else { return Ok(None) };
         let at = self.plan.rows.iter().position(|r| std::ptr::eq(r, row)).unwrap_or(0);
@@ -248,7 +254,7 @@ impl<'a> Run<'a> {
     fn record(&mut self, outcome: RowOutcome) -> Option<u64> {
         let RowOutcome { record, error, corruption, verify_seconds } = outcome;
         self.verify_seconds += verify_seconds;
-        self.last = megabytes_per_second(&record);
+        self.last.extend(moved(&record));
         let repetitions = (record.ended == RowEnd::Complete).then_some(record.repetitions);
         self.observer.record(ImbLine::Row(Box::new(record)));
         self.bench.corruptions.extend(corruption);
@@ -312,9 +318,14 @@ fn sample(row: &Row) -> String {
     }
 }
 
-fn megabytes_per_second(record: &RowRecord) -> Option<f64> {
+fn moved(record: &RowRecord) -> Option<Moved> {
     let slowest = record.times.iter().map(|times| times.max_seconds).fold(0.0, f64::max);
-    record.sample_bytes.filter(|_| slowest > 0.0).map(|bytes| bytes as f64 / slowest / 1e6)
+    let moved = |bytes: u64| Moved {
+        who: record.backend.clone(),
+        bytes: bytes.saturating_mul(record.repetitions),
+        seconds: slowest * record.repetitions as f64,
+    };
+    record.sample_bytes.map(moved)
 }
 
 /// What the configuration means for the driver of this name.

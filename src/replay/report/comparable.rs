@@ -41,7 +41,7 @@ pub(super) fn comparable(result: &ReplayResult, derived: &ReplayDerived) -> Comp
     }
 }
 
-fn facts(result: &ReplayResult) -> Vec<Fact> {
+pub(super) fn facts(result: &ReplayResult) -> Vec<Fact> {
     let profile = &result.setup.profile;
     let recorded = format!(
         "{} processes, {} calls, {} bytes read, {} bytes written",

@@ -1,7 +1,7 @@
 //! PREFIX.csv of a replay: one line for each level that is not a single call. Lines of several replays, of different numbers of
 //! processes and file systems, make the picture of the papers: bandwidth per process over processes.
 
-use crate::frame::report::csv::{table, Cell, Column};
+use crate::frame::report::csv::{table, Cell, Column, Origin};
 use crate::replay::plan::names::shown;
 use crate::replay::records::ReplayResult;
 use crate::replay::values::{Level, ReplayDerived};
@@ -52,7 +52,9 @@ fn columns<'r>() -> [Column<Line<'r>>; 23] {
 /// # Errors
 /// What the csv writer reports.
 pub fn csv(result: &ReplayResult, derived: &ReplayDerived) -> Result<Vec<u8>, ::csv::Error> {
-    table(&columns(), derived.levels.iter().map(|level| Line { result, level }))
+    let setup = &result.setup;
+    let origin = Origin::new(&setup.machine, result.config.out.as_deref(), &setup.run_dir);
+    table(&origin, &columns(), derived.levels.iter().map(|level| Line { result, level }))
 }
 
 #[cfg(test)]

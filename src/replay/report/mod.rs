@@ -9,6 +9,7 @@ pub mod fixtures;
 mod journal_tests;
 #[cfg(test)]
 mod json_tests;
+mod page;
 mod picture;
 pub mod plan;
 mod table;
@@ -17,7 +18,7 @@ mod warnings;
 use super::records::ReplayResult;
 use super::values::{derive, ReplayDerived, ReplayWarning};
 use crate::frame::report::picture::Point;
-use crate::frame::report::Views;
+use crate::frame::report::{html, Views};
 use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
@@ -43,6 +44,10 @@ impl Views for ReplayResult {
 
     fn table(&self, derived: &ReplayDerived, details: bool) -> String {
         table::table(self, derived, details)
+    }
+
+    fn page(&self, derived: &ReplayDerived) -> html::Run {
+        page::page(self, derived)
     }
 
     fn comparable(&self, derived: &ReplayDerived) -> Comparable {

@@ -3,7 +3,7 @@
 
 mod closing;
 pub(super) mod header;
-mod levels;
+pub(super) mod levels;
 mod setup;
 mod trust;
 

@@ -203,7 +203,10 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
             what: format!("{name}, pass {number}"),
             done_seconds: seconds * done as f64,
             all_seconds: seconds * all as f64,
-            last_mb_per_second: None,
+            stage: format!("{name}, pass {number}"),
+            next_seconds: seconds,
+            ranks: comm.size(),
+            last: Vec::new(),
         });
         let job = PassJob {
             bench: &bench,

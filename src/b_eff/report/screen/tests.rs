@@ -1,18 +1,12 @@
 use super::*;
 use crate::b_eff::report::fixtures;
-use crate::b_eff::values::derive;
 use crate::frame::records::Outcome;
-use crate::frame::report::{Level as Shown, Saved, Views};
+use crate::frame::report::checks::assert_fits_a_screen;
+use crate::frame::report::Saved;
 
 fn assert_fits(result: &CommResult, what: &str) -> String {
     let saved = Saved::Files([".jsonl", ".json", ".csv"].map(|end| format!("results/comm1{end}").into()).into());
-    let text = result.sheet(&derive(result), Shown::Screen, &Place { columns: 80, saved }).render(false);
-    assert!(text.lines().count() <= LINES, "{what}: {} lines\n{text}", text.lines().count());
-    for line in text.lines() {
-        assert!(line.chars().count() <= 80, "{what}: {line}");
-        assert_eq!(line, line.trim_end(), "{what}");
-    }
-    text
+    assert_fits_a_screen(result, 1, saved, what)
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn write(page: &mut Screen, result: &RunResult, derived: &Derived, ra
 }
 
 /// `rewrite, 1 kB, shared: mpiio 1542 times slower than mmap (434 to 5473), 96 % of it sync`.
-pub(super) fn sentence(f: &Finding, several: bool) -> String {
+pub(in crate::b_eff_io::report) fn sentence(f: &Finding, several: bool) -> String {
     let what = match f.chunk_bytes {
         Some(bytes) => format!("{}, {}, {}", f.access.name(), chunk_label(bytes), short_name(f.pattern_type)),
         None => format!("{}, {}", f.access.name(), short_name(f.pattern_type)),

@@ -3,6 +3,7 @@ use crate::b_eff_io::records::Ended;
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 use crate::frame::records::{Access, Outcome};
+use crate::frame::report::checks::assert_fits_a_screen;
 use crate::frame::report::{Level, Saved, Sheet, Views};
 
 fn place() -> Place {
@@ -14,16 +15,8 @@ fn shown(result: &RunResult, place: &Place) -> String {
     result.sheet(&derive(result), Level::Screen, place).render(false)
 }
 
-/// Lines and columns as promised, with colours or without.
 fn assert_fits(result: &RunResult, what: &str) -> String {
-    let most = if measuring(result).count() > 1 { 60 } else { 40 };
-    let text = shown(result, &place());
-    assert!(text.lines().count() <= most, "{what}: {} lines\n{text}", text.lines().count());
-    for line in text.lines() {
-        assert!(line.chars().count() <= 80, "{what}: {line}\n{text}");
-        assert_eq!(line, line.trim_end(), "{what}");
-    }
-    text
+    assert_fits_a_screen(result, measuring(result).count(), place().saved, what)
 }
 
 #[test]

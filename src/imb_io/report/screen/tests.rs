@@ -1,20 +1,13 @@
 use super::*;
 use crate::frame::records::Outcome;
-use crate::frame::report::{Level, Saved, Views};
+use crate::frame::report::checks::assert_fits_a_screen;
+use crate::frame::report::Saved;
 use crate::imb_io::plan::catalogue;
 use crate::imb_io::report::fixtures;
-use crate::imb_io::values::derive;
 
 fn assert_fits(result: &ImbResult, what: &str) -> String {
-    let most = if backends(result).len() > 1 { LINES_OF_SEVERAL } else { LINES };
     let saved = Saved::Files([".jsonl", ".json", ".csv", ".imb"].map(|end| format!("results/imb1{end}").into()).into());
-    let text = result.sheet(&derive(result), Level::Screen, &Place { columns: 80, saved }).render(false);
-    assert!(text.lines().count() <= most, "{what}: {} lines\n{text}", text.lines().count());
-    for line in text.lines() {
-        assert!(line.chars().count() <= 80, "{what}: {line}");
-        assert_eq!(line, line.trim_end(), "{what}");
-    }
-    text
+    assert_fits_a_screen(result, backends(result).len(), saved, what)
 }
 
 #[test]

@@ -25,20 +25,23 @@ pub(super) fn end(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
     page.line(verdict_line(result, &derived.verdict));
 }
 
-fn verdict_line(result: &ImbResult, found: &ImbVerdict) -> String {
-    let mut parts = vec![format!("{} of {} complete", found.rows_complete, count(found.rows, "row"))];
-    for (number, what) in [
+/// How many rows there are, and how they ended, in words.
+pub(in super::super) fn rows_by_end(found: &ImbVerdict) -> Vec<String> {
+    let complete = format!("{} of {} complete", found.rows_complete, count(found.rows, "row"));
+    let others = [
         (found.rows_not_run, "not run"),
         (found.rows_failed, "failed"),
         (found.rows_interrupted, "interrupted"),
         (found.rows_missing, "not reached"),
         (found.rows_not_verified, "not verified"),
         (found.rows_wrong, "with wrong data"),
-    ] {
-        if number > 0 {
-            parts.push(format!("{number} {what}"));
-        }
-    }
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}"));
+    std::iter::once(complete).chain(others).collect()
+}
+
+fn verdict_line(result: &ImbResult, found: &ImbVerdict) -> String {
+    let mut parts = rows_by_end(found);
     let checked = format_size(found.bytes_checked);
     parts.push(match found.bytes_checked {
         0 => "nothing compared".to_owned(),

@@ -127,7 +127,7 @@ fn seconds(seconds: f64) -> String {
     format!("{seconds:.6}")
 }
 
-fn name(result: &ReplayResult, level: &Level) -> String {
+pub(in crate::replay::report) fn name(result: &ReplayResult, level: &Level) -> String {
     let part = match level.part {
         Part::Reads => "reads",
         Part::Writes => "writes",

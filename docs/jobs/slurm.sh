@@ -1,0 +1,16 @@
+#!/bin/bash
+#SBATCH --job-name=beff-raw
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=16
+#SBATCH --time=01:30:00
+#SBATCH --exclusive
+#SBATCH --signal=B:TERM@120
+# A valid value of release 1 with the ladder: T counts for each backend. The signal leaves two minutes to write the result.
+set -eu
+out=${OUT:-$PWD/results} scratch=${SCRATCH:?the directory on the storage to measure}
+mkdir -p "$out"
+# --mpi=pmi2 for MPICH and Intel MPI, --mpi=pmix for Open MPI.
+srun --mpi="${SRUN_MPI:-pmix}" beff-raw --backend mpiio,posix -T 15m --path "$scratch" \
+    --out "$out/{host}-{date}" --metrics "$out/progress.prom" &
+trap 'kill -TERM $!; wait $!' TERM
+wait $!

@@ -1,0 +1,167 @@
+//! A run as a page for a browser: the values, the papers' panels, the ladder, where the time went, latencies, the timeline, and what
+//! must be known of all that.
+
+mod bandwidth;
+mod ladder;
+mod latency;
+mod partitions;
+mod time;
+mod timeline;
+
+use crate::b_eff_io::config::Release;
+use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::records::RunResult;
+use crate::b_eff_io::values::{compare_backends, standout, without_ladder, Derived};
+use crate::frame::records::Access;
+use crate::frame::report::html::{facts, Finding, Headline, Run};
+use crate::frame::report::picture::Point;
+use crate::frame::report::screen::rate;
+use crate::frame::report::text::count;
+use crate::frame::values::MPI_IO;
+
+use super::layout::{access_index, partition_value};
+use super::screen::{checked, findings, partition};
+use super::table::values::{best_ranks, value};
+use super::table::{measuring, validity};
+use super::{comparable, warnings};
+
+/// Backends with pictures of their own; a damaged file may name any number.
+const BACKENDS: usize = 8;
+
+/// One partition of a run, and nothing else of it: look-ups need not pass over the records and values of all others.
+struct Shown {
+    result: RunResult,
+    derived: Derived,
+    backends: Vec<String>,
+    ranks: u64,
+}
+
+impl Shown {
+    fn new(result: &RunResult, backends: &[String], ranks: u64) -> Self {
+        let mut only = RunResult::new(
+            result.config.clone(),
+            result.manifest.clone(),
+            result.harness,
+            result.partitions.iter().filter(|p| p.ranks == ranks).cloned().collect(),
+        );
+        only.patterns = result.patterns.iter().filter(|p| p.ranks == ranks).cloned().collect();
+        only.types = result.types.iter().filter(|t| t.ranks == ranks).cloned().collect();
+        only.corruptions = result.corruptions.iter().filter(|c| c.ranks == ranks).cloned().collect();
+        Self { derived: without_ladder(&only), result: only, backends: backends.to_vec(), ranks }
+    }
+
+    /// With backends against each other.
+    fn compared(mut self) -> Self {
+        self.derived.ladder = compare_backends(&self.result);
+        self
+    }
+}
+
+/// The page of one run.
+#[must_use]
+pub(super) fn page(result: &RunResult, derived: &Derived) -> Run {
+    let (machine, storage) = (&result.manifest.machine, &result.manifest.storage);
+    let backends: Vec<String> = measuring(result).take(BACKENDS).cloned().collect();
+    let names: Vec<&str> = backends.iter().map(String::as_str).collect();
+    let best = partition(result, derived, &names);
+    let shown = best.map(|ranks| Shown::new(result, &backends, ranks).compared());
+    let mut sections = Vec::new();
+    if let Some(shown) = &shown {
+        sections.push(bandwidth::section(result, shown));
+        sections.extend(ladder::section(shown));
+        sections.extend(time::section(shown));
+        sections.extend(latency::section(shown));
+        sections.push(timeline::section(result, shown));
+        sections.extend(partitions::sections(result, derived));
+    }
+    let release = result.config.release;
+    let judged = derived.validity.iter().filter(|v| v.release == release);
+    sections.push(facts::validity(judged.map(|v| (v.backend.clone(), v.criteria.as_slice()))));
+    sections.push(facts::warnings(result, derived));
+    sections.push(facts::set_up(&comparable::facts(result)));
+    Run {
+        benchmark: "b_eff_io",
+        title: facts::title("b_eff_io", machine, Some(storage)),
+        facts: facts::line(machine, Some(storage), result.ending.outcome, result.ending.real_seconds),
+        alarms: facts::alarms(result, "DATA CORRUPTION: the storage did not give back what was written."),
+        headlines: backends.iter().map(|backend| headline(result, derived, backend)).collect(),
+        findings: words(result, derived, shown.as_ref(), &names),
+        sections,
+    }
+}
+
+fn headline(result: &RunResult, derived: &Derived, backend: &str) -> Headline {
+    let release = result.config.release;
+    let system = derived.systems.iter().find(|s| s.backend == backend);
+    let found = system.and_then(|s| value(&s.values, release));
+    let ranks = system.and_then(|s| best_ranks(s, release));
+    let averages = ranks.and_then(|ranks| partition_value(derived, backend, ranks));
+    let numbers = Access::ALL.iter().filter_map(|access| {
+        let mean = averages?.access_mb_per_second[access_index(*access)]?;
+        Some((access.name().to_owned(), rate(mean, None)))
+    });
+    let is_valid = validity::find(derived, backend, release).is_some_and(|v| v.valid);
+    let on = ranks.map(|ranks| format!(", {}", count(ranks, "rank"))).unwrap_or_default();
+    Headline {
+        label: format!("b_eff_io (release {}), {backend}{on}", release.name()),
+        value: found.map_or_else(|| "not measured".into(), |v| rate(v, None)),
+        unit: if found.is_some() { "MB/s" } else { "" },
+        verdict: Some(facts::verdict(is_valid, result)),
+        numbers: numbers.collect(),
+    }
+}
+
+fn words(result: &RunResult, derived: &Derived, shown: Option<&Shown>, backends: &[&str]) -> Vec<Finding> {
+    let release = result.config.release;
+    // Without MPI-IO there is no b_eff_io at all: of the others only what else is missing would be news.
+    let judged = backends.iter().filter(|backend| !backends.contains(&MPI_IO) || **backend == MPI_IO);
+    let judged = judged.filter_map(|b| Some((*b, validity::find(derived, b, release)?.criteria.as_slice())));
+    let several = backends.len() > 1;
+    let found =
+        shown.map(|shown| standout::findings(&shown.result, &shown.derived.ladder, shown.ranks)).unwrap_or_default();
+    let found = found.iter().map(|f| findings::sentence(f, several)).collect();
+    let briefs = derived.warnings.iter().map(warnings::brief).collect();
+    [facts::lacks(judged), facts::stands_out(found), Some(facts::trust(result, checked(result), briefs, several))]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What the run adds to a picture over ranks: the value and its averages.
+pub(super) fn over_ranks(result: &RunResult, derived: &Derived) -> Vec<Point> {
+    let release: Release = result.config.release;
+    let mut points = Vec::new();
+    for partition in derived.partitions.iter().filter(|p| result.config.backends.contains(&p.backend)) {
+        let values = [Some((format!("value (release {})", release.name()), value(&partition.values, release)))];
+        let averages = Access::ALL
+            .map(|access| Some((access.name().to_owned(), partition.access_mb_per_second[access_index(access)])));
+        for (column, y) in values.into_iter().chain(averages).flatten() {
+            points.extend(y.map(|y| Point {
+                row: "b_eff_io".into(),
+                column,
+                curve: partition.backend.clone(),
+                is_reference: false,
+                x: partition.ranks,
+                y,
+            }));
+        }
+    }
+    points
+}
+
+/// The name of a type with its number.
+fn type_label(t: u8) -> String {
+    format!("{t} {}", type_name(t))
+}
+
+/// What is named of an access method in pictures.
+fn access_label(access: Access) -> &'static str {
+    match access {
+        Access::Write => "first write",
+        Access::Rewrite => "rewrite",
+        Access::Read => "read",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! Files of results that a user names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+use crate::benchmarks::{load, LoadError};
+use crate::frame::benchmark::Benchmark;
+use crate::frame::error::UsageError;
+use crate::frame::input::{self, MOST_RESULT_BYTES};
+use crate::frame::report::Report;
+
+/// Journals, documents, and what other programs wrote: summaries, tables of IMB-IO.
+const ENDINGS: [&str; 7] = ["jsonl", "json", "sum", "imb", "txt", "out", "log"];
+
+/// Refuses files that are no results by their name.
+pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
+    let is_result =
+        |path: &&PathBuf| path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    files.iter().find(|path| !is_result(path)).map_or(Ok(()), |path| {
+        Err(UsageError::new(
+            format!("{}: neither a journal (.jsonl) nor a result (.json), nor a text of another program (.sum, .imb, .txt, .out, .log)", path.display()),
+            "Name the files that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.",
+        ))
+    })
+}
+
+/// A result, and what measured it.
+pub(super) fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn Report>)> {
+    let name = path.display();
+    let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
+    let bytes = input::bytes(path, MOST_RESULT_BYTES).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
+    let is_own = path.extension().is_some_and(|ending| ending == "json" || ending == "jsonl");
+    load(&bytes).map_err(|e| match e {
+        LoadError::Json(_) | LoadError::Journal(_) if !is_own => UsageError::new(
+            format!("{name}: neither a summary of b_eff_io (release 2.1) nor tables of IMB-IO"),
+            "Name what one of these programs wrote, or PREFIX.json or PREFIX.jsonl of a run with --out PREFIX.",
+        )
+        .into(),
+        e => anyhow!("{name}: {e}"),
+    })
+}

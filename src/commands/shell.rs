@@ -1,0 +1,131 @@
+//! `beff-raw completions` and `beff-raw man`: made from the definition of the command line, so they cannot differ from it.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::cli::command_line;
+use crate::frame::benchmark::{as_typed, typed, Command};
+use crate::frame::command::publish;
+use crate::frame::error::{Exit, UsageError};
+use crate::frame::options::common_help;
+
+/// Completions.
+pub const COMPLETIONS: Command = Command {
+    name: "completions",
+    about: "Print what a shell needs to complete options and values",
+    after_help: COMPLETIONS_HELP,
+    options: CompletionsArgs::augment_args,
+    translate: as_typed,
+    run: |options| completions(&typed(options)?),
+    measures: false,
+    of_this_host: false,
+};
+
+/// Man pages.
+pub const MAN: Command = Command {
+    name: "man",
+    about: "Write the manual pages of all commands into a directory",
+    after_help: MAN_HELP,
+    options: ManArgs::augment_args,
+    translate: as_typed,
+    run: |options| man(&typed(options)?),
+    measures: false,
+    of_this_host: true,
+};
+
+const COMPLETIONS_HELP: &str = concat!(
+    "Examples:
+  For this shell, now:
+      source <(beff-raw completions bash)
+  For all shells of a user of bash:
+      beff-raw completions bash > ~/.local/share/bash-completion/completions/beff-raw
+  For zsh, in a directory of its fpath:
+      beff-raw completions zsh > ~/.zfunc/_beff-raw
+
+",
+    common_help!()
+);
+
+const MAN_HELP: &str = concat!(
+    "Examples:
+  Where man looks for pages of a user:
+      mkdir -p ~/.local/share/man/man1 && beff-raw man ~/.local/share/man/man1
+  Read one without installing it:
+      beff-raw man . && man ./beff-raw-io.1
+  `make install` does both for everybody:
+      make install PREFIX=/usr/local
+
+",
+    common_help!()
+);
+
+/// Options of `completions`.
+#[derive(Clone, Debug, Args)]
+pub struct CompletionsArgs {
+    /// Shell that reads them
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Options of `man`.
+#[derive(Clone, Debug, Args)]
+pub struct ManArgs {
+    /// Directory that gets them; pages of these names are replaced
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
+
+fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command_line(), "beff-raw", &mut text);
+    publish(&text)?;
+    Ok(Exit::Ok)
+}
+
+fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+    let directory = args.directory.display();
+    if !args.directory.is_dir() {
+        return Err(UsageError::new(
+            format!("{directory}: no directory"),
+            format!("Make it first: mkdir -p {directory}"),
+        )
+        .into());
+    }
+    clap_mangen::generate_to(command_line(), &args.directory)
+        .map_err(|e| anyhow!("the manual pages cannot be written into {directory}: {e}; look at its permissions"))?;
+    Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::commands;
+
+    #[test]
+    fn every_command_has_a_page() {
+        let directory = tempfile::tempdir().unwrap();
+        man(&ManArgs { directory: directory.path().to_owned() }).unwrap();
+        for command in commands() {
+            let page = std::fs::read_to_string(directory.path().join(format!("beff-raw-{}.1", command.name))).unwrap();
+            assert!(page.contains("Examples:"), "{}", command.name);
+        }
+        assert!(std::fs::read_to_string(directory.path().join("beff-raw.1")).unwrap().contains("beff\\-raw"));
+        let error = man(&ManArgs { directory: directory.path().join("none") }).unwrap_err();
+        assert!(error.is::<UsageError>(), "{error}");
+    }
+
+    #[test]
+    fn every_shell_has_completions_of_all_commands() {
+        use clap::ValueEnum;
+        for shell in Shell::value_variants() {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut command_line(), "beff-raw", &mut text);
+            let text = String::from_utf8(text).unwrap();
+            assert!(commands().all(|command| text.contains(command.name)), "{shell}");
+            assert!(text.contains("two-phase"), "{shell}: values too");
+        }
+    }
+}

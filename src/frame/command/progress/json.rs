@@ -1,0 +1,88 @@
+//! One JSON object in a line for each event, on stderr, for programs that watch a run.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::stage::Stage;
+use super::{Moment, Teller};
+
+/// What happened. Every line has the same fields; those that an event does not have are null.
+#[derive(Debug, Default, Serialize)]
+struct Event<'a> {
+    /// `begin`, `part`, `stage` or `end`.
+    event: &'static str,
+    time_utc: String,
+    benchmark: Option<&'a str>,
+    what: Option<&'a str>,
+    stage: Option<&'a str>,
+    share: Option<f64>,
+    elapsed_seconds: Option<f64>,
+    left_seconds: Option<f64>,
+    took_seconds: Option<f64>,
+    rates: Option<Vec<Rate<'a>>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Rate<'a> {
+    who: &'a str,
+    bytes_per_second: f64,
+}
+
+pub(super) struct Json;
+
+impl Json {
+    pub(super) fn new() -> Self {
+        Self
+    }
+}
+
+/// A closed stderr is no reason to fail.
+fn tell(event: Event<'_>) {
+    let event = Event { time_utc: Timestamp::now().to_string(), ..event };
+    if let Ok(mut line) = serde_json::to_vec(&event) {
+        line.push(b'\n');
+        let _ = std::io::stderr().write_all(&line);
+    }
+}
+
+fn of_moment<'a>(event: &'static str, now: &Moment<'a>) -> Event<'a> {
+    Event {
+        event,
+        what: Some(&now.standing.what),
+        stage: Some(&now.standing.stage),
+        share: Some(now.share()),
+        elapsed_seconds: Some(now.elapsed_seconds),
+        left_seconds: Some(now.left_seconds),
+        ..Event::default()
+    }
+}
+
+impl Teller for Json {
+    fn begin(&mut self, title: &str) {
+        tell(Event { event: "begin", benchmark: Some(title), ..Event::default() });
+    }
+
+    fn part(&mut self, now: &Moment<'_>) {
+        let last = now.standing.last.iter().filter(|last| last.seconds > 0.0);
+        let rates = last.map(|last| Rate { who: &last.who, bytes_per_second: last.bytes as f64 / last.seconds });
+        tell(Event { rates: Some(rates.collect()), ..of_moment("part", now) });
+    }
+
+    fn stage(&mut self, over: &Stage, now: &Moment<'_>) {
+        let rates = over.rates().map(|(who, rate)| Rate { who, bytes_per_second: 1e6 * rate }).collect();
+        tell(Event {
+            what: None,
+            stage: Some(&over.name),
+            took_seconds: Some(over.took_seconds),
+            rates: Some(rates),
+            ..of_moment("stage", now)
+        });
+    }
+
+    fn end(&mut self, elapsed_seconds: f64) {
+        let (share, left_seconds) = (Some(1.0), Some(0.0));
+        tell(Event { event: "end", share, left_seconds, elapsed_seconds: Some(elapsed_seconds), ..Event::default() });
+    }
+}

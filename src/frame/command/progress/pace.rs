@@ -1,0 +1,55 @@
+//! When a run will be over, by what it took so far.
+
+/// The plan counts as measured for this share of the whole: one slow pattern at the begin does not double everything.
+const PLAN_SHARE: f64 = 0.05;
+
+/// Seconds until the end, when of `all_seconds` as planned `done_seconds` have taken `elapsed_seconds`. The rest goes on as what is done,
+/// so what the plan does not count (filling, comparing, removing files) is in it.
+#[must_use]
+pub fn left_seconds(elapsed_seconds: f64, done_seconds: f64, all_seconds: f64) -> f64 {
+    let known = |seconds: f64| if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
+    let [elapsed, done, all] = [elapsed_seconds, done_seconds, all_seconds].map(known);
+    let rest = (all - done).max(0.0);
+    if rest == 0.0 {
+        return 0.0;
+    }
+    let prior = PLAN_SHARE * all;
+    rest * (elapsed + prior) / (done + prior)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn before_anything_is_done_the_plan_holds() {
+        assert_eq!(left_seconds(0.0, 0.0, 60.0), 60.0);
+        assert_eq!(left_seconds(0.0, 0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn what_takes_twice_as_long_goes_on_so() {
+        let left = left_seconds(40.0, 20.0, 60.0);
+        assert!((74.0..=80.0).contains(&left), "{left}");
+        let left = left_seconds(10.0, 20.0, 60.0);
+        assert!((20.0..=24.0).contains(&left), "{left}");
+    }
+
+    proptest! {
+        #[test]
+        fn never_negative_or_without_end(elapsed: f64, done: f64, all: f64) {
+            let left = left_seconds(elapsed, done, all);
+            prop_assert!(left >= 0.0 && !left.is_nan());
+        }
+
+        /// A run whose parts all take the plan's time times one factor is foreseen within the weight of the plan.
+        #[test]
+        fn a_steady_run_is_foreseen(factor in 0.1_f64..20.0, share in 0.3_f64..1.0, all in 1.0_f64..1e5) {
+            let (done, truth) = (share * all, (1.0 - share) * all * factor);
+            let left = left_seconds(done * factor, done, all);
+            let bound = truth.max((1.0 - share) * all) * 0.18 + truth.min((1.0 - share) * all) * 0.18 + 1e-9;
+            prop_assert!((left - truth).abs() <= bound, "{} {}", left, truth);
+        }
+    }
+}
