@@ -8,6 +8,7 @@ use mpi_sys::MPI_Request;
 use crate::comm::Comm;
 use crate::error::{c_integer, check, Result};
 use crate::requests::TAG;
+use crate::stranded;
 
 /// Sends and receives of numbers, on a communicator of its own. Messages of one rank arrive in the order they were sent.
 #[derive(Debug)]
@@ -157,6 +158,9 @@ impl Gathering {
             // SAFETY: the request of the barrier, pending; the status is not wanted.
             check(unsafe { mpi_sys::MPI_Test(&raw mut self.request, &raw mut done, mpi_sys::RSMPI_STATUS_IGNORE) })?;
             self.complete = done != 0;
+            if self.complete {
+                stranded::others_came();
+            }
         }
         Ok(self.complete)
     }

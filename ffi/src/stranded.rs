@@ -3,11 +3,11 @@
 //! waits for them in the next agreement. Nothing but an end of all ranks helps then.
 //!
 //! A driver says [`expect_others`] when a collective call failed here, and [`goes_on`] while it makes the calls that follow. The next
-//! agreement of all ranks ([`crate::Comm::barrier`], an allreduce) is the sign that they have come back. If there is no such sign for
+//! agreement of all ranks ([`crate::Comm::barrier`], an allreduce, a [`crate::Gathering`]) is the sign that they have come back. If there is no such sign for
 //! the time of [`arrange`], a thread says why and ends this process, and with it, by every launcher, the others.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ struct Arranged {
 static ARRANGED: OnceLock<Arranged> = OnceLock::new();
 /// Read after every agreement.
 static EXPECTED: AtomicBool = AtomicBool::new(false);
+/// Milliseconds more than the arranged time.
+static MORE_MS: AtomicU64 = AtomicU64::new(0);
 /// Since when nothing has moved on this rank, and what to say of it.
 static SINCE: Mutex<Option<(Instant, String)>> = Mutex::new(None);
 
@@ -41,6 +43,11 @@ pub fn arrange(rank: u64, limit_seconds: u64, say: fn(&str), exit_code: c_int) {
     let _ = ARRANGED.set(Arranged { rank, limit: Duration::from_secs(limit_seconds), say, exit_code });
 }
 
+/// From now on ranks may need this much longer than arranged to come to an agreement: a recorded program has pauses of its own.
+pub fn allow(more: Duration) {
+    MORE_MS.store(u64::try_from(more.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
 /// A collective call of this rank has failed with `error`: the other ranks are expected in the next agreement.
 #[cold]
 pub fn expect_others(error: String) {
@@ -52,8 +59,15 @@ pub fn expect_others(error: String) {
 }
 
 /// This rank has come back from another call after the failed one.
-#[cold]
+#[inline]
 pub fn goes_on() {
+    if EXPECTED.load(Ordering::Relaxed) {
+        moved();
+    }
+}
+
+#[cold]
+fn moved() {
     if let Some((moment, _)) = since().as_mut() {
         *moment = Instant::now();
     }
@@ -77,14 +91,15 @@ fn watch() {
     let Some(arranged) = ARRANGED.get() else { return };
     loop {
         thread::sleep(LOOK);
-        let is_over = |(moment, _): &&(Instant, String)| moment.elapsed() >= arranged.limit;
+        let limit = arranged.limit.saturating_add(Duration::from_millis(MORE_MS.load(Ordering::Relaxed)));
+        let is_over = |(moment, _): &&(Instant, String)| moment.elapsed() >= limit;
         let Some(error) = since().as_ref().filter(is_over).map(|(_, error)| error.clone()) else { continue };
         (arranged.say)(&format!(
             "rank {}: {error}\nAfter {} s the other ranks have not come back from this collective call: the MPI library leaves them in it. \
              Ending all ranks; what was measured is in the journal of --out, the files stay. Repeat with --backend posix, or with another \
              MPI library.",
             arranged.rank,
-            arranged.limit.as_secs()
+            limit.as_secs()
         ));
         // SAFETY: always allowed. MPI is busy in the other thread, so neither a call of it nor a function it has left for the exit may
         // run here; launchers end all ranks when one ends so.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use beff_backends::program::{area, Program, Replay};
 use beff_backends::{BackendError, DriverOptions, FilePath, ProgramRequest, Ring, Tables};
-use beff_ffi::{Comm, MpiError};
+use beff_ffi::{stranded, Comm, MpiError};
 
 use super::check::{Checker, Finding};
 use super::compare::Compared;
@@ -141,7 +141,9 @@ impl PassJob<'_> {
             Err(error) => return Ok(Err(error)),
         };
         // Collective: every rank is ready up to here, or none comes here.
-        let order = Order::new(self.comm, bench.interrupt, Duration::from_secs(60) + 10 * self.span)?;
+        let pauses = 10 * self.span;
+        stranded::allow(pauses);
+        let order = Order::new(self.comm, bench.interrupt, Duration::from_secs(60) + pauses)?;
         let player = Player {
             comm: self.comm,
             rank,

@@ -138,7 +138,7 @@ impl Machine {
         let (file, timed) = File::open(&Opening { comm: by, path, amode, info: handles.info(info) });
         if let Some(count) = comm.and_then(|number| opened.get_mut(number as usize)) {
             *count += 1;
-            let new = Opened { file, split: None, by: (comm.unwrap_or(u32::MAX), *count - 1) };
+            let new = Opened { file, split: None, by: (comm.unwrap_or(u32::MAX), *count - 1), name: Some(name) };
             if files[place as usize].split.is_some() {
                 self.flight.keep_for_ever();
             }

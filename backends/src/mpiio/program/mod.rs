@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use beff_ffi::replay::Code;
+use beff_ffi::stranded;
 use beff_trace::{ErrorClass, Function};
 
 use super::outcome::mpi_error;
@@ -86,10 +87,24 @@ impl MpiProgram {
         }
     }
 
+    /// A call that failed, where.
+    fn failed(&self, number: usize, code: Code) -> String {
+        let call = &self.steps[number].call;
+        let file = self.plan.ready[number].file().and_then(|place| self.machine.files.get(place as usize)?.name);
+        let path = file.and_then(|name| self.machine.handles.path(name));
+        let path = path.map_or_else(String::new, |path| format!(", {}", path.display()));
+        let offset = call.offset.map_or_else(String::new, |offset| format!(", offset {offset}"));
+        let (name, begin_ns) = (call.function.name(), call.begin_ns);
+        format!("MPI_{name}{path}{offset}, recorded at {begin_ns} ns: {}", code.error())
+    }
+
     /// Keeps what is to be said of the first step whose error was not recorded. In words later: this is inside the clock.
     #[cold]
     fn complain(&mut self, number: usize, code: Code, outcome: &Outcome) {
         let call = &self.steps[number].call;
+        if call.error.is_none() && !code.is_success() && call.function.is_collective() {
+            stranded::expect_others(self.failed(number, code));
+        }
         if self.complained || self.complaint.is_some() || call.error.is_some() {
             return;
         }
@@ -153,8 +168,9 @@ impl Program for MpiProgram {
             outcome.polls = 0;
             outcome.completions.clear();
             let code = self.step(number, outcome);
-            if outcome.error.is_some() {
-                self.complain(number, code, outcome);
+            match outcome.error {
+                Some(_) => self.complain(number, code, outcome),
+                None => stranded::goes_on(),
             }
         }
     }

@@ -13,6 +13,8 @@ pub(super) struct Opened {
     pub(super) split: Option<Split>,
     /// Who opened it, and how many files they had opened before it: the same on all ranks.
     pub(super) by: (u32, u64),
+    /// Its number among the names.
+    pub(super) name: Option<u32>,
 }
 
 /// The memory of a split collective call.
@@ -24,7 +26,7 @@ pub(super) struct Split {
 
 impl Opened {
     pub(super) fn none() -> Self {
-        Self { file: File::none(), split: None, by: (u32::MAX, 0) }
+        Self { file: File::none(), split: None, by: (u32::MAX, 0), name: None }
     }
 }
 

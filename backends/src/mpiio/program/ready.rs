@@ -32,6 +32,21 @@ pub(super) enum Ready {
     Manage { file: u32, call: Manage },
 }
 
+impl Ready {
+    /// Where the file of the call is.
+    pub(super) fn file(&self) -> Option<u32> {
+        match *self {
+            Self::Blocking { file, .. }
+            | Self::Nonblocking { file, .. }
+            | Self::Begin { file, .. }
+            | Self::End { file, .. }
+            | Self::Endless { file }
+            | Self::Manage { file, .. } => Some(file),
+            Self::Nothing | Self::Refused(_) | Self::One { .. } | Self::List(_) => None,
+        }
+    }
+}
+
 /// Part of an area that an access will use; begin and end are equal where there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lands {

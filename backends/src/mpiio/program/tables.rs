@@ -133,6 +133,11 @@ impl Handles {
         self.names.get(number as usize).map_or(c"", CString::as_c_str)
     }
 
+    /// The name, for messages.
+    pub(super) fn path(&self, number: u32) -> Option<&Path> {
+        self.paths.get(number as usize).map(|path| &**path)
+    }
+
     /// The name, if it leads where it led when the run began. If not, one under which there never is a file: an opening is collective,
     /// so this rank makes its part of it, and it fails for all.
     pub(super) fn safe_name(&self, number: u32) -> &CStr {
