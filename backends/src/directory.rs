@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::dir::{Dir, Type};
+use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{open, openat, AtFlags, OFlag};
 use nix::sys::stat::{fstat, fstatat, mkdirat, stat, FileStat, Mode, SFlag};
@@ -99,18 +99,18 @@ impl Directory {
         fstat(&*self.handle).is_ok_and(|facts| facts.st_nlink == 0)
     }
 
-    /// Removes everything in it; links are removed and not followed.
+    /// Removes the files in it that `is_own` knows by name; links are removed and not followed. What else there is stays.
     ///
     /// # Errors
-    /// The first entry that could not be removed; the others are.
-    pub fn empty(&self) -> io::Result<()> {
+    /// The first own file that could not be removed, or names of what stays; the other own files are removed.
+    pub fn empty(&self, is_own: impl Fn(&OsStr) -> bool) -> io::Result<()> {
         let mut listed = match Dir::openat(&*self.handle, ".", HELD, Mode::empty()) {
             Ok(listed) => listed,
             // Removed by somebody else: nothing is in it.
             Err(Errno::ENOENT) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let mut first = Ok(());
+        let (mut first, mut others) = (Ok(()), Vec::new());
         for entry in listed.iter() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
@@ -118,22 +118,30 @@ impl Directory {
                 continue;
             }
             let name = <OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name);
-            first = first.and(self.remove_entry(name, entry.file_type()));
+            if is_own(name) {
+                first = first.and(self.remove_file(name));
+            } else {
+                others.push(name.to_owned());
+            }
         }
-        first
+        first.and_then(|()| self.told_others(&others))
     }
 
-    fn remove_entry(&self, name: &OsStr, kind: Option<Type>) -> io::Result<()> {
-        // Not every file system tells the kind in its list (readdir(3)).
-        let is_directory = match kind {
-            Some(kind) => kind == Type::Directory,
-            None => self.facts(name)?.is_some_and(|facts| is(&facts, SFlag::S_IFDIR)),
-        };
-        if !is_directory {
-            return gone(unlinkat(&*self.handle, name, UnlinkatFlags::NoRemoveDir));
+    /// Removes a file; a directory in its place only if nothing is in it.
+    fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        match gone(unlinkat(&*self.handle, name, UnlinkatFlags::NoRemoveDir)) {
+            Err(error) if error.raw_os_error() == Some(libc::EISDIR) => {
+                gone(unlinkat(&*self.handle, name, UnlinkatFlags::RemoveDir))
+            }
+            removed => removed,
         }
-        self.inside(name)?.empty()?;
-        gone(unlinkat(&*self.handle, name, UnlinkatFlags::RemoveDir))
+    }
+
+    fn told_others(&self, others: &[OsString]) -> io::Result<()> {
+        let Some(one) = others.first() else { return Ok(()) };
+        let and = if others.len() > 1 { format!(" and {} more", others.len() - 1) } else { String::new() };
+        let path = self.whereabouts().unwrap_or_else(|| self.path.clone()).join(one);
+        Err(io::Error::other(format!("{}{and} is not of this run, and was not touched", path.display())))
     }
 
     /// Removes the empty directory `name` in this one, if it is `held`.

@@ -41,7 +41,9 @@ fn a_directory_that_is_exchanged_loses_nothing() {
     assert_eq!(file.size_bytes().unwrap(), 10);
     file.remove().unwrap();
     drop(run.file(name("g")).create().unwrap());
-    run.empty().unwrap();
+    run.inside(name("posix")).unwrap().empty(|_| true).unwrap();
+    assert!(run.empty(|name| name == "g").unwrap_err().to_string().contains("/x/posix is not of this run"));
+    run.empty(|_| true).unwrap();
     let told = parent.remove(name("run"), &run).unwrap_err().to_string();
     assert!(told.contains("was not touched") && told.contains("/x"), "{told}");
     assert_eq!(fs::read_dir(at("x")).unwrap().count(), 0);
@@ -53,7 +55,7 @@ fn a_directory_that_is_exchanged_loses_nothing() {
     fs::remove_dir(at("x")).unwrap();
     assert!(run.is_removed());
     parent.remove(name("run"), &run).unwrap();
-    run.empty().unwrap();
+    run.empty(|_| true).unwrap();
 }
 
 #[test]
@@ -78,9 +80,13 @@ fn links_are_removed_and_never_followed() {
     assert!(!at("nowhere").exists());
     fs::create_dir_all(at("run/deep/deeper")).unwrap();
     symlink(at("home"), at("run/deep/deeper/link")).unwrap();
-    run.empty().unwrap();
-    parent.remove(name("run"), &run).unwrap();
+    let told = run.empty(|_| true).unwrap_err().to_string();
+    assert!(told.contains("not empty"), "a directory that somebody has filled: {told}");
+    assert!(at("run/deep/deeper/link").is_symlink());
     assert_eq!(fs::read(at("home/thesis.txt")).unwrap(), b"precious");
+    fs::remove_dir_all(at("run/deep")).unwrap();
+    run.empty(|_| true).unwrap();
+    parent.remove(name("run"), &run).unwrap();
     assert!(!at("run").exists());
 }
 

@@ -66,6 +66,37 @@ fn exchanged(words: &str, record: &str) -> (Run, Scratch) {
     (run, scratch)
 }
 
+/// What somebody else puts into the run directory stays, with the directory; the files of the run go.
+#[test]
+fn what_is_not_of_this_run_stays() {
+    let imb = "imb S_Write_Indv,P_Write_Shared,P_Write_Priv,C_IWrite_Shared,Open_Close --npmin 2 --iter-policy off \
+               --iter 40,20,2 --msglog 10:21 --full --backend mpiio,posix";
+    for (words, record) in [
+        (io("mpiio,posix --types 0,2").replace("120M", "300M").as_str(), "pattern"),
+        (io("uring,mmap --types 0,2").replace("120M", "300M").as_str(), "pattern"),
+        (imb, "row"),
+        ("replay --backend mpiio,posix --repeat 400", "pass"),
+    ] {
+        let scratch = Scratch::new();
+        let run_dir = scratch.join("disk/run");
+        let running = under_way(&scratch, words, record);
+        let mut kept = Vec::new();
+        let of_backend = fs::read_dir(&run_dir).unwrap().next().unwrap().unwrap().path();
+        for directory in [&run_dir, &of_backend] {
+            kept.push((directory.join("thesis.txt"), Some(b"precious".to_vec())));
+            fs::write(directory.join("thesis.txt"), "precious").unwrap();
+        }
+        kept.push((of_backend, None));
+        let run = running.wait();
+        run.expect(0);
+        let mut found = everything(&run_dir);
+        (found.sort(), kept.sort());
+        assert_eq!(found, kept, "{words}: {run}");
+        let told = run.stdout.clone() + &run.stderr;
+        assert!(told.contains("thesis.txt is not of this run"), "{words}: {run}");
+    }
+}
+
 /// They work on descriptors: a name is nothing to them.
 #[test]
 fn an_exchanged_directory_and_what_opens_by_descriptor() {

@@ -40,7 +40,7 @@ fn cause(warning: &Warning) -> String {
             "The files are on {fs_type}, a file system in memory: these numbers are memory bandwidth, not storage."
         ),
         Warning::FilesLeft { path, reason } => {
-            format!("The files of this run could not be removed from {path}: {}.", clause(reason))
+            format!("The run directory {path} could not be removed: {}.", clause(reason))
         }
         Warning::JournalBroken { path, reason } => {
             format!("The journal {path} could not be written to its end: {}. These results come from memory.", clause(reason))
@@ -77,7 +77,7 @@ pub fn brief(warning: &Warning) -> Brief {
         Warning::HintNotGranted { backend, key, requested, .. } => {
             Brief::new(41, format!("the library did not take the hint {key} = {requested}")).about(backend)
         }
-        Warning::FilesLeft { path, .. } => Brief::new(42, format!("files could not be removed: rm -r {path}")),
+        Warning::FilesLeft { path, .. } => Brief::new(42, format!("files are left: look into {path}")),
         Warning::AllCachesDropped { backend } => {
             Brief::new(70, "the caches of the whole host were dropped, which other programs feel").about(backend)
         }
@@ -108,7 +108,7 @@ fn next_step(warning: &Warning) -> String {
             "On a machine that others use, take --cache keep or --direct required, or do not run as root."
         }
         Warning::MemoryFileSystem { .. } => "Give --path a directory on the storage that is to be measured.",
-        Warning::FilesLeft { path, .. } => return format!("Remove the directory by hand: rm -r {path}"),
+        Warning::FilesLeft { path, .. } => return format!("Look into {path}, and remove by hand what nobody needs."),
         Warning::JournalBroken { .. } => {
             "Free space where --out writes; use the .json of this run, not its journal, which ends early."
         }

@@ -1,11 +1,14 @@
-//! The run directory: made by this run, refused if it exists, removed with everything in it at the end.
+//! The run directory: made by this run, refused if it exists, removed with the files of this run at the end. What somebody else has put
+//! there stays, and the directory with it.
 //!
 //! It is held open, with its directories of the backends. Files are opened and removed relative to these descriptors, so a directory
 //! that is renamed, exchanged or replaced by a link while the run is under way costs nobody a file.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use beff_backends::{Directory, FilePath};
@@ -26,6 +29,21 @@ pub struct RunDir {
     backends: Vec<Directory>,
     /// By this rank.
     removed: Cell<bool>,
+    /// Forms of the names that this rank has asked for. Files of other ranks differ in numbers only.
+    names: RefCell<BTreeSet<Vec<u8>>>,
+}
+
+/// A name with `#` for each number.
+fn form_of(name: &OsStr) -> Vec<u8> {
+    let mut form = Vec::with_capacity(name.len());
+    for byte in name.as_bytes() {
+        match byte {
+            b'0'..=b'9' if form.last() == Some(&b'#') => {}
+            b'0'..=b'9' => form.push(b'#'),
+            other => form.push(*other),
+        }
+    }
+    form
 }
 
 impl RunDir {
@@ -87,34 +105,55 @@ impl RunDir {
         let path = self.path().join(name);
         let of_backend = self.backends.iter().find(|backend| path.parent() == Some(backend.path()));
         match (of_backend, name.file_name()) {
-            (Some(directory), Some(name)) => directory.file(name),
+            (Some(directory), Some(name)) => {
+                self.names.borrow_mut().insert(form_of(name));
+                directory.file(name)
+            }
             _ => FilePath::nowhere(path),
         }
     }
 
-    /// Removes all files of a backend.
-    ///
-    /// # Errors
-    /// The first that could not be removed.
-    pub fn empty(&self, backend: &str) -> io::Result<()> {
-        let of_backend = self.backends.iter().find(|found| found.path().file_name() == Some(OsStr::new(backend)));
-        of_backend.map_or(Ok(()), Directory::empty)
+    /// True for files of this run, and for those that MPI libraries make beside them: `.NAME.shfp.N`, `NAME.locktest.N`.
+    fn is_own(&self, name: &OsStr) -> bool {
+        let form = form_of(name);
+        let begin = form.iter().position(|byte| *byte != b'.').unwrap_or(0);
+        self.names.borrow().iter().any(|own| form[begin..].starts_with(own))
     }
 
-    /// Removes everything in the directory, wherever it is by now, and the directory if it still has its name. Again: nothing.
+    /// Removes the files of a backend.
     ///
     /// # Errors
-    /// What the file system says; another directory has the name, and is not touched.
+    /// The first that could not be removed; something is there that is not of this run.
+    pub fn empty(&self, backend: &str) -> io::Result<()> {
+        let of_backend = self.backends.iter().find(|found| found.path().file_name() == Some(OsStr::new(backend)));
+        of_backend.map_or(Ok(()), |directory| directory.empty(|name| self.is_own(name)))
+    }
+
+    /// Removes the files of this run, wherever their directory is by now, and the directory if it still has its name. Again: nothing.
+    ///
+    /// # Errors
+    /// What the file system says; something is in it that is not of this run; another directory has the name, and is not touched.
     pub fn remove(&self) -> io::Result<()> {
         if self.removed.get() {
             return Ok(());
         }
-        let emptied = if self.own.is_removed() { Ok(()) } else { self.own.empty() };
+        let emptied = if self.own.is_removed() { Ok(()) } else { self.empty_all() };
         let name = self.path().file_name().unwrap_or_default();
         // A directory that is not empty is refused with less to learn from than what kept a file in it.
         emptied.and_then(|()| self.parent.remove(name, &self.own))?;
         self.removed.set(true);
         Ok(())
+    }
+
+    fn empty_all(&self) -> io::Result<()> {
+        let mut first = Ok(());
+        for backend in &self.backends {
+            let emptied = backend.empty(|name| self.is_own(name));
+            let name = backend.path().file_name().unwrap_or_default();
+            first = first.and(emptied.and_then(|()| self.own.remove(name, backend)));
+        }
+        // Mine is the mark, if the start ended early.
+        first.and(self.own.empty(|name| name == MARK))
     }
 }
 
@@ -139,7 +178,7 @@ fn make_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir, S
     };
     let held = Directory::hold(parent).map_err(refused)?;
     let own = held.make(OsStr::new(name)).map_err(refused)?;
-    let mut made = RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false) };
+    let mut made = RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false), names: RefCell::default() };
     for backend in backends {
         match made.own.make(OsStr::new(backend)) {
             Ok(directory) => made.backends.push(directory),
@@ -164,5 +203,5 @@ fn see_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDir
     let mark = own.file(OsStr::new(MARK));
     mark.open_to_read().map_err(|e| io::Error::other(format!("there is one, but not that of rank 0 ({e})")))?;
     let backends = backends.iter().map(|backend| own.inside(OsStr::new(backend))).collect::<io::Result<_>>()?;
-    Ok(RunDir { parent, own, backends, removed: Cell::new(false) })
+    Ok(RunDir { parent, own, backends, removed: Cell::new(false), names: RefCell::default() })
 }
