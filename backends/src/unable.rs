@@ -13,6 +13,10 @@ const CHUNK_BYTES: u64 = 4096;
 /// Chunks of the trial.
 const CHUNKS: u64 = 4;
 
+/// Open MPI 4.1 (sharedfp/lockedfile) writes names of files with an addition into 256 bytes, and ends with a buffer overflow if they
+/// do not fit. Names of a run are up to 30 bytes longer than that of the trial.
+const MOST_NAME_BYTES: usize = 200;
+
 /// What a trial of a driver brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trial {
@@ -27,6 +31,9 @@ pub enum Trial {
 /// Tries whether a driver can work on this host with files at `path`: it makes a small file of its own, writes, reads and removes it.
 #[must_use]
 pub fn trial(row: &DriverRow, options: &DriverOptions, path: &FilePath) -> Trial {
+    if let Some(error) = too_long(row, path, beff_ffi::built_with()) {
+        return Trial::Unable(error);
+    }
     if !row.may_be_missing {
         return Trial::Works;
     }
@@ -38,6 +45,15 @@ pub fn trial(row: &DriverRow, options: &DriverOptions, path: &FilePath) -> Trial
         Err(e) if e.cause == Cause::Unsupported || e.operation == "io_uring_setup" => Trial::Unable(e),
         Err(e) => Trial::Failed(e),
     }
+}
+
+fn too_long(row: &DriverRow, path: &FilePath, library: &str) -> Option<BackendError> {
+    let bytes = path.as_os_str().len();
+    let is_so = row.opens_by_name && library.starts_with("Open MPI") && bytes > MOST_NAME_BYTES;
+    let text = format!(
+        "names of {bytes} bytes are too long for this MPI library, which ends in a buffer overflow; take a --path with a shorter name"
+    );
+    is_so.then(|| BackendError::new("MPI_File_open", path, Cause::Unsupported, text))
 }
 
 fn try_out(driver: &dyn Driver, path: &FilePath) -> Result<()> {
@@ -134,6 +150,16 @@ mod tests {
         let error = file.prepare(&pattern, Direction::Read, &mut ring, &[]).unwrap_err();
         assert_eq!((error.cause, error.text.as_str()), (Cause::Unsupported, "because"));
         file.close().unwrap();
+    }
+
+    #[test]
+    fn names_that_a_library_has_no_room_for_are_refused() {
+        let long = FilePath::nowhere(format!("/{}/file", "x".repeat(MOST_NAME_BYTES)));
+        for row in drivers() {
+            assert_eq!(too_long(row, &long, "Open MPI 4.1.4").is_some(), row.opens_by_name, "{}", row.name);
+            assert_eq!(too_long(row, &long, "MPICH 4.0.2"), None);
+            assert_eq!(too_long(row, &FilePath::nowhere("/scratch/file"), "Open MPI 4.1.4"), None);
+        }
     }
 
     /// A missing directory is no property of a backend.

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::memory_fuse;
-use crate::support::{document, items, number, skip, succeed, Launch, Mount, Run, Scratch, SHORT};
+use crate::support::{document, items, launcher, number, skip, succeed, Launch, Mount, Run, Scratch, SHORT};
 
 const SOURCE: &str = include_str!("../planted/refusing.c");
 
@@ -212,4 +212,22 @@ fn without_shared_mappings_the_others_are_run() {
 fn maps(dir: &Path) -> bool {
     let info = Command::new(crate::support::PROGRAM).args(["info", "--path"]).arg(dir).output().unwrap();
     !String::from_utf8_lossy(&info.stdout).contains("no shared mappings")
+}
+
+/// Open MPI 4.1 writes beyond its memory for such names.
+#[test]
+fn names_that_a_library_has_no_room_for_are_refused() {
+    let scratch = Scratch::new();
+    let long = scratch.join(&"x".repeat(240));
+    fs::create_dir(&long).unwrap();
+    let words = ["imb", "S_Write_Indv", "--msglog", "4:6", "--iter", "4"];
+    let path = format!("--path={}", long.display());
+    let is_open_mpi = launcher().mpi == "openmpi";
+    let run = Launch::new(2).args(words).arg(&path).run();
+    run.expect(if is_open_mpi { 2 } else { 0 });
+    if is_open_mpi {
+        run.says(&["too long for this MPI library", "a shorter name"]);
+    }
+    Launch::new(2).args(words).arg(&path).args(["--backend", "posix"]).run().expect(0);
+    assert_eq!(fs::read_dir(&long).unwrap().count(), 0);
 }

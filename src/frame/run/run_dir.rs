@@ -178,7 +178,8 @@ fn make_tree(parent: &Path, name: &str, backends: &[String]) -> Result<RunDir, S
     };
     let held = Directory::hold(parent).map_err(refused)?;
     let own = held.make(OsStr::new(name)).map_err(refused)?;
-    let mut made = RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false), names: RefCell::default() };
+    let mut made =
+        RunDir { parent: held, own, backends: Vec::new(), removed: Cell::new(false), names: RefCell::default() };
     for backend in backends {
         match made.own.make(OsStr::new(backend)) {
             Ok(directory) => made.backends.push(directory),
