@@ -47,11 +47,12 @@ def processes(mark):
     return found
 
 
-def is_rank(pid):
+def is_rank(pid, program):
     try:
-        with open(f"/proc/{pid}/environ", "rb") as f, open(f"/proc/{pid}/comm") as c:
+        with open(f"/proc/{pid}/environ", "rb") as f:
             text = f.read()
-            return (b"PMI_RANK=" in text or b"OMPI_COMM_WORLD_RANK=" in text) and c.read().startswith("beff-raw")
+        is_own = os.path.samefile(f"/proc/{pid}/exe", program)
+        return is_own and (b"PMI_RANK=" in text or b"OMPI_COMM_WORLD_RANK=" in text)
     except OSError:
         return False
 
@@ -160,7 +161,7 @@ def command_line(case, box, program, launcher):
     return line
 
 
-def act(case, box, mark, usual):
+def act(case, box, mark, usual, program):
     """What happens while the run is under way. False: the run was over before."""
     what, target, fraction = case.during
     begin = time.time()
@@ -170,7 +171,7 @@ def act(case, box, mark, usual):
     if target is None:
         return box.disturb(what)
     found = processes(mark)
-    ranks = [pid for pid in found if is_rank(pid)]
+    ranks = [pid for pid in found if is_rank(pid, program)]
     if not ranks:
         return False
     chosen = {"launcher": [min(found)], "rank": ranks[-1:], "ranks": ranks}[target]
@@ -201,7 +202,7 @@ def run(case, number, work, program, launcher, env, limit):
     with open(box.dir + b"/stdout", "wb") as o, open(box.dir + b"/stderr", "wb") as e:
         child = subprocess.Popen(command_line(case, box, program, launcher), stdout=o, stderr=e, stdin=subprocess.DEVNULL, env=env,
                                  cwd=box.dir, start_new_session=True)
-        reached = act(case, box, mark, {"io": 2.5, "imb": 2, "comm": 3}[case.bench]) if case.during else None
+        reached = act(case, box, mark, {"io": 2.5, "imb": 2, "comm": 3}[case.bench], program) if case.during else None
         hung = False
         try:
             code = child.wait(limit)
@@ -314,6 +315,10 @@ def campaign(args, mpi, work):
             if trouble:
                 troubles.append((group, case.name, trouble))
                 print(f"FAILED {mpi} {group} {number}: {case.name}: {trouble}", file=sys.stderr, flush=True)
+        # A campaign that does nothing finds nothing.
+        own = [row for (of, _), row in rows.items() if of == group]
+        if own and all(tried == missed for tried, _, _, missed in own):
+            troubles.append((group, "all", "no fault was reached"))
     return rows, troubles
 
 
