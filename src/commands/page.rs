@@ -1,4 +1,4 @@
-//! `beff-raw report --html` and `--svg`: results as a page for a browser, and its pictures as files.
+//! `beff-raw report --html`, `--svg`, `--gnuplot`: results as a page for a browser, and its pictures as files.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -16,23 +16,48 @@ use crate::frame::report::picture::Point;
 /// Stdout instead of a file.
 const STDOUT: &str = "-";
 
-/// Writes the page, the pictures, or both.
+/// What is to be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    /// The page.
+    pub page: Option<&'a Path>,
+    /// Directory of the pictures.
+    pub svg: Option<&'a Path>,
+    /// Directory of their scripts.
+    pub gnuplot: Option<&'a Path>,
+}
+
+impl Wanted<'_> {
+    /// True if any of it is.
+    pub fn is_anything(&self) -> bool {
+        self.page.is_some() || self.svg.is_some() || self.gnuplot.is_some()
+    }
+}
+
+/// Writes the page, the pictures, their scripts.
 ///
 /// # Errors
 /// A file that cannot be read or is no result; a name that is taken; whatever keeps a file from being written.
-pub(super) fn write(files: &[PathBuf], page: Option<&Path>, pictures: Option<&Path>) -> anyhow::Result<Exit> {
+pub(super) fn write(files: &[PathBuf], wanted: Wanted<'_>) -> anyhow::Result<Exit> {
     // Before the work: a name that is taken.
-    let to_file = page.filter(|path| *path != Path::new(STDOUT));
+    let to_file = wanted.page.filter(|path| *path != Path::new(STDOUT));
     if let Some(path) = to_file.filter(|path| path.symlink_metadata().is_ok()) {
         return Err(taken(path).into());
     }
     let (sources, common) = read(files)?;
-    let named = if pictures.is_some() { named(&sources, &common) } else { Vec::new() };
-    if let Some(directory) = pictures {
-        check(directory, &named)?;
+    let named = if wanted.svg.is_some() || wanted.gnuplot.is_some() { named(&sources, &common) } else { Vec::new() };
+    let mut texts = Vec::new();
+    if let Some(directory) = wanted.svg {
+        texts.push((directory, "pictures", all(&named, ".svg", |picture| Some(html::alone(picture)))));
+    }
+    if let Some(directory) = wanted.gnuplot {
+        texts.push((directory, "scripts of gnuplot", all(&named, ".gp", html::gnuplot)));
+    }
+    for (directory, _, texts) in &texts {
+        check(directory, texts)?;
     }
     let mut written = Vec::new();
-    if let Some(path) = page {
+    if let Some(path) = wanted.page {
         let text = html::page(&sources, &common);
         match to_file {
             Some(path) => written.push(create(path, &text)?),
@@ -40,16 +65,21 @@ pub(super) fn write(files: &[PathBuf], page: Option<&Path>, pictures: Option<&Pa
         }
         debug_assert!(to_file.is_some() || path == Path::new(STDOUT));
     }
-    if let Some(directory) = pictures {
-        for (name, picture) in &named {
-            create(&directory.join(name), &html::alone(picture))?;
+    for (directory, what, texts) in &texts {
+        for (name, text) in texts {
+            create(&directory.join(name), text)?;
         }
-        written.push(format!("{} pictures in {}", named.len(), directory.display()));
+        written.push(format!("{} {what} in {}", texts.len(), directory.display()));
     }
     if !written.is_empty() {
         eprintln!("beff-raw: wrote {}", line(&written.join(", ")));
     }
     Ok(Exit::Ok)
+}
+
+/// Files of all pictures that have such a text.
+fn all(named: &[(String, &Picture)], ending: &str, text: impl Fn(&Picture) -> Option<String>) -> Vec<(String, String)> {
+    named.iter().filter_map(|(name, picture)| Some((format!("{name}{ending}"), text(picture)?))).collect()
 }
 
 /// The runs, and what is shown of all of them together.
@@ -83,18 +113,20 @@ fn named<'a>(sources: &'a [Source], common: &'a [Section]) -> Vec<(String, &'a P
         // Two backends may be one name when it is a name of a file.
         let same = names.iter().filter(|known| *known == name).count();
         names.push(name.clone());
-        name.push_str(&if same > 0 { format!("-{}.svg", same + 1) } else { ".svg".to_owned() });
+        if same > 0 {
+            name.push_str(&format!("-{}", same + 1));
+        }
     }
     all
 }
 
 /// The directory is there, and none of the names is taken.
-fn check(directory: &Path, named: &[(String, &Picture)]) -> anyhow::Result<()> {
+fn check(directory: &Path, named: &[(String, String)]) -> anyhow::Result<()> {
     let made = match fs::create_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
         other => other,
     };
-    made.map_err(|e| anyhow!("cannot make the directory {}: {e}. Give another --svg", directory.display()))?;
+    made.map_err(|e| anyhow!("cannot make the directory {}: {e}. Give another directory", directory.display()))?;
     let paths = named.iter().map(|(name, _)| directory.join(name));
     match paths.into_iter().find(|path| path.symlink_metadata().is_ok()) {
         Some(path) => Err(taken(&path).into()),

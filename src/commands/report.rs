@@ -79,6 +79,9 @@ pub struct ReportArgs {
     /// Each picture of that page as a file in this directory, which is made if it is missing
     #[arg(long, value_name = "DIR", conflicts_with_all = ["full", "details", "format"])]
     pub svg: Option<PathBuf>,
+    /// Each picture with curves as a script of gnuplot in this directory, with its numbers inside
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["full", "details", "format"])]
+    pub gnuplot: Option<PathBuf>,
 }
 
 fn words() -> PossibleValuesParser {
@@ -102,8 +105,10 @@ impl ReportArgs {
 /// The first file that cannot be read or is no result.
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
     args.check()?;
-    if args.html.is_some() || args.svg.is_some() {
-        return page::write(&args.files, args.html.as_deref(), args.svg.as_deref());
+    let wanted =
+        page::Wanted { page: args.html.as_deref(), svg: args.svg.as_deref(), gnuplot: args.gnuplot.as_deref() };
+    if wanted.is_anything() {
+        return page::write(&args.files, wanted);
     }
     if args.format == SVG {
         publish(picture(&args.files)?.as_bytes())?;
@@ -214,7 +219,15 @@ mod tests {
     use crate::{b_eff, b_eff_io, imb_io};
 
     fn args(format: &str) -> ReportArgs {
-        ReportArgs { files: Vec::new(), full: false, details: false, format: format.to_owned(), html: None, svg: None }
+        ReportArgs {
+            files: Vec::new(),
+            full: false,
+            details: false,
+            format: format.to_owned(),
+            html: None,
+            svg: None,
+            gnuplot: None,
+        }
     }
 
     #[test]

@@ -157,6 +157,28 @@ fn the_eyes_see() {
     assert!(console(&log).len() >= 2, "{log}");
 }
 
+/// Scripts with their numbers: gnuplot draws them without a word.
+#[test]
+fn gnuplot_draws_its_scripts() {
+    let scratch = Scratch::new();
+    let (rows, to) = (rows(&scratch), scratch.join("gp"));
+    let run =
+        Launch::alone().arg("report").args([Path::new(IO), Path::new(COMM), &rows]).arg("--gnuplot").arg(&to).run();
+    run.expect(0).says(&["scripts of gnuplot in"]);
+    let names = scratch.list("gp");
+    assert!(!names.is_empty() && names.iter().all(|name| name.ends_with(".gp")), "{names:?}");
+    if !is_command("gnuplot") {
+        return skip("drawing: no gnuplot");
+    }
+    for name in names {
+        let script = scratch.join("gp").join(&name);
+        let drawn = Command::new("gnuplot").args(["-e", "set term svg"]).arg(&script).output().unwrap();
+        let said = String::from_utf8_lossy(&drawn.stderr);
+        assert!(drawn.status.success() && said.is_empty(), "{name}: {said}");
+        assert!(String::from_utf8_lossy(&drawn.stdout).contains("</svg>"), "{name}");
+    }
+}
+
 #[test]
 fn pictures_and_pages_are_made_and_nothing_is_overwritten() {
     let scratch = Scratch::new();

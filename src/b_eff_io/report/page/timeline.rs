@@ -37,7 +37,7 @@ pub(super) fn section(result: &RunResult, shown: &Shown) -> Section {
 
 /// The key of what is late.
 fn late() -> Key {
-    Key { sample: "<path class=\"t\" d=\"M2 8h22\"/>".into(), text: format!("over {LATE} times its time") }
+    Key { sample: "<path class=\"t\" d=\"M2 8h22\"/>".into(), text: format!("over {LATE} times its time"), style: None }
 }
 
 fn of_patterns(shown: &Shown) -> Picture {

@@ -54,7 +54,7 @@ pub fn frame(title: &str, said: String, lanes: &[(String, Vec<Span>)]) -> Frame 
         let _ = write!(body, "<text x=\"0\" y=\"{}\">{}</text>", y + 13.0, escape(&cut(name)));
         lane(&mut body, spans, unit, y);
     }
-    Frame { title: title.to_owned(), said, width: WIDTH, height: bottom + BOTTOM, body }
+    Frame { title: title.to_owned(), said, width: WIDTH, height: bottom + BOTTOM, body, plot: None }
 }
 
 fn label_of(tick: f64) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::model::Plot;
 use super::scale::{is_sound, label, Log};
 use super::{escape, Frame, Key};
 
@@ -116,7 +117,8 @@ pub fn frame(title: &str, said: String, unit: &str, abscissa: &Abscissa, ordinat
             mark(&mut body, style, point.look, (abscissa.place(point.x), y(point.y)), &point.said);
         }
     }
-    Frame { title: title.to_owned(), said, width: WIDTH, height: HEIGHT, body }
+    let plot = Plot { unit: unit.to_owned(), abscissa: abscissa.clone(), curves: curves.to_vec() };
+    Frame { title: title.to_owned(), said, width: WIDTH, height: HEIGHT, body, plot: Some(plot) }
 }
 
 fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: Log) {
@@ -182,10 +184,10 @@ fn mark(out: &mut String, style: usize, look: Look, (x, y): (f64, f64), said: &s
 /// The legend of a curve.
 #[must_use]
 pub fn key(style: usize, text: impl Into<String>) -> Key {
-    let style = style % STYLES;
+    let (style, own) = (style % STYLES, style);
     let mut sample = format!("<path class=\"c k{style}\" d=\"M0 6H26\"/>");
     mark(&mut sample, style, Look::Known, (13.0, 6.0), "");
-    Key { sample, text: text.into() }
+    Key { sample, text: text.into(), style: Some(own) }
 }
 
 /// The legend of marks that differ from those of their curves, as far as they are used.
@@ -197,7 +199,7 @@ pub fn keys_of_marks(curves: &[Curve]) -> Vec<Key> {
         if has(look) {
             let mut sample = String::new();
             mark(&mut sample, 0, look, (13.0, 6.0), "");
-            keys.push(Key { sample, text: text.to_owned() });
+            keys.push(Key { sample, text: text.to_owned(), style: None });
         }
     }
     keys

@@ -5,6 +5,7 @@
 
 mod escape;
 pub mod facts;
+mod gnuplot;
 pub mod lanes;
 pub mod lines;
 pub mod model;
@@ -17,6 +18,7 @@ pub mod table;
 mod write;
 
 pub use escape::{escape, slug};
+pub use gnuplot::gnuplot;
 pub use model::{Block, Finding, Frame, Headline, Key, Picture, Run, Section, Tone};
 pub use ranks::over_ranks;
 pub use svg::alone;

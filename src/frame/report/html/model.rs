@@ -1,5 +1,6 @@
 //! What a page shows, without a word about how it looks. Texts are plain: they are escaped where the page is written.
 
+use super::lines::{Abscissa, Curve};
 use super::table::Table;
 
 /// How something is to be taken.
@@ -126,6 +127,8 @@ pub struct Key {
     pub sample: String,
     /// What it means.
     pub text: String,
+    /// The style of curves that it names; None: it is about something else.
+    pub style: Option<usize>,
 }
 
 /// An SVG of its own, in units of about a pixel.
@@ -141,4 +144,17 @@ pub struct Frame {
     pub height: f64,
     /// The markup inside, with all text escaped.
     pub body: String,
+    /// What is drawn, if these are curves: for other programs that draw.
+    pub plot: Option<Plot>,
+}
+
+/// Curves as numbers.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// Unit of the values.
+    pub unit: String,
+    /// What is below.
+    pub abscissa: Abscissa,
+    /// The curves.
+    pub curves: Vec<Curve>,
 }

@@ -63,7 +63,14 @@ pub fn frame(title: &str, said: String, names: &[(usize, &str)], bars: &[Bar], l
         }
         let _ = write!(body, "<text x=\"{:.1}\" y=\"{}\">{}</text>", x + 4.0, y + 14.0, escape(&bar.total));
     }
-    Frame { title: title.to_owned(), said, width: WIDTH, height: 8.0 + STEP * bars.len().max(1) as f64, body }
+    Frame {
+        title: title.to_owned(),
+        said,
+        width: WIDTH,
+        height: 8.0 + STEP * bars.len().max(1) as f64,
+        body,
+        plot: None,
+    }
 }
 
 /// As much of a name as there is room for.
@@ -79,7 +86,11 @@ pub(super) fn cut(name: &str) -> String {
 #[must_use]
 pub fn key(style: usize, text: &str) -> Key {
     let style = style % STYLES;
-    Key { sample: format!("<rect class=\"s k{style}\" x=\"6\" width=\"14\" height=\"12\"/>"), text: text.to_owned() }
+    Key {
+        sample: format!("<rect class=\"s k{style}\" x=\"6\" width=\"14\" height=\"12\"/>"),
+        text: text.to_owned(),
+        style: None,
+    }
 }
 
 #[cfg(test)]
