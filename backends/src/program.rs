@@ -28,6 +28,8 @@ pub struct Tables {
     pub types: Vec<Type>,
     /// Hints.
     pub infos: Vec<Vec<(String, String)>>,
+    /// Hints for all files, which win over those.
+    pub hints: Vec<(String, String)>,
     /// Where the files are now.
     pub paths: Vec<FilePath>,
 }

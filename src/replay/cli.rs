@@ -72,6 +72,9 @@ pub struct ReplayAccessArgs {
     #[arg(long, value_name = "POLICY", default_value = "drop", help_heading = ACCESS,
         value_parser = PossibleValuesParser::new(["drop", "keep"]).map(|word| cache(&word)))]
     pub cache: CachePolicy,
+    /// An MPI-IO hint for every file; wins over the hint that was recorded (mpiio)
+    #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
+    pub hint: Vec<(String, String)>,
     /// Compare what reads bring with what must be there, as far as the profile tells who wrote it last. Between the calls,
     /// outside the clock
     #[arg(long, value_name = "on|off", default_value = "on", default_missing_value = "on", num_args = 0..=1,

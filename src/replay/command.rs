@@ -182,7 +182,8 @@ fn space(config: &ReplayConfig, head: &Head, sums: &Sums) -> u64 {
 fn data_bytes(config: &ReplayConfig, sums: &Sums, landing_bytes: u64) -> Result<u64, UsageError> {
     let sources = Sources::new(config.seed, sums.below_bytes, sums.above_bytes);
     let bytes = sources.and_then(|sources| sources.bytes().checked_add(landing_bytes));
-    bytes.ok_or_else(|| unsound("a call has its data in more memory than can be counted".into()))
+    let profile = config.profile.display();
+    bytes.ok_or_else(|| unsound(format!("{profile}: a call has its data in more memory than can be counted")))
 }
 
 fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &ReplayArgs) -> Result<Exit, Early> {

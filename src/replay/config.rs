@@ -62,6 +62,9 @@ pub struct ReplayConfig {
     pub cache: CachePolicy,
     /// Direct I/O of the backends that can choose.
     pub direct: DirectPolicy,
+    /// Hints for all files; they win over the recorded ones.
+    #[serde(default)]
+    pub hints: Vec<(String, String)>,
     /// What reads bring is compared.
     pub verify: bool,
     /// How much is shown.

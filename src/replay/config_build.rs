@@ -1,7 +1,8 @@
 //! What `beff-raw replay` will run, from what was typed.
 
-use crate::frame::checks::{backends, check_direct, check_out, check_run_dir, names, KnownBackend};
+use crate::frame::checks::{backends, check_direct, check_effect, check_out, check_run_dir, names, KnownBackend};
 use crate::frame::error::UsageError;
+use crate::frame::hints;
 use crate::replay::cli::ReplayArgs;
 use crate::replay::config::{Detail, Pace, ReplayConfig};
 
@@ -20,6 +21,11 @@ impl ReplayArgs {
             ));
         }
         check_direct(access.direct, &chosen, known)?;
+        check_effect(!access.hint.is_empty(), "--hint", &chosen, known, |backend| backend.mpi)?;
+        let pairs = access.hint.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        hints::check_amount(pairs).map_err(|cause| {
+            UsageError::new(format!("--hint: {cause}"), "Give those that are to be tried, in one run or in several.")
+        })?;
         measure.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
         output.out.as_deref().map_or(Ok(()), check_out)?;
         if measure.scale.is_some() && measure.pace != Pace::Absolute {
@@ -48,6 +54,7 @@ impl ReplayArgs {
             scale: measure.scale.unwrap_or(1.0),
             repeat: measure.repeat,
             cache: access.cache,
+            hints: access.hint.clone(),
             direct: access.direct,
             verify: access.verify,
             detail: output.detail,
@@ -83,6 +90,7 @@ mod tests {
             ("app.csv --inject --verify=off", "--inject has no effect", "Leave one"),
             ("app.csv --run-dir ../x", "not a plain name", "without '/'"),
             ("app.csv --backend mpiio,mpiio", "listed twice", "once"),
+            ("app.csv --backend posix --hint cb_nodes=2", "--hint has no effect", "mpiio"),
             ("app.csv --direct required", "cannot be asked for direct", "posix, uring"),
         ] {
             let error = config(options).unwrap_err();

@@ -72,7 +72,7 @@ impl<'a> Player<'a> {
         let infos = vec![vec![("cb_nodes".into(), "1".into())], Vec::new()];
         let types = [vec![named("BYTE", 1), named("INT", 4)], types].concat();
         let paths = files.iter().map(|name| FilePath::of(&directory.join(name)).unwrap()).collect();
-        let tables = Tables { library: String::new(), comms, types, infos, paths };
+        let tables = Tables { library: String::new(), comms, types, infos, hints: Vec::new(), paths };
         let mut source = area(SOURCE_BYTES).unwrap();
         for (at, byte) in source.bytes_mut().iter_mut().enumerate() {
             *byte = byte_of(comm.rank(), at as u64);

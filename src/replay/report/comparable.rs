@@ -10,7 +10,7 @@ use crate::replay::records::ReplayResult;
 use crate::replay::values::{Level as Line, LevelKind, Part, ReplayDerived};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 15] = [
+const FIELDS: [(&str, Field); 16] = [
     ("pace", definition("pace")),
     ("scale", definition("scale")),
     ("cache", definition("page cache")),
@@ -19,6 +19,7 @@ const FIELDS: [(&str, Field); 15] = [
     ("direct", set_up("direct I/O")),
     ("verify", set_up("verify")),
     ("repeat", set_up("passes")),
+    ("hints", Field::Silent),
     // What is in the profile is told instead.
     ("profile", Field::Silent),
     ("detail", Field::Silent),
@@ -49,6 +50,8 @@ pub(super) fn facts(result: &ReplayResult) -> Vec<Fact> {
     );
     let left_out = result.setup.leavings.iter().flat_map(|l| &l.left_out).map(|l| l.calls).fold(0, u64::saturating_add);
     let mut facts = facts::of_config(&result.config, &FIELDS);
+    let hints = result.config.hints.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    facts.push(Fact::new(Kind::SetUp, "hints", facts::of_hints(hints)));
     facts.push(Fact::new(Kind::Definition, "recorded", recorded));
     facts.push(Fact::new(Kind::Definition, "recorded program", profile.command.join(" ")));
     facts.push(Fact::new(Kind::Definition, "calls left out", left_out.to_string()));

@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod detail;
 mod files;
+mod hints;
 mod order;
 mod pace;
 mod pass;

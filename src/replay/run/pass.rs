@@ -188,6 +188,7 @@ impl PassJob<'_> {
             comms: head.comms.clone(),
             types: head.types.clone(),
             infos: head.infos.clone(),
+            hints: self.bench.config.hints.clone(),
             paths,
         };
         let (options, landing_bytes) = (self.options.clone(), self.landing_bytes);

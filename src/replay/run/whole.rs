@@ -9,6 +9,7 @@ use beff_trace::layout::Layouts;
 use beff_trace::Head;
 
 use super::detail::Details;
+use super::hints;
 use super::pass::{PassJob, PassOutcome, Way, ROUND_BYTES};
 use super::scan::{self, Refusal, Scan, Sums};
 use super::{order, Bench, Stuck};
@@ -185,6 +186,9 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
             return Ok(ending);
         }
     };
+    if let Some(warning) = hints::not_taken(means)? {
+        observer.record(ReplayLine::Warning(warning));
+    }
     let passes = (1..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));
     let all = config.repeat * config.backends.len() as u64;
     for (done, (number, name)) in passes.enumerate() {

@@ -91,6 +91,7 @@ pub(crate) fn difference() -> Difference {
 
 fn config(backends: &[&str], repeat: u64) -> ReplayConfig {
     ReplayConfig {
+        hints: Vec::new(),
         profile: "app.csv".into(),
         backends: backends.iter().map(|&b| b.to_owned()).collect(),
         path: "/scratch/run".into(),

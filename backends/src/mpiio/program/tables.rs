@@ -19,7 +19,7 @@ pub(super) struct Handles {
     types: Types,
     worked_out: WorkedOut,
     infos: Vec<Info>,
-    /// MPI_INFO_NULL.
+    /// For calls without hints: MPI_INFO_NULL, or the hints for all files.
     no_info: Info,
     names: Vec<CString>,
     pub(super) paths: Vec<FilePath>,
@@ -77,6 +77,12 @@ fn name_for_mpi(path: &Path) -> Result<CString> {
     CString::new(whole).map_err(|e| BackendError::new("replay", path, Cause::Path, e.to_string()))
 }
 
+/// Recorded hints, where `all` says nothing else, and those.
+fn with(recorded: &[(String, String)], all: &[(String, String)]) -> Vec<(String, String)> {
+    let is_free = |key: &String| all.iter().all(|(other, _)| other != key);
+    recorded.iter().filter(|(key, _)| is_free(key)).chain(all).cloned().collect()
+}
+
 impl Handles {
     /// Makes communicators and hints. Collective over `world`: all ranks go through the same lists in the same order.
     pub(super) fn new(world: &Comm, tables: Tables) -> Result<Self> {
@@ -87,9 +93,9 @@ impl Handles {
         for ranks in &tables.comms {
             comms.push(world.of_ranks(ranks).map_err(|e| failed("MPI_Comm_create_group")(&e))?);
         }
-        let info = |pairs: &Vec<_>| Info::object(pairs).map_err(|e| failed("MPI_Info_set")(&e));
+        let info = |pairs: &Vec<_>| Info::object(&with(pairs, &tables.hints)).map_err(|e| failed("MPI_Info_set")(&e));
         let infos = tables.infos.iter().map(info).collect::<Result<_>>()?;
-        let no_info = Info::new(&[]).map_err(|e| failed("MPI_Info_create")(&e))?;
+        let no_info = Info::new(&tables.hints).map_err(|e| failed("MPI_Info_create")(&e))?;
         let names = tables.paths.iter().map(|path| name_for_mpi(path)).collect::<Result<_>>()?;
         let worked_out = WorkedOut::new(&tables.types);
         Ok(Self { comms, types: Types::new(tables.types), worked_out, infos, no_info, names, paths: tables.paths })

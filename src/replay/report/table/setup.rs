@@ -40,6 +40,10 @@ pub(super) fn write(page: &mut Page, result: &ReplayResult) {
     costs::allocations(page, &result.passes, |p| p.allocations_in_clock, "pass", |p| p.backend.clone());
     page.field("command", &setup.machine.command_line.join(" "));
     page.field("data", &format!("seed {}; files take up to {}", config.seed, format_size(setup.space_bytes)));
+    if !config.hints.is_empty() {
+        let hints: Vec<String> = config.hints.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        page.field("hints", &format!("{}, over those that were recorded", hints.join(" ")));
+    }
     page.field("direct I/O", machine::direct(config.direct));
     let ends: Vec<String> = setup
         .profile
