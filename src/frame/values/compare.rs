@@ -117,6 +117,9 @@ pub struct Compared {
     pub call: Call,
     /// What may have made the difference.
     pub causes: Vec<Cause>,
+    /// A line of few calls, of one run a side: how far chance takes it nobody knows.
+    #[serde(skip)]
+    pub is_thin: bool,
 }
 
 /// A number that only one side has.
@@ -398,6 +401,8 @@ fn one([a, b]: [&Pool<'_>; 2], noise: Option<f64>) -> (Compared, Option<Test>) {
         _ => (Basis::Runs, Test::of(&a.logs, &b.logs, difference)),
     };
     let stated = first.noise.max(second.noise).max(1.0);
+    let is_few = first.told.few_calls || second.told.few_calls;
+    let is_thin = basis == Basis::Nothing && first.level == Level::Detail && is_few && noise.is_none();
     let noise = noise.map_or(stated, |factor| noise_at(first.level, factor));
     let ratio = difference.exp();
     let speed = |pool: &Pool<'_>| match first.unit {
@@ -419,6 +424,7 @@ fn one([a, b]: [&Pool<'_>; 2], noise: Option<f64>) -> (Compared, Option<Test>) {
         noise: (runs == [1, 1]).then_some(noise),
         call: Call::NotDecided,
         causes: causes(&a.told(), &b.told(), ratio),
+        is_thin,
     };
     (compared, test)
 }
@@ -454,6 +460,7 @@ fn call(compared: &Compared, difference: f64) -> Call {
     let is_same = difference.abs() <= ROUNDING;
     match (compared.noise, compared.interval) {
         (Some(_), _) if is_same => Call::Equal,
+        _ if compared.is_thin => Call::NotDecided,
         (Some(noise), interval) if difference.abs() > noise.ln() && interval.is_none_or(leaves_out_1) => different,
         (Some(_), _) | (None, None) => Call::NotDecided,
         (None, Some(interval)) if !is_same && leaves_out_1(interval) => different,

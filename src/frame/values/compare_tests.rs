@@ -133,6 +133,24 @@ fn one_run_each_decides_only_beyond_the_noise() {
     assert_eq!(compare([&sides[0], &sides[1]], Some(1.05), 1).compared[0].call, Call::NotDecided);
 }
 
+/// One call that waited for its turn makes a line of three calls a hundred times slower.
+#[test]
+fn a_line_of_few_calls_in_one_run_decides_nothing() {
+    let with = |value: f64, few_calls: bool| {
+        let mut made = run(&[value]);
+        made.quantities[0].told.few_calls = few_calls;
+        made
+    };
+    for few in [[true, false], [false, true], [true, true]] {
+        let [a, b] = [[with(300.0, few[0])], [with(2.0, few[1])]];
+        assert_eq!(only(&a, &b).call, Call::NotDecided, "{few:?}");
+        assert_eq!(compare([&a, &b], Some(1.05), 1).compared[0].call, Call::Slower, "who states the noise has decided");
+        let several = |value| [0.99, 1.0, 1.01].map(|f| with(f * value, true));
+        assert_eq!(only(&several(300.0), &several(2.0)).call, Call::Slower, "runs that agree");
+    }
+    assert_eq!(only(&[with(300.0, false)], &[with(2.0, false)]).call, Call::Slower);
+}
+
 #[test]
 fn rounds_are_looked_at_beside_the_noise() {
     let with = |value: f64, rounds: [f64; 4]| {
