@@ -70,7 +70,7 @@ int beff_cause_of_class(int error_class)
     }
 }
 
-int beff_allreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int beff_iallreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
-    return MPI_Allreduce(MPI_IN_PLACE, buffer, count, type, op, comm);
+    return MPI_Iallreduce(MPI_IN_PLACE, buffer, count, type, op, comm, request);
 }

@@ -32,7 +32,7 @@ int beff_cause_of_class(int error_class);
 /* The standard's name of an error class, "MPI_ERR_OTHER" and the like. */
 const char *beff_class_name(int error_class);
 /* In place: the send buffer macro is no address constant on every library. */
-int beff_allreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int beff_iallreduce_in_place(void *buffer, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request);
 /* Where messages begin: at base, then `advance` bytes further, and at 0 again where that would be behind last. */
 struct beff_bare_walk {
     long base, advance, last;

@@ -126,8 +126,11 @@ impl Comm {
         Self::made(handle).map(Some)
     }
 
-    /// MPI_Barrier.
-    pub fn barrier(&self) -> Result<()> {
+    /// MPI_Barrier itself, which spins: for clocks that begin behind it by definition. Elsewhere [`Comm::barrier`].
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn bare_barrier(&self) -> Result<()> {
         if self.size > 1 {
             // SAFETY: collective call on a valid communicator.
             check(unsafe { mpi_sys::MPI_Barrier(self.handle) })?;
@@ -150,20 +153,6 @@ impl Comm {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-    }
-
-    fn allreduce<T>(&self, values: &mut [T], datatype: mpi_sys::MPI_Datatype, op: mpi_sys::MPI_Op) -> Result<()> {
-        if self.size == 1 {
-            stranded::others_came();
-            return Ok(());
-        }
-        values.chunks_mut(MOST_ELEMENTS).try_for_each(|values| {
-            let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
-            // SAFETY: the buffer holds `count` elements of the type the callers below pair with it; in place.
-            check(unsafe { shim::beff_allreduce_in_place(memory, count, datatype, op, self.handle) })
-        })?;
-        stranded::others_came();
-        Ok(())
     }
 
     /// Minimum or maximum. MPICH 4.0.2 compares MPI_UINT64_T as if it were signed (2^64 - 1 < 0): with the top bit turned
@@ -298,12 +287,12 @@ impl Comm {
 }
 
 /// Elements of one collective call at most: they and their sum over a few ranks fit a C integer.
-const MOST_ELEMENTS: usize = 1 << 28;
+pub(crate) const MOST_ELEMENTS: usize = 1 << 28;
 /// Bytes that rank 0 takes in by one round of a gather.
 const GATHERED_BYTES: usize = 1 << 30;
 
 /// Elements as MPI counts them, of at most [`MOST_ELEMENTS`].
-fn count<T>(values: &[T]) -> c_int {
+pub(crate) fn count<T>(values: &[T]) -> c_int {
     debug_assert!(values.len() <= MOST_ELEMENTS);
     values.len() as c_int
 }

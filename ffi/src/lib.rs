@@ -56,6 +56,7 @@ pub mod exchange;
 pub mod file;
 pub mod info;
 pub mod linux;
+mod patient;
 pub mod places;
 pub mod replay;
 pub mod requests;

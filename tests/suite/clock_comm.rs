@@ -8,9 +8,10 @@ use crate::planted::{same, Call, Planted, STEP_SECONDS};
 use crate::support::{items, number};
 
 /// What messages take. Which rank is the slowest depends on the method.
-const MESSAGES: [&str; 11] = [
+const MESSAGES: [&str; 12] = [
     "MPI_Barrier=1000000",
-    "MPI_Allreduce=1000000",
+    "MPI_Ibarrier=1000000",
+    "MPI_Iallreduce=1000000",
     "MPI_Sendrecv=300000+3000",
     "MPI_Sendrecv@1=400000+3000",
     "MPI_Alltoallv=450000+20000",
@@ -38,7 +39,7 @@ fn loops(calls: &[Call]) -> Vec<Loop> {
         if call.is("MPI_Barrier") {
             all.push(Loop::default());
             open = true;
-        } else if call.is("MPI_Allreduce") {
+        } else if call.is("MPI_Iallreduce") {
             open = false;
         } else if let (Some(last), true) = (all.last_mut(), open) {
             let of = last.calls.entry(call.function.clone()).or_default();

@@ -8,9 +8,10 @@ use crate::planted::{seconds, Call, Planted, Session, STEP_SECONDS};
 use crate::support::{items, number, skip};
 
 /// What the calls take. Rank 1 is slower in its transfers, rank 0 in syncs and closing.
-pub const CALLS: [&str; 14] = [
+pub const CALLS: [&str; 15] = [
     "MPI_Barrier=1000000",
-    "MPI_Allreduce=50000",
+    "MPI_Ibarrier=1000000",
+    "MPI_Iallreduce=50000",
     "MPI_File_open=3000000",
     "MPI_File_open@1=3500000+100000",
     "MPI_File_close=2000000",

@@ -9,10 +9,11 @@ use crate::support::{items, number};
 const SMALL: [&str; 5] = ["--memory-per-process", "64M", "--release", "1", "--quiet"];
 
 /// What the calls of MPI take. Rank 1 is slower in opening, its transfers and syncs, rank 0 in closing, views and decisions.
-const MPI: [&str; 18] = [
+const MPI: [&str; 19] = [
     "MPI_Barrier=1000000",
-    "MPI_Allreduce=50000",
-    "MPI_Allreduce@0=90000",
+    "MPI_Ibarrier=1000000",
+    "MPI_Iallreduce=50000",
+    "MPI_Iallreduce@0=90000",
     "MPI_Bcast=0",
     "MPI_File_open=3000000",
     "MPI_File_open@1=4000000+100000",
@@ -144,10 +145,10 @@ impl Spent {
 fn decisions(calls: &[&Call], per_call: bool) -> Vec<f64> {
     let all = |name: &'static str| calls.iter().filter(move |call| call.is(name)).map(|call| call.seconds());
     if !per_call {
-        return all("MPI_Allreduce").collect();
+        return all("MPI_Iallreduce").collect();
     }
     let words = all("MPI_Barrier").zip(all("MPI_Bcast")).map(|(barrier, word)| barrier + word);
-    all("MPI_Allreduce").take(1).chain(words).collect()
+    all("MPI_Iallreduce").take(1).chain(words).collect()
 }
 
 /// Calls of a session from each view on.
@@ -219,7 +220,7 @@ fn check_calibration(run: &Planted) {
         let last = groups.last().expect("a round");
         let of = |fits: fn(&Call) -> bool| seconds(last.iter().copied().filter(|call| fits(call)));
         let sync = last.iter().position(|call| call.is("MPI_File_sync")).expect("a sync");
-        let decided = seconds(last[..sync].iter().copied().filter(|call| call.is("MPI_Allreduce")));
+        let decided = seconds(last[..sync].iter().copied().filter(|call| call.is("MPI_Iallreduce")));
         let [view, written] = [of(|call| call.is("MPI_File_set_view")), of(Call::writes)];
         let synced = last[sync].seconds();
         (view + written + decided + synced, written, synced)

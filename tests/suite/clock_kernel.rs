@@ -6,8 +6,10 @@ use crate::support::{items, number, skip};
 
 #[test]
 fn intervals_of_posix_are_what_the_calls_took() {
-    let rules: Vec<&str> =
-        ["MPI_Barrier=1000000", "MPI_Allreduce=50000", "MPI_Bcast=0"].into_iter().chain(KERNEL).collect();
+    let rules: Vec<&str> = ["MPI_Barrier=1000000", "MPI_Ibarrier=1000000", "MPI_Iallreduce=50000", "MPI_Bcast=0"]
+        .into_iter()
+        .chain(KERNEL)
+        .collect();
     let args = ["-T", "3s", "--backend", "posix", "--direct", "off", "--types", "0,2,3", "--cache", "keep"];
     let run = Planted::run(2, &rules, &with(&args));
     for of in items(&run.result["types"]) {
@@ -44,7 +46,7 @@ fn intervals_of_posix_are_what_the_calls_took() {
 /// mmap makes its files longer before it writes: that is room, not transfer. Its transfers are no calls and take no time here.
 #[test]
 fn room_is_what_making_the_file_longer_took() {
-    let rules: Vec<&str> = ["MPI_Barrier=1000000", "MPI_Allreduce=50000", "MPI_Bcast=0"]
+    let rules: Vec<&str> = ["MPI_Barrier=1000000", "MPI_Ibarrier=1000000", "MPI_Iallreduce=50000", "MPI_Bcast=0"]
         .into_iter()
         .chain(KERNEL)
         .chain(["fallocate*=900000+30000", "fallocate*@1=1300000+20000"])

@@ -84,7 +84,7 @@ fn patterns_say_what_others_had() {
 
 #[test]
 fn rows_of_imb_say_what_others_had() {
-    let args = ["imb", "P_Write_Indv", "--msglog", "20:20", "--iter", "400,400", "--time", "2"];
+    let args = ["imb", "P_Write_Indv", "--msglog", "20:20", "--iter", "1000,1000", "--time", "3"];
     let Some((result, report)) = beside_a_neighbour(1, &args) else { return };
     assert_shared(items(&result["rows"]).iter(), "rows");
     assert_warned(&result, &report);

@@ -138,7 +138,7 @@ fn bare_seconds(
 ) -> Result<f64, MpiError> {
     let walk = pattern.lend(memory, l);
     let (send, receive) = memory.halves();
-    comm.barrier()?;
+    comm.bare_barrier()?;
     let Some(bare) = bare else { return Ok(0.0) };
     let seconds = run(comm, bare, (l.message_bytes as usize, walk), send, receive, l.iterations);
     seconds.ok_or_else(|| failed("a call of the bare loop failed".into()))

@@ -124,7 +124,7 @@ impl<'a> Pattern<'a> {
         };
         let flow = Flow { message_bytes: l.message_bytes as usize, places };
         let (send, receive) = memory.halves();
-        let timed = self.comm.barrier().and_then(|()| {
+        let timed = self.comm.bare_barrier().and_then(|()| {
             let before = alloc::allocations();
             let begin = Instant::now();
             self.exchange.run(way(l.method), &flow, send, receive, l.iterations)?;

@@ -82,7 +82,8 @@ pub fn fly(
     limits: &Limits<'_>,
 ) -> Result<Flown, Broken> {
     let beside = |error| Broken { place: "before the first pattern".into(), error };
-    let loop_ns = median_ns(comm, || comm.barrier().and_then(|()| comm.max_f64(&mut [0.0; 12]))).map_err(beside)?;
+    let loop_ns =
+        median_ns(comm, || comm.bare_barrier().and_then(|()| comm.max_f64(&mut [0.0; 12]))).map_err(beside)?;
     let mut verify = seconds_per_byte(layout, comm.rank(), memory);
     comm.max_f64(&mut verify).map_err(beside)?;
     let pilot = Pilot {

@@ -124,7 +124,7 @@ impl Loop<'_, '_> {
         // Whether all ranks could prepare is always asked of all: no collective call may follow if one could not.
         let as_release_2_1 = self.task.limits.termination == Termination::PerCall && self.decisions > 0;
         if as_release_2_1 {
-            self.comm.barrier()?;
+            self.comm.bare_barrier()?;
         }
         let mut shared = [
             self.elapsed_seconds(),
@@ -251,5 +251,7 @@ pub fn run(
         io: process_io_since(io_before),
         ..Measured::nothing(ended)
     };
+    // A rank that is still in its sync keeps its core.
+    comm.barrier()?;
     mine.bring_together(comm, notes)
 }

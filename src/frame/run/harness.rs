@@ -22,7 +22,7 @@ pub fn measure(comm: &Comm, latency: bool) -> Result<HarnessCost, MpiError> {
     Ok(HarnessCost {
         clock_resolution_ns,
         clock_read_ns,
-        barrier_ns: median_ns(comm, || comm.barrier())?,
+        barrier_ns: median_ns(comm, || comm.bare_barrier())?,
         decision_ns: median_ns(comm, || comm.max_f64(&mut [1.0; 4]))?,
         null_access_ns: null_access_ns(),
         latency_record_ns: if latency { latency_record_ns() } else { 0.0 },

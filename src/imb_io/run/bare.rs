@@ -253,8 +253,8 @@ impl Sides<'_> {
             self.bare.view(part.offset_bytes, part.length_bytes, step_bytes)
         };
         agreed(self.comm, view.map_err(text))?;
-        self.comm.barrier().map_err(text)?;
-        self.comm.barrier().map_err(text)?;
+        self.comm.bare_barrier().map_err(text)?;
+        self.comm.bare_barrier().map_err(text)?;
         let seconds = match self.shape.transfer.direction {
             Direction::Write => self.bare.write(call, bench.ring.bytes(), &what),
             Direction::Read => self.bare.read(call, bench.ring.bytes_mut(), &what),

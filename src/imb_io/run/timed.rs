@@ -130,8 +130,8 @@ pub(super) fn run(
     laps: &mut Latency,
 ) -> Result<Timed, MpiError> {
     let mut timed = Timed::default();
-    group.barrier()?;
-    group.barrier()?;
+    group.bare_barrier()?;
+    group.bare_barrier()?;
     let allocations = alloc::allocations();
     let begin = Instant::now();
     if task.calls.first_call == 0 {
@@ -151,7 +151,7 @@ pub(super) fn run(
     if task.end() < task.all_calls {
         // Without a pause a rank that is early would go on, and slow others down: its clock must not stand still meanwhile.
         let wait = Instant::now();
-        group.barrier()?;
+        group.bare_barrier()?;
         timed.wait_seconds = wait.elapsed().as_secs_f64();
     }
     timed.seconds = begin.elapsed().as_secs_f64();
@@ -162,7 +162,7 @@ pub(super) fn run(
 /// MPI_File_sync, barrier, MPI_File_sync: what one rank has written before is what every rank reads behind.
 fn sync_all(file: &mut dyn OpenFile, group: &Comm, error: &mut Option<BackendError>) -> Result<(), MpiError> {
     keep(error, file.sync());
-    group.barrier()?;
+    group.bare_barrier()?;
     keep(error, file.sync());
     Ok(())
 }
