@@ -90,7 +90,8 @@ fn what_is_not_of_this_run_stays() {
         let run = running.wait();
         run.expect(0);
         let mut found = everything(&run_dir);
-        (found.sort(), kept.sort());
+        found.sort();
+        kept.sort();
         assert_eq!(found, kept, "{words}: {run}");
         let told = run.stdout.clone() + &run.stderr;
         assert!(told.contains("thesis.txt is not of this run"), "{words}: {run}");
