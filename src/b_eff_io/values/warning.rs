@@ -1,5 +1,7 @@
 //! Warnings that follow from the records. One of a kind for each backend, with the worst case named.
 
+use std::collections::BTreeMap;
+
 use super::totals::is_empty_fill_up;
 use super::{debt, hints, pattern, storage_bytes, AccessTime, PartitionValue};
 use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
@@ -140,11 +142,13 @@ fn cache_not_dropped(result: &RunResult, backend: &str, own: &[&PatternRecord]) 
 
 /// The partitions that read less from storage than they should, over the patterns for which the kernel tells.
 fn read_from_cache(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
-    let of_partition = |ranks: u64| {
-        let reads = own.iter().filter(|p| p.access == Access::Read && p.ranks == ranks);
-        let known = reads.filter_map(|p| storage_bytes(result, p).map(|storage| (p.moved_bytes, storage)));
-        known.fold((0_u64, 0_u64), |a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))
-    };
+    let mut of_ranks: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for p in own.iter().filter(|p| p.access == Access::Read) {
+        let Some(storage) = storage_bytes(result, p) else { continue };
+        let sums = of_ranks.entry(p.ranks).or_default();
+        *sums = (sums.0.saturating_add(p.moved_bytes), sums.1.saturating_add(storage));
+    }
+    let of_partition = |ranks: u64| of_ranks.get(&ranks).copied().unwrap_or_default();
     let cached = Cached::of(result.partitions.iter().map(|p| of_partition(p.ranks)))?;
     Some(IoWarning::ReadFromCache {
         backend: backend.to_owned(),
