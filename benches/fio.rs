@@ -27,10 +27,12 @@ use clap::Parser;
 use device::{Device, Traffic};
 use machine::Ticks;
 use scratch::Scratch;
-use sides::{Access, Method, Sample, Side, Work};
+use sides::{Access, Method, Room, Sample, Side, Work};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Blocks of common file systems.
+const BLOCK_BYTES: u64 = 4096;
 /// Smallest and largest file of a row.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 16 * MIB..=1024 * MIB;
 /// Bytes in flight at most, on both sides.
@@ -63,6 +65,9 @@ struct Args {
     /// Largest chunk, M_PART of a run
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = parse_size)]
     m_part: u64,
+    /// Threads with a file each, on both sides; more than one writes new files only
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    jobs: u32,
     /// Memory our side goes through, as in a run (32 MiB or more) instead of what fio uses
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     ring: Option<u64>,
@@ -85,6 +90,7 @@ struct Row {
     method: Method,
     chunk_bytes: u64,
     access: Access,
+    room: Room,
 }
 
 impl Row {
@@ -94,9 +100,13 @@ impl Row {
         let mut rows = Vec::new();
         for method in [Method::UringDirect, Method::PosixDirect, Method::PosixBuffered] {
             for chunk_bytes in &chunks {
-                for access in [Access::Write, Access::Rewrite, Access::Read] {
-                    rows.push(Self { method, chunk_bytes: *chunk_bytes, access });
+                let row = |access, room| Self { method, chunk_bytes: *chunk_bytes, access, room };
+                rows.push(row(Access::Write, Room::None));
+                if method != Method::PosixBuffered {
+                    rows.extend([row(Access::Write, Room::Size), row(Access::Write, Room::Native)]);
+                    rows.extend((*chunk_bytes < BLOCK_BYTES).then(|| row(Access::Write, Room::Zeros)));
                 }
+                rows.extend([row(Access::Rewrite, Room::None), row(Access::Read, Room::None)]);
             }
         }
         rows
@@ -104,7 +114,8 @@ impl Row {
 
     fn name(&self) -> String {
         let size = format_size(self.chunk_bytes).replace(' ', "");
-        format!("{:<15} {size:<7} {:<8}", self.method.name(), self.access.name())
+        let room = if self.access == Access::Write { self.room.name() } else { "" };
+        format!("{:<15} {size:<7} {:<8} {room:<6}", self.method.name(), self.access.name())
     }
 }
 
@@ -149,13 +160,14 @@ fn compare(args: &Args, path: &std::path::Path, version: &str) -> Result<(), Fai
         None => println!("no block device of its own below {}: requests are not known", path.display()),
     }
     println!(
-        "{:<32} {:>8} {:>9} {:>9}  {:<22} {:<8} {:>17} {:>13} {:>15} {:>9}",
+        "{:<39} {:>8} {:>9} {:>9}  {:<22} {:<8} {:<22} {:>17} {:>13} {:>15} {:>9}",
         "row",
         "file",
         "ours",
         "fio",
         "ours/fio [95 %]",
         "verdict",
+        "ours/ours without room",
         "request KiB o/f",
         "device/file",
         "sync ms o/f",
@@ -167,17 +179,26 @@ fn compare(args: &Args, path: &std::path::Path, version: &str) -> Result<(), Fai
         if !args.only.is_empty() && !args.only.iter().all(|word| name.contains(word.as_str())) {
             continue;
         }
+        if args.jobs > 1 && row.access != Access::Write {
+            continue;
+        }
         let work = work(args, &scratch, &base, &row)?;
         let mut samples = Vec::new();
         for pair in 0..pairs {
             if interrupt.raised() {
                 return Err("ended by a signal; the rows above are whole".into());
             }
-            let order = if pair % 2 == 0 { [Side::Ours, Side::Fio] } else { [Side::Fio, Side::Ours] };
+            let mut order = vec![Side::Ours, Side::Fio];
+            if row.room != Room::None {
+                order.push(Side::Before);
+            }
+            if pair % 2 == 1 {
+                order.reverse();
+            }
             if args.patience > 0.0 {
                 machine::wait_for_quiet(QUIET_PROCESSORS, Duration::from_secs_f64(args.patience));
             }
-            let mut both = [Sample::default(); 2];
+            let mut both = [Sample::default(); 3];
             for side in order {
                 both[side as usize] = measure(side, &work, device.as_ref())?;
             }
@@ -210,6 +231,8 @@ fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Re
         path: if row.access == Access::Write { scratch.path().join("fresh") } else { base.to_owned() },
         method: row.method,
         access: row.access,
+        room: row.room,
+        jobs: args.jobs,
         chunk_bytes: row.chunk_bytes,
         chunks: (4 * MIB / row.chunk_bytes).max(2),
         depth,
@@ -221,7 +244,8 @@ fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Re
     // The pilot grows, because the first chunks tell little about the rate.
     for _ in 0..2 {
         let pilot = measure(Side::Ours, &work, None)?;
-        let bytes = work.bytes() as f64 / (pilot.transfer_seconds + pilot.sync_seconds) * seconds;
+        let jobs = f64::from(args.jobs);
+        let bytes = work.bytes() as f64 / jobs / (pilot.transfer_seconds + pilot.sync_seconds) * seconds;
         let bytes = (bytes as u64).clamp((*FILE_BYTES.start()).min(most), most);
         work.chunks = (bytes / row.chunk_bytes).max(2);
     }
@@ -231,7 +255,7 @@ fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Re
 /// One run of one side, from the same state: no file, or a file without a page in the cache.
 fn measure(side: Side, work: &Work, device: Option<&Device>) -> Result<Sample, Failure> {
     match work.access {
-        Access::Write => scratch::remove(&work.path)?,
+        Access::Write => work.paths().iter().try_for_each(|path| scratch::remove(path))?,
         Access::Rewrite | Access::Read => scratch::drop_pages(&work.path)?,
     }
     let before = device.and_then(Device::traffic);
@@ -239,30 +263,38 @@ fn measure(side: Side, work: &Work, device: Option<&Device>) -> Result<Sample, F
     let mut sample = match side {
         Side::Ours => sides::ours(work)?,
         Side::Fio => sides::fio(work)?,
+        Side::Before => sides::ours(&Work { room: Room::None, ..work.clone() })?,
     };
     let after = device.and_then(Device::traffic);
     sample.others = ticks.zip(Ticks::now()).map(|(before, after)| after.others_since(&before));
     sample.traffic = before.zip(after).map(|(b, a)| a.since(&b, work.access == Access::Read));
     if work.access == Access::Write {
-        scratch::remove(&work.path)?;
+        work.paths().iter().try_for_each(|path| scratch::remove(path))?;
     }
     Ok(sample)
 }
 
 /// The figures of a row.
-fn line(work: &Work, samples: &[[Sample; 2]]) -> String {
+fn line(work: &Work, samples: &[[Sample; 3]]) -> String {
     let bytes = work.bytes();
     let rate = |s: &Sample| bytes as f64 / 1e6 / (s.transfer_seconds + s.sync_seconds);
     let median_of = |side: Side, value: &dyn Fn(&Sample) -> f64| {
         statistics::median(&samples.iter().map(|pair| value(&pair[side as usize])).collect::<Vec<_>>())
     };
-    let ratios: Vec<f64> = samples.iter().map(|[ours, fio]| rate(ours) / rate(fio)).collect();
+    let ratios: Vec<f64> = samples.iter().map(|[ours, fio, _]| rate(ours) / rate(fio)).collect();
     let ratio = statistics::Estimate::of(&ratios);
+    let gain = if work.room == Room::None {
+        "-".to_owned()
+    } else {
+        let ratios: Vec<f64> = samples.iter().map(|[ours, _, before]| rate(ours) / rate(before)).collect();
+        let gain = statistics::Estimate::of(&ratios);
+        format!("{:.2} [{:.2}, {:.2}]", gain.middle, gain.low, gain.high)
+    };
     let both = |value: &dyn Fn(&Sample) -> f64, digits: usize| {
         let [ours, fio] = [Side::Ours, Side::Fio].map(|side| median_of(side, value));
         format!("{ours:.digits$} / {fio:.digits$}")
     };
-    let known = samples.iter().flatten().all(|s| s.traffic.is_some());
+    let known = samples.iter().all(|[ours, fio, _]| ours.traffic.is_some() && fio.traffic.is_some());
     let traffic = |s: &Sample| s.traffic.unwrap_or_default();
     let of_device = |value: &dyn Fn(Traffic) -> f64, digits: usize| {
         if known {
@@ -272,12 +304,13 @@ fn line(work: &Work, samples: &[[Sample; 2]]) -> String {
         }
     };
     format!(
-        "{:>8} {:>9.1} {:>9.1}  {:<22} {:<8} {:>17} {:>13} {:>15} {:>9}",
+        "{:>8} {:>9.1} {:>9.1}  {:<22} {:<8} {:<22} {:>17} {:>13} {:>15} {:>9}",
         format_size(bytes).replace(' ', ""),
         median_of(Side::Ours, &rate),
         median_of(Side::Fio, &rate),
         format!("{:.3} [{:.3}, {:.3}]", ratio.middle, ratio.low, ratio.high),
         ratio.verdict(),
+        gain,
         of_device(&|t| t.mean_request_bytes() / 1024.0, 1),
         of_device(&|t| t.bytes as f64 / bytes as f64, 2),
         both(&|s| s.sync_seconds * 1e3, 1),

@@ -47,8 +47,8 @@
 //! 3. `direct.rs`, a file with and without the page cache, and `route.rs`, when which; then [`posix`], the plainest
 //!    real driver.
 //! 4. [`uring`] on `queue.rs`, [`mmap`], [`mpiio`]: each by itself. posix and uring share `offsets.rs` (from open to
-//!    close), `edges.rs` (sectors that are not wholly ours) and `two_phase/` (ranks that exchange data before a few of
-//!    them write).
+//!    close), `edges.rs` (sectors that are not wholly ours), `room.rs` (blocks before direct first writes) and `two_phase/` (ranks that
+//!    exchange data before a few of them write).
 //! 5. [`program`], the second seam: recorded programs. `by_offsets/` replays them through posix, uring and null, `mpiio/program/` by
 //!    their own calls.
 
@@ -72,6 +72,7 @@ pub mod program;
 mod queue;
 pub mod registry;
 mod rmw;
+mod room;
 mod route;
 #[cfg(test)]
 mod skeleton;
@@ -87,7 +88,7 @@ pub use directory::{Directory, FilePath};
 pub use error::{BackendError, Result};
 pub use latency::Latency;
 pub use memory::Ring;
-pub use options::{Collective, Direct, DriverOptions, Exchange, Tuned, DEFAULT_DOMAIN_BYTES};
+pub use options::{Collective, Direct, DriverOptions, Exchange, Preallocate, Tuned, DEFAULT_DOMAIN_BYTES};
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use program::{Outcome, Program, ProgramRequest, Step, Tables};
 pub use registry::{driver, drivers, DriverRow};
@@ -199,13 +200,28 @@ pub trait OpenFile {
         Ok(Vec::new())
     }
 
-    /// Makes the file long enough for a write of `batch`, for drivers that cannot write beyond its end (mmap). Called
-    /// before each [`OpenFile::write`], with a time of its own. Collective over the communicator of the file.
+    /// Makes the file long enough for a write of `batch`, for drivers that cannot write beyond its end (mmap) or are slow there
+    /// (posix and uring, direct: [`Preallocate`]). Called before each [`OpenFile::write`], with a time of its own. Collective over the
+    /// communicator of the file: no rank comes with a later batch before all have written this one.
     ///
     /// # Errors
-    /// No space, or what the kernel says.
+    /// What the kernel says; no space only where a write is impossible without (mmap).
     fn make_room(&mut self, _batch: Batch) -> Result<()> {
         Ok(())
+    }
+
+    /// Gives back what [`OpenFile::make_room`] has made behind the last batch. Called before each [`OpenFile::sync`] that
+    /// ends writes, in the time of the room.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn give_back(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Why room was no longer made in batches since `prepare`, which go on without; None: it was, or was never meant to be.
+    fn without_room(&self) -> Option<String> {
+        None
     }
 
     /// Writes the calls of `batch` from the ring; returns the bytes this rank moved. The time of each call goes into

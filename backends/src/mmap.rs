@@ -178,7 +178,7 @@ fn refuses(pattern: &Pattern) -> Option<String> {
         return Some(reason);
     }
     if pattern.parts == Parts::Unequal && pattern.ranks > 1 {
-        // Each rank reserves the stretch of all before it stores: `room::reach`.
+        // Each rank reserves the stretch of all before it stores: `Pattern::reach`.
         return Some(
             "the parts of the ranks have different lengths: no rank can reserve the pages that they share".into(),
         );

@@ -2,15 +2,17 @@
 //! transfers.
 
 use crate::direct::{FdPair, Policy};
+use crate::room::Room;
 use crate::route::Route;
 use crate::two_phase::TwoPhase;
 use crate::walk::check_fits;
-use crate::{Direction, DriverOptions, InForce, OpenRequest, Pattern, Result, Ring};
+use crate::{Batch, Direction, DriverOptions, InForce, OpenRequest, Pattern, Result, Ring};
 
 /// Both ways to the file: collective patterns may go the first, all others go the second.
 pub(crate) struct Offsets {
     pub(crate) two_phase: TwoPhase,
     pub(crate) files: FdPair,
+    room: Room,
 }
 
 /// How a prepared pattern goes.
@@ -26,14 +28,15 @@ impl Offsets {
     pub(crate) fn open(request: &OpenRequest<'_>, options: &DriverOptions, depth: Option<u32>) -> Result<Self> {
         // What is collective comes first: no rank may leave before.
         let two_phase = TwoPhase::new(request, options, depth);
-        let files = FdPair::open(request, Policy::from(options))?;
-        Ok(Self { two_phase: two_phase?, files })
+        let files = FdPair::open(request, Policy::from(options));
+        let room = Room::find(request, options.preallocate, files.as_ref().ok());
+        Ok(Self { two_phase: two_phase?, files: files?, room: room? })
     }
 
     /// The file of one rank.
     #[cfg(test)]
     pub(crate) fn alone(files: FdPair) -> Self {
-        Self { two_phase: TwoPhase::never(&DriverOptions::default(), None), files }
+        Self { two_phase: TwoPhase::never(&DriverOptions::default(), None), files, room: Room::none() }
     }
 
     /// The answer of [`crate::OpenFile::unsupported`]; `refused`: what the driver itself has against the pattern.
@@ -42,7 +45,12 @@ impl Offsets {
             return refused;
         }
         let two_phase = self.two_phase.unsupported(pattern, &self.files);
-        two_phase.unwrap_or_else(|| self.files.unsupported(pattern))
+        let direct = match &two_phase {
+            Some(_) => self.files.domains().is_some_and(|domains| domains.direct),
+            None => self.files.route(pattern, Direction::Write).is_ok_and(|route| route.is_direct()),
+        };
+        let refused = two_phase.unwrap_or_else(|| self.files.unsupported(pattern));
+        refused.or_else(|| self.room.unsupported().filter(|_| direct))
     }
 
     /// The way of a pattern, with everything of the one before in the file.
@@ -53,14 +61,42 @@ impl Offsets {
         ring: &mut Ring,
         refused: Option<String>,
     ) -> Result<Prepared> {
-        let Self { two_phase, files } = self;
+        let Self { two_phase, files, room } = self;
         check_fits(pattern, ring, &files.path)?;
         files.check_form(refused)?;
         files.flush_edges()?;
         Ok(match two_phase.prepare(files, pattern, direction, ring)? {
-            Some(told) => Prepared::TwoPhase(told),
-            None => Prepared::Alone(files.route_or_error(pattern, direction, ring)?),
+            Some(mut told) => {
+                room.prepare(files, pattern, direction, told.direct == Some(true))?;
+                told.strategy += room.told();
+                Prepared::TwoPhase(told)
+            }
+            None => {
+                let route = files.route_or_error(pattern, direction, ring)?;
+                room.prepare(files, pattern, direction, route.is_direct())?;
+                Prepared::Alone(route)
+            }
         })
+    }
+
+    /// For the report of a pattern that goes alone: how room is made.
+    pub(crate) fn room_told(&self) -> &str {
+        self.room.told()
+    }
+
+    /// The answer of [`crate::OpenFile::make_room`].
+    pub(crate) fn make_room(&mut self, batch: Batch) -> Result<()> {
+        self.room.make(&self.files, batch)
+    }
+
+    /// The answer of [`crate::OpenFile::give_back`].
+    pub(crate) fn give_back(&mut self) -> Result<()> {
+        self.room.give_back(&self.files)
+    }
+
+    /// The answer of [`crate::OpenFile::without_room`].
+    pub(crate) fn without_room(&self) -> Option<String> {
+        self.room.ended()
     }
 
     /// fsync(2), after what was kept of last sectors.

@@ -39,6 +39,23 @@ pub enum Exchange {
     Messages,
 }
 
+/// How room is made in a new file before direct writes make it longer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preallocate {
+    /// As [`Preallocate::Native`]; where the file system refuses, no room is made, which is told.
+    Auto,
+    /// fallocate(2), mode 0: blocks and length. A pattern is not run where the file system refuses.
+    Native,
+    /// As [`Preallocate::Native`], and for chunks below a block of the file system zeros are written there: such a write into a
+    /// block that was never written waits for all others of its file. Twice the bytes to the storage.
+    Zeros,
+    /// ftruncate(2): the length alone, blocks come with the writes.
+    Size,
+    /// None: each write makes the file longer.
+    #[default]
+    Off,
+}
+
 /// Depth of the queue found best for one direction and chunk size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuned {
@@ -73,6 +90,8 @@ pub struct DriverOptions {
     pub domain_bytes: u64,
     /// Exchange of two-phase transfers.
     pub exchange: Exchange,
+    /// Room before direct writes of new files (posix, uring).
+    pub preallocate: Preallocate,
     /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The paper forbids it: it may delay every sync to the close.
     pub unique_open: bool,
 }
@@ -92,6 +111,7 @@ impl Default for DriverOptions {
             aggregators: None,
             domain_bytes: DEFAULT_DOMAIN_BYTES,
             exchange: Exchange::Auto,
+            preallocate: Preallocate::Off,
             unique_open: false,
         }
     }

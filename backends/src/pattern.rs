@@ -199,6 +199,21 @@ impl Pattern {
         self.stride_bytes == self.chunk_bytes
     }
 
+    /// True if the chunks of several ranks lie between each other.
+    pub(crate) fn is_interleaved(&self) -> bool {
+        self.ranks > 1 && !self.is_contiguous()
+    }
+
+    /// The bytes of the file (begin, end) that must be there before this rank writes the calls of `batch`, of which there is at least
+    /// one. Interleaved ranks share pages and blocks, so it is the whole stretch of all: none can run ahead into a hole of another.
+    pub(crate) fn reach(&self, batch: Batch) -> (u64, u64) {
+        let (low, high) =
+            if self.is_interleaved() { (self.of_rank(0), self.of_rank(self.ranks - 1)) } else { (*self, *self) };
+        let first = batch.first_call * self.chunks_per_call;
+        let last = (batch.first_call + batch.calls) * self.chunks_per_call - 1;
+        (low.chunk_offset(first), high.chunk_offset(last) + self.chunk_bytes)
+    }
+
     /// Why a driver that uses the offsets of the pattern, and whose calls are done when they return, cannot run it.
     pub(crate) fn needs_more_than_offsets(&self) -> Option<String> {
         if self.kind == AccessKind::SharedArrival {

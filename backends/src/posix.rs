@@ -82,14 +82,27 @@ impl OpenFile for PosixFile {
             Direction::Write => "pwrite",
             Direction::Read => "pread",
         };
-        let told = files.in_force(call, pattern.kind, direction, &route);
+        let mut told = files.in_force(call, pattern.kind, direction, &route);
+        told.strategy += self.file.room_told();
         let scratch = Scratch::for_route(&route, pattern, &files.path)?;
         self.prepared = Some(Prepared { pattern: *pattern, route, scratch });
         Ok(told)
     }
 
+    fn make_room(&mut self, batch: Batch) -> Result<()> {
+        self.file.make_room(batch)
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        self.file.give_back()
+    }
+
+    fn without_room(&self) -> Option<String> {
+        self.file.without_room()
+    }
+
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let Self { file: Offsets { two_phase, files }, prepared } = self;
+        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
         if two_phase.is_active() {
             return two_phase.write(files, batch, ring, latency);
         }
@@ -113,7 +126,7 @@ impl OpenFile for PosixFile {
     }
 
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let Self { file: Offsets { two_phase, files }, prepared } = self;
+        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
         if two_phase.is_active() {
             return two_phase.read(files, batch, ring, latency);
         }

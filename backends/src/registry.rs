@@ -38,6 +38,8 @@ pub struct DriverRow {
     pub uses_space: bool,
     /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::make_room`] comes first.
     pub grows_files: bool,
+    /// Follows [`crate::Preallocate`]: room before direct writes of a new file.
+    pub can_preallocate: bool,
     /// Needs something that not every system or file system has: tried out before a run, see [`crate::trial`].
     pub may_be_missing: bool,
     /// Makes the driver.
@@ -61,6 +63,7 @@ pub(crate) const BY_OFFSETS: DriverRow = DriverRow {
     has_two_phase: false,
     uses_space: true,
     grows_files: true,
+    can_preallocate: false,
     may_be_missing: false,
     make: |_| Box::new(NullDriver),
     replay: None,
@@ -83,6 +86,7 @@ static DRIVERS: [DriverRow; 5] = [
         summary: "pread and pwrite at the same offsets, one system call per chunk; direct or buffered",
         can_direct: true,
         can_drop_pages: true,
+        can_preallocate: true,
         has_two_phase: true,
         make: |options| Box::new(PosixDriver::new(options)),
         replay: Some(by_offsets::POSIX),
@@ -94,6 +98,7 @@ static DRIVERS: [DriverRow; 5] = [
         can_direct: true,
         is_direct_by_default: true,
         can_drop_pages: true,
+        can_preallocate: true,
         has_queue: true,
         may_be_missing: true,
         has_two_phase: true,

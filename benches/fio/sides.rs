@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Barrier;
 use std::time::Instant;
 
 use beff_backends::{
-    driver, Batch, Direct, Direction, DriverOptions, FilePath, Latency, OpenMode, OpenRequest, Pattern, Ring, Tuned,
+    driver, Batch, Direct, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
+    Preallocate, Ring, Tuned,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
@@ -55,10 +57,54 @@ impl Access {
 }
 
 /// Who works.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Ours = 0,
     Fio = 1,
+    /// Our driver without room, in rows that have some.
+    Before = 2,
+}
+
+/// Room in a new file, on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    None,
+    /// ftruncate; fio's `truncate`.
+    Size,
+    /// fallocate; fio's `native`, which is its default.
+    Native,
+    /// Zeros written before; fio has no such policy, its `native` stands beside.
+    Zeros,
+}
+
+impl Room {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Size => "size",
+            Self::Native => "native",
+            Self::Zeros => "zeros",
+        }
+    }
+
+    fn of_fio(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Size => "truncate",
+            Self::Native | Self::Zeros => "native",
+        }
+    }
+}
+
+impl From<Room> for Preallocate {
+    fn from(room: Room) -> Self {
+        match room {
+            Room::None => Self::Off,
+            Room::Size => Self::Size,
+            Room::Native => Self::Native,
+            Room::Zeros => Self::Zeros,
+        }
+    }
 }
 
 /// The work, equal for both sides.
@@ -68,8 +114,13 @@ pub struct Work {
     pub path: PathBuf,
     pub method: Method,
     pub access: Access,
+    /// Before writes of a new file.
+    pub room: Room,
     pub chunk_bytes: u64,
+    /// Of each file.
     pub chunks: u64,
+    /// Threads with a file each.
+    pub jobs: u32,
     /// Operations in flight at most.
     pub depth: u32,
     /// Operations submitted and waited for together.
@@ -79,8 +130,25 @@ pub struct Work {
 }
 
 impl Work {
+    /// Of all files.
     pub fn bytes(&self) -> u64 {
-        self.chunk_bytes * self.chunks
+        self.chunk_bytes * self.chunks * u64::from(self.jobs)
+    }
+
+    /// One for each job.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        if self.jobs == 1 {
+            return vec![self.path.clone()];
+        }
+        (0..self.jobs).map(|job| self.path.with_extension(job.to_string())).collect()
+    }
+
+    fn direction(&self) -> Direction {
+        if self.access == Access::Read {
+            Direction::Read
+        } else {
+            Direction::Write
+        }
     }
 
     fn is_direct(&self) -> bool {
@@ -107,31 +175,27 @@ pub struct Sample {
     pub others: Option<f64>,
 }
 
-/// The driver, in batches as a run makes them. Open, registration and close are outside the time, as in fio.
+/// The driver in each job, all from one moment on: the slowest counts, as in fio.
 pub fn ours(work: &Work) -> Result<Sample, Failure> {
-    let direction = if work.access == Access::Read { Direction::Read } else { Direction::Write };
-    let name = if work.method == Method::UringDirect { "uring" } else { "posix" };
-    let row = driver(name).ok_or("the driver is not in the table")?;
-    let chunk_bytes = work.chunk_bytes;
-    let tuned = vec![Tuned { direction, chunk_bytes, depth: work.depth, wait_for: work.batch }];
-    let direct = if work.is_direct() { Direct::Required } else { Direct::Off };
-    let options = DriverOptions { direct, queue_depth: work.depth, tuned, ..DriverOptions::default() };
-    let mut ring = Ring::new(work.ring_bytes, chunk_bytes.next_multiple_of(4096))?;
-    noise(ring.bytes_mut());
-    let mode = match work.access {
-        Access::Write => OpenMode::CreateNew,
-        Access::Rewrite => OpenMode::Update,
-        Access::Read => OpenMode::ReadOnly,
-    };
-    let own = Comm::own();
-    let path = FilePath::of(&work.path)?;
-    let request = OpenRequest { path: &path, mode, comm: &own, hints: &[] };
-    let mut file = (row.make)(&options).open(&request)?;
-    let pattern = Pattern::private(work.chunk_bytes, 1, work.chunks);
-    if let Some(reason) = file.unsupported(&pattern) {
-        return Err(reason.into());
-    }
-    file.prepare(&pattern, direction, &mut ring, &[])?;
+    let barrier = Barrier::new(work.jobs as usize);
+    let told = |e: Failure| e.to_string();
+    let samples: Vec<Result<Sample, String>> = std::thread::scope(|scope| {
+        let paths = work.paths().into_iter();
+        let jobs: Vec<_> = paths.map(|path| scope.spawn(|| one_of_ours(work, path, &barrier).map_err(told))).collect();
+        jobs.into_iter().map(|job| job.join().unwrap_or_else(|_| Err("a job panicked".into()))).collect()
+    });
+    let samples = samples.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let all = |s: &&Sample| s.transfer_seconds + s.sync_seconds;
+    samples.iter().max_by(|a, b| all(a).total_cmp(&all(b))).copied().ok_or_else(|| "no job".into())
+}
+
+/// The driver, in batches as a run makes them. Open, registration and close are outside the time, as in fio; room is inside.
+fn one_of_ours(work: &Work, path: PathBuf, barrier: &Barrier) -> Result<Sample, Failure> {
+    let prepared = prepare_ours(work, &path);
+    // Also where one has failed: the others wait.
+    barrier.wait();
+    let (mut file, mut ring) = prepared?;
+    let direction = work.direction();
     let mut latency = Latency::off();
     let limits = Limits {
         max_calls: work.chunks,
@@ -139,7 +203,7 @@ pub fn ours(work: &Work) -> Result<Sample, Failure> {
         time_seconds: None,
         time_is_guard: false,
         sync: None,
-        call_bytes_all_ranks: chunk_bytes,
+        call_bytes_all_ranks: work.chunk_bytes,
         termination: Termination::Geometric,
     };
     let mut progress = Progress::default();
@@ -148,20 +212,58 @@ pub fn ours(work: &Work) -> Result<Sample, Failure> {
         let batch = Batch { first_call: progress.calls, calls };
         let batch_begin = Instant::now();
         match direction {
-            Direction::Write => file.write(batch, &ring, &mut latency)?,
+            Direction::Write => {
+                file.make_room(batch)?;
+                file.write(batch, &ring, &mut latency)?
+            }
             Direction::Read => file.read(batch, &mut ring, &mut latency)?,
         };
         progress.calls += calls;
         progress.last_calls = calls;
         progress.last_seconds = batch_begin.elapsed().as_secs_f64();
     }
+    if direction == Direction::Write {
+        file.give_back()?;
+    }
     let transfer_seconds = begin.elapsed().as_secs_f64();
     if direction == Direction::Write {
         file.sync()?;
     }
     let all_seconds = begin.elapsed().as_secs_f64();
+    if let Some(reason) = file.without_room() {
+        return Err(reason.into());
+    }
     file.close()?;
     Ok(Sample { transfer_seconds, sync_seconds: all_seconds - transfer_seconds, ..Sample::default() })
+}
+
+/// What comes before the time: the file open and prepared, and the memory.
+fn prepare_ours(work: &Work, path: &Path) -> Result<(Box<dyn OpenFile>, Ring), Failure> {
+    let direction = work.direction();
+    let name = if work.method == Method::UringDirect { "uring" } else { "posix" };
+    let row = driver(name).ok_or("the driver is not in the table")?;
+    let chunk_bytes = work.chunk_bytes;
+    let tuned = vec![Tuned { direction, chunk_bytes, depth: work.depth, wait_for: work.batch }];
+    let direct = if work.is_direct() { Direct::Required } else { Direct::Off };
+    let preallocate = work.room.into();
+    let options = DriverOptions { direct, queue_depth: work.depth, tuned, preallocate, ..DriverOptions::default() };
+    let mut ring = Ring::new(work.ring_bytes, chunk_bytes.next_multiple_of(4096))?;
+    noise(ring.bytes_mut());
+    let mode = match work.access {
+        Access::Write => OpenMode::CreateNew,
+        Access::Rewrite => OpenMode::Update,
+        Access::Read => OpenMode::ReadOnly,
+    };
+    let own = Comm::own();
+    let path = FilePath::of(path)?;
+    let request = OpenRequest { path: &path, mode, comm: &own, hints: &[] };
+    let mut file = (row.make)(&options).open(&request)?;
+    let pattern = Pattern::private(work.chunk_bytes, 1, work.chunks);
+    if let Some(reason) = file.unsupported(&pattern) {
+        return Err(reason.into());
+    }
+    file.prepare(&pattern, direction, &mut ring, &[])?;
+    Ok((file, ring))
 }
 
 /// The version as the program tells it.
@@ -171,20 +273,26 @@ pub fn fio_version(fio: &Path) -> std::io::Result<String> {
 }
 
 /// fio with everything off that is not the transfer itself: clock readings for each operation, filling and scrambling of
-/// buffers, preallocation, its own dropping of the cache.
+/// buffers, its own dropping of the cache.
 fn fio_arguments(work: &Work) -> Vec<String> {
     let (depth, batch) = (work.depth, work.batch);
     let mut words = vec![
         "--name=beff".into(),
-        format!("--filename={}", work.path.display()),
-        format!("--size={}", work.bytes()),
+        format!("--size={}", work.chunk_bytes * work.chunks),
         format!("--bs={}", work.chunk_bytes),
         format!("--rw={}", if work.access == Access::Read { "read" } else { "write" }),
         format!("--direct={}", u8::from(work.is_direct())),
         format!("--overwrite={}", u8::from(work.access == Access::Rewrite)),
         format!("--end_fsync={}", u8::from(work.fio_syncs())),
     ];
-    let fixed = "--thread --fallocate=none --invalidate=0 --gtod_reduce=1 --refill_buffers=0 --zero_buffers=0 \
+    if work.jobs == 1 {
+        words.push(format!("--filename={}", work.path.display()));
+    } else {
+        words.push(format!("--filename_format={}.$jobnum", work.path.display()));
+        words.extend([format!("--numjobs={}", work.jobs), "--group_reporting=1".into()]);
+    }
+    words.push(format!("--fallocate={}", work.room.of_fio()));
+    let fixed = "--thread --invalidate=0 --gtod_reduce=1 --refill_buffers=0 --zero_buffers=0 \
                  --scramble_buffers=0 --output-format=json";
     words.extend(fixed.split_whitespace().map(str::to_owned));
     if work.method == Method::UringDirect {
@@ -211,9 +319,9 @@ pub fn fio(work: &Work) -> Result<Sample, Failure> {
     let output = Command::new(&work.fio).args(fio_arguments(work)).env(huge.0, huge.1).stdin(Stdio::null()).output()?;
     let mut sync_seconds = 0.0;
     if work.access != Access::Read && !work.fio_syncs() {
-        let file = File::open(&work.path)?;
+        let files = work.paths().iter().map(File::open).collect::<Result<Vec<_>, _>>()?;
         let begin = Instant::now();
-        file.sync_all()?;
+        files.iter().try_for_each(File::sync_all)?;
         sync_seconds = begin.elapsed().as_secs_f64();
     }
     let said = String::from_utf8_lossy(&output.stdout);

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::config::{
-    CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, Release, SpaceLimit, Termination, Verify,
+    CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, SpaceLimit,
+    Termination, Verify,
 };
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
@@ -125,6 +126,11 @@ pub struct RunArgs {
     /// How ranks exchange data in a two-phase transfer
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
     pub exchange: ExchangePolicy,
+    /// Room before direct first writes (posix, uring), in the measured time, with a part of its own (room). Without it each write
+    /// makes the file longer, which the kernel does one at a time. Through the page cache none is made: blocks come at write-back. A
+    /// file system that refuses fallocate is told for each pattern (auto), or the pattern is not run (native)
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
+    pub preallocate: PreallocatePolicy,
     /// An MPI-IO hint for all files and patterns (mpiio); wins over --hints
     #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
     pub hint: Vec<(String, String)>,
@@ -213,6 +219,13 @@ words! { ExchangePolicy:
     Auto = "auto", "shared memory where it can be, else messages";
     SharedMemory = "shared-memory", "aggregators copy out of their neighbours' memory";
     Messages = "messages", "MPI messages";
+}
+words! { PreallocatePolicy:
+    Auto = "auto", "native where the file system can";
+    Native = "native", "blocks and length, by fallocate";
+    Zeros = "zeros", "native, and zeros before chunks below a block";
+    Size = "size", "the length alone, by ftruncate";
+    Off = "off", "each write makes the file longer";
 }
 words! { Inject:
     Flip = "flip", "one bit of one word is turned over";

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::hints::HintRule;
 
@@ -67,6 +68,27 @@ pub enum CollectivePolicy {
     TwoPhase,
     /// Plain read-modify-write of shared sectors: loses data, for tests of the verification.
     UnsafeReadModifyWrite,
+}
+
+/// Room in a new file before direct writes make it longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PreallocatePolicy {
+    /// Blocks by fallocate; where the file system refuses, none, which is told.
+    Auto,
+    /// Blocks by fallocate; a pattern is not run where the file system refuses.
+    Native,
+    /// As native, and zeros into the blocks of chunks that are smaller.
+    Zeros,
+    /// The length alone, by ftruncate.
+    Size,
+    /// None: each write makes the file longer.
+    Off,
+}
+
+/// Results of before room was made.
+fn no_room() -> PreallocatePolicy {
+    PreallocatePolicy::Off
 }
 
 /// How ranks exchange data in a two-phase transfer.
@@ -219,6 +241,9 @@ pub struct Config {
     /// Exchange of two-phase transfers.
     #[serde(default)]
     pub exchange: ExchangePolicy,
+    /// Room before direct first writes (posix, uring).
+    #[serde(default = "no_room")]
+    pub preallocate: PreallocatePolicy,
     /// Rounds into which each pattern is divided, so that several backends take turns within it; 1: one after the other.
     #[serde(default = "one_round")]
     pub rounds: u32,
@@ -236,4 +261,14 @@ pub struct Config {
     /// When; None: once in each file, between rewrite and read.
     #[serde(default)]
     pub inject_at: Option<InjectAt>,
+}
+
+impl Config {
+    /// True if some writes of some backend may bypass the page cache at offsets of their own.
+    #[must_use]
+    pub fn may_be_direct(&self) -> bool {
+        let may =
+            |name: &String| backends::can(name, |row| row.can_preallocate) && self.direct.of(name) != DirectPolicy::Off;
+        self.backends.iter().any(may)
+    }
 }

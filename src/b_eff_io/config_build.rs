@@ -6,7 +6,9 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs};
-use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitions, Release, SpaceLimit};
+use crate::b_eff_io::config::{
+    CollectivePolicy, Config, ExchangePolicy, Partitions, PreallocatePolicy, Release, SpaceLimit,
+};
 use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
     backends, check_direct, check_effect, check_out, check_run_dir, join, names, no_effect, KnownBackend,
@@ -77,6 +79,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
     check_types_heed(measure, &chosen, known)?;
     check_two_phase(measure, run, &chosen, known)?;
     check_cache(run, &chosen, known)?;
+    check_preallocate(run, &chosen, known)?;
     check_time(measure.time)?;
     check_sizes(measure)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
@@ -109,6 +112,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         aggregators: run.aggregators,
         domain_bytes: run.domain,
         exchange: run.exchange,
+        preallocate: run.preallocate,
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
         latency: run.latency,
         unique_open: run.unique_open,
@@ -230,6 +234,21 @@ fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownBackend
         ));
     }
     Ok(())
+}
+
+/// Room is made before direct writes alone: what goes through the page cache finds its blocks at write-back.
+fn check_preallocate(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownBackend<'_>]) -> Result<(), UsageError> {
+    let given = run.preallocate != PreallocatePolicy::Auto;
+    check_effect(given, "--preallocate", chosen, known, |backend| backend.preallocates)?;
+    let may_be_direct =
+        |backend: &KnownBackend<'_>| backend.preallocates && run.direct.of(backend.name) != DirectPolicy::Off;
+    if !given || chosen.iter().any(may_be_direct) {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "--preallocate has no effect: no write is direct with these --backend and --direct",
+        "Leave it out, or add --direct auto.",
+    ))
 }
 
 fn check_time(seconds: f64) -> Result<(), UsageError> {

@@ -104,6 +104,29 @@ fn options_about_two_phases_need_such_transfers() {
 }
 
 #[test]
+fn room_needs_writes_that_may_be_direct() {
+    assert_eq!(config("").unwrap().preallocate, PreallocatePolicy::Auto);
+    for (word, policy) in [
+        ("native", PreallocatePolicy::Native),
+        ("zeros", PreallocatePolicy::Zeros),
+        ("size", PreallocatePolicy::Size),
+        ("off", PreallocatePolicy::Off),
+    ] {
+        let option = format!("--preallocate {word}");
+        for backends in ["mpiio", "mmap,null", "mpiio,mmap"] {
+            refused(&format!("{option} --backend {backends}"), &["--preallocate", backends, "posix, uring"]);
+        }
+        // Through the page cache unless it is said otherwise.
+        refused(&format!("{option} --backend posix"), &["--preallocate", "no write is direct", "--direct auto"]);
+        refused(&format!("{option} --backend uring,posix --direct off"), &["no write is direct"]);
+        for rest in ["uring", "posix,uring", "posix --direct auto", "mpiio,posix --direct auto"] {
+            assert_eq!(config(&format!("{option} --backend {rest}")).unwrap().preallocate, policy, "{rest}");
+        }
+    }
+    assert!(config("--preallocate auto --backend mpiio").is_ok());
+}
+
+#[test]
 fn domains_are_what_one_step_can_move() {
     for size in ["0", "1", "4095", "1025M", "16383P"] {
         refused(&format!("--domain {size} --backend uring"), &["--domain", "4096 to 1073741824"]);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::b_eff_io::cli::{IoArgs, PlanArgs, Rewrite, RunArgs};
 use crate::b_eff_io::config::{
-    CollectivePolicy, ExchangePolicy, Inject, Partitions, Release, SpaceLimit, Termination, Verify,
+    CollectivePolicy, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination, Verify,
 };
 use crate::commands::report::ReportArgs;
 use crate::frame::benchmark::{typed, unsaid};
@@ -97,6 +97,7 @@ fn defaults() {
         aggregators: None,
         domain: None,
         exchange: ExchangePolicy::Auto,
+        preallocate: PreallocatePolicy::Auto,
         rounds: None,
         latency: false,
         hints: None,

@@ -25,6 +25,8 @@ pub struct KnownBackend<'a> {
     pub shared_pointer: bool,
     /// Buffered transfers can drop their pages themselves (RWF_DONTCACHE).
     pub drops_pages: bool,
+    /// Makes room before direct writes of new files.
+    pub preallocates: bool,
     /// Files become longer by writing behind their end.
     pub grows_files: bool,
 }

@@ -30,7 +30,7 @@ pub(super) enum Room {
 impl Room {
     /// What a write of this pattern needs. Whether the file system can reserve is found out where it matters first.
     pub(super) fn find(file: &File, pattern: &Pattern, has_fallocate: &mut Option<bool>, path: &Path) -> Result<Self> {
-        let (begin, end) = reach(pattern, Batch { first_call: 0, calls: pattern.max_calls.max(1) });
+        let (begin, end) = pattern.reach(Batch { first_call: 0, calls: pattern.max_calls.max(1) });
         let fail = |operation, e| BackendError::from_io(operation, path, Some(begin), &e);
         if has_blocks(file, begin, end).map_err(|e| fail("lseek SEEK_HOLE", e))? {
             return Ok(Self::There);
@@ -51,17 +51,6 @@ impl Room {
             Self::Zeros => "zeros written before each batch (no fallocate here)",
         }
     }
-}
-
-/// The bytes of the file (begin, end) that must have blocks before this rank stores the calls of `batch`. Interleaved ranks
-/// share pages, so each of them reserves the whole stretch of all: none can run ahead into a hole of another.
-pub(super) fn reach(pattern: &Pattern, batch: Batch) -> (u64, u64) {
-    let interleaved = pattern.ranks > 1 && !pattern.is_contiguous();
-    let (low, high) =
-        if interleaved { (pattern.of_rank(0), pattern.of_rank(pattern.ranks - 1)) } else { (*pattern, *pattern) };
-    let first = batch.first_call * pattern.chunks_per_call;
-    let last = (batch.first_call + batch.calls) * pattern.chunks_per_call - 1;
-    (low.chunk_offset(first), high.chunk_offset(last) + pattern.chunk_bytes)
 }
 
 /// True if the file has no hole between `begin` and `end`, and is that long. A file system that cannot tell holes reports
@@ -92,7 +81,7 @@ fn can_reserve(file: &File, begin: u64) -> io::Result<bool> {
 /// Not posix_fallocate: where the file system cannot, glibc writes a zero into each block that it has found to be zero,
 /// and would so wipe out what another rank has stored there in between.
 pub(super) fn reserve(file: &File, pattern: &Pattern, batch: Batch, path: &Path) -> Result<()> {
-    let (begin, end) = reach(pattern, batch);
+    let (begin, end) = pattern.reach(batch);
     let fail = |e: &io::Error| {
         let error = BackendError::from_io("fallocate", path, Some(begin), e);
         BackendError { text: format!("cannot reserve {} bytes: {}", end - begin, error.text), ..error }
@@ -141,17 +130,6 @@ mod tests {
             form: CallForm::default(),
             ..p
         }
-    }
-
-    #[test]
-    fn interleaved_ranks_reserve_the_stretch_of_all_and_others_their_own() {
-        let batch = Batch { first_call: 2, calls: 3 };
-        for rank in 0..3 {
-            assert_eq!(reach(&scattered(rank), batch), (100 + 4 * 3 * 1032, 100 + 10 * 3 * 1032));
-        }
-        let segment =
-            Pattern { base_bytes: 1 << 20, rank: 1, ranks: 3, rank_distance_bytes: 1 << 20, ..pattern(1032, 2, 10) };
-        assert_eq!(reach(&segment, batch), ((1 << 20) + 4 * 1032, (1 << 20) + 10 * 1032));
     }
 
     #[test]

@@ -273,10 +273,23 @@ impl OpenFile for UringFile {
                 told.strategy += overlap::told(pattern, depth);
             }
         }
+        told.strategy += file.room_told();
         let ring_id = ring.id();
         let pattern = *pattern;
         self.prepared = Some(Prepared { pattern, direction, route, ring_id, depth, wait_for, span, scratch });
         Ok(told)
+    }
+
+    fn make_room(&mut self, batch: Batch) -> Result<()> {
+        self.file.make_room(batch)
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        self.file.give_back()
+    }
+
+    fn without_room(&self) -> Option<String> {
+        self.file.without_room()
     }
 
     fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {

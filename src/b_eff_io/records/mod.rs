@@ -44,7 +44,7 @@ pub enum Ended {
 pub struct Intervals {
     /// File view, datatypes, registration.
     pub view_seconds: f64,
-    /// Making the file longer before a write that cannot do it itself (mmap).
+    /// Making the file longer before its writes: where these cannot do it (mmap), or are slow when they do (direct first writes).
     #[serde(default)]
     pub room_seconds: f64,
     /// The calls that move data.

@@ -13,7 +13,7 @@ use crate::frame::values::machine_share::is_shared;
 use crate::frame::values::NULL_BACKEND;
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 31] = [
+const FIELDS: [(&str, Field); 32] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -33,6 +33,7 @@ const FIELDS: [(&str, Field); 31] = [
     ("aggregators", set_up("aggregators")),
     ("domain_bytes", set_up("domain")),
     ("exchange", set_up("exchange")),
+    ("preallocate", set_up("room before direct first writes")),
     ("verify", set_up("verify")),
     ("latency", set_up("latency recorded")),
     ("space_limit", set_up("space")),

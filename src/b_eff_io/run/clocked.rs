@@ -1,7 +1,8 @@
 //! One pattern inside the clock: prepare, loop, decide, sync. Everything it needs is allocated before.
 //!
 //! Durations are taken per rank; clocks of two ranks are never compared. A pattern starts behind a barrier. Its time is the sum of
-//! named intervals: *view* (prepare), *room* (making the file longer, for drivers that must), *transfer* (batches), *decide*
+//! named intervals: *view* (prepare), *room* (making the file longer, for drivers that
+//! must or are faster with it), *transfer* (batches), *decide*
 //! (agreements, waiting for slower ranks included), *sync*. The rank with the largest sum is the one that is recorded, with its own
 //! parts, so that they add up. For each decision the smallest time over the ranks is its cost; the rest is waiting.
 //!
@@ -18,6 +19,7 @@ use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::{Ended, Intervals};
 use crate::b_eff_io::run::batching::{next, Limits, Progress, Step};
 use crate::b_eff_io::run::measured::{Measured, Notes};
+use crate::frame::run::agree::first_message;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::system::memory::{process_io, process_io_since};
 
@@ -229,7 +231,10 @@ pub fn run(
     // Collective: the number of calls is the same on all ranks, whatever went wrong on one.
     if task.direction == Direction::Write && l.progress.calls > before.calls {
         let begin = Instant::now();
-        sync_result = file.sync();
+        let given_back = file.give_back();
+        l.intervals.room_seconds += begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        sync_result = file.sync().and(given_back);
         l.intervals.sync_seconds = begin.elapsed().as_secs_f64();
     }
     let allocations = alloc::allocations() - allocations - l.stopped_allocations;
@@ -238,6 +243,10 @@ pub fn run(
     if let (Err(e), None) = (sync_result, &l.error) {
         l.error = Some(e);
     }
+    let without_room = match task.direction {
+        Direction::Write => first_message(comm, file.without_room())?,
+        Direction::Read => None,
+    };
     let Loop { progress, intervals, moved_bytes, error, decisions, notes, .. } = l;
     let mine = Measured {
         calls: progress.calls - before.calls,
@@ -246,6 +255,7 @@ pub fn run(
         intervals,
         decisions,
         in_force,
+        without_room: without_room.map(|(rank, reason)| format!("{reason} (rank {rank})")),
         error,
         allocations_in_clock: allocations,
         io: process_io_since(io_before),

@@ -1,8 +1,8 @@
 //! What the configuration means for the drivers.
 
-use beff_backends::{Collective, DriverOptions, Exchange, DEFAULT_DOMAIN_BYTES};
+use beff_backends::{Collective, DriverOptions, Exchange, Preallocate, DEFAULT_DOMAIN_BYTES};
 
-use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy};
+use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, PreallocatePolicy};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 
@@ -27,6 +27,13 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
             ExchangePolicy::Auto => Exchange::Auto,
             ExchangePolicy::SharedMemory => Exchange::SharedMemory,
             ExchangePolicy::Messages => Exchange::Messages,
+        },
+        preallocate: match config.preallocate {
+            PreallocatePolicy::Auto => Preallocate::Auto,
+            PreallocatePolicy::Native => Preallocate::Native,
+            PreallocatePolicy::Zeros => Preallocate::Zeros,
+            PreallocatePolicy::Size => Preallocate::Size,
+            PreallocatePolicy::Off => Preallocate::Off,
         },
         unique_open: config.unique_open,
     }

@@ -93,6 +93,8 @@ pub struct Measured {
     pub ended: Ended,
     /// This rank's preparation.
     pub in_force: Option<InForce>,
+    /// Why a rank made no more room for its writes, which went on without.
+    pub without_room: Option<String>,
     /// This rank's error.
     pub error: Option<BackendError>,
     /// Allocations inside the clock, all ranks.
@@ -114,6 +116,7 @@ impl Measured {
             batches: Vec::new(),
             ended,
             in_force: None,
+            without_room: None,
             error: None,
             allocations_in_clock: 0,
             io: None,
@@ -130,6 +133,7 @@ impl Measured {
         self.decision_cost_seconds += later.decision_cost_seconds;
         self.batches.extend(later.batches);
         self.ended = later.ended;
+        self.without_room = self.without_room.take().or(later.without_room);
         self.error = self.error.take().or(later.error);
         self.allocations_in_clock += later.allocations_in_clock;
         self.io = self.io.zip(later.io).map(|(a, b)| ProcessIo {

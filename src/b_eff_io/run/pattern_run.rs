@@ -142,7 +142,10 @@ fn record(
         Ran::NotRun(reason) => Measured::nothing(Ended::NotRun(reason)),
         Ran::Empty => Measured::nothing(Ended::Count),
     };
-    let in_force = m.in_force.unwrap_or_default();
+    let mut in_force = m.in_force.unwrap_or_default();
+    if let Some(reason) = m.without_room {
+        in_force.strategy += &format!("; {reason}");
+    }
     PatternRecord {
         backend: run.backends[open.backend].name.clone(),
         ranks: place.part.ranks,

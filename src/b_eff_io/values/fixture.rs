@@ -139,6 +139,7 @@ fn config(release: Release, sizes: &[u64]) -> Config {
         aggregators: None,
         domain_bytes: None,
         exchange: crate::b_eff_io::config::ExchangePolicy::Auto,
+        preallocate: crate::b_eff_io::config::PreallocatePolicy::Auto,
         rounds: 1,
         latency: false,
         unique_open: false,

@@ -145,6 +145,7 @@ pub fn known_backends() -> Vec<KnownBackend<'static>> {
         two_phase: row.has_two_phase,
         shared_pointer: row.has_shared_pointer,
         drops_pages: row.can_drop_pages,
+        preallocates: row.can_preallocate,
         grows_files: row.grows_files,
     });
     known.collect()

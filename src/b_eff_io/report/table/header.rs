@@ -1,7 +1,9 @@
 //! The head of the report, at most 14 lines so that the numbers are on the first screen: what was measured, where, and
 //! what is unusual about it. Whatever does not fit into its line is in the section on the set-up.
 
-use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Inject, Termination, Verify};
+use crate::b_eff_io::config::{
+    CollectivePolicy, Config, ExchangePolicy, Inject, PreallocatePolicy, Termination, Verify,
+};
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
 use crate::frame::backends::any_can;
@@ -76,6 +78,14 @@ pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
         ExchangePolicy::SharedMemory => Some("--exchange shared-memory".to_owned()),
         ExchangePolicy::Messages => Some("--exchange messages".to_owned()),
     };
+    let room = match config.preallocate {
+        PreallocatePolicy::Auto => None,
+        PreallocatePolicy::Native => Some("--preallocate native"),
+        PreallocatePolicy::Zeros => Some("--preallocate zeros"),
+        PreallocatePolicy::Size => Some("--preallocate size"),
+        // Of results from before it was made too.
+        PreallocatePolicy::Off => config.may_be_direct().then_some("--preallocate off"),
+    };
     let types: Vec<String> = config.types.iter().map(u8::to_string).collect();
     settings([
         config.inject.map(|damage| format!("DAMAGED ON PURPOSE ({})", damage_name(damage))),
@@ -86,6 +96,7 @@ pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
         config.aggregators.map(|n| format!("--aggregators {n}")),
         config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes))),
         exchange,
+        room.map(str::to_owned),
         config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
         option(config.sqpoll && has_queue, "--sqpoll"),
         option(config.latency, "--latency"),

@@ -1,6 +1,8 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
-use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, Partitions, Termination, Verify};
+use crate::b_eff_io::config::{
+    CollectivePolicy, Config, ExchangePolicy, Partitions, PreallocatePolicy, Termination, Verify,
+};
 use crate::b_eff_io::records::{RunResult, TuningRecord};
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::chunk_label;
@@ -24,6 +26,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.field("direct I/O", &direct(result));
     page.field("page cache", cache(config));
     page.fields("collective", collective(config));
+    page.fields("room", room(config));
     page.fields("queue", queue(result));
     if config.latency {
         page.field("latency", "the time of every call is recorded");
@@ -145,6 +148,18 @@ fn collective(config: &Config) -> Option<String> {
         ExchangePolicy::Messages => "messages",
     };
     Some(format!("{policy}; two-phase: {aggregators} aggregate, domains {domain}, exchange by {exchange}"))
+}
+
+/// Room before direct first writes; None if nothing can have been direct.
+fn room(config: &Config) -> Option<String> {
+    let policy = match config.preallocate {
+        PreallocatePolicy::Auto => "auto: blocks by fallocate before direct first writes, where the file system can",
+        PreallocatePolicy::Native => "native: blocks by fallocate before direct first writes",
+        PreallocatePolicy::Zeros => "zeros: native, and zeros written before direct first writes below a block",
+        PreallocatePolicy::Size => "size: the length by ftruncate before direct first writes",
+        PreallocatePolicy::Off => "off: each direct first write makes its file longer",
+    };
+    config.may_be_direct().then(|| policy.to_owned())
 }
 
 /// Depth of the queue of uring and where it comes from; None if it took no part.

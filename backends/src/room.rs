@@ -1,0 +1,365 @@
+//! Room before direct first writes. A direct write that makes its file longer holds the lock of the file and waits for a transaction
+//! of its own, and io_uring hands it to a worker of the kernel. So blocks and length are made before a batch, for all of its calls at once.
+//!
+//! Room is made little further than the batch goes ([`target`]) and never further than the pattern may; what lies behind the last batch
+//! goes back before the sync. Nothing depends on it: where space is missing, the writes go on without room, and that is told.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use memmap2::MmapMut;
+use nix::errno::Errno;
+use nix::fcntl::{fallocate, FallocateFlags};
+use nix::sys::statfs::fstatfs;
+
+use crate::direct::FdPair;
+use crate::error::Cause;
+use crate::patience::uninterrupted;
+use crate::{BackendError, Batch, Direction, OpenMode, OpenRequest, Pattern, Preallocate, Result};
+
+/// Room is made so far behind a batch at most: a thousand calls of the smallest chunk for one system call, and nothing that anybody
+/// misses on a storage.
+const MOST_AHEAD_BYTES: u64 = 4 << 20;
+/// Zeros that are written at once.
+const ZEROS_BYTES: usize = 1 << 20;
+/// What is made ahead ends at a multiple of it. No sector is larger, so whoever writes the last sector of the data and then cuts the
+/// file off never takes room of others for data.
+const AHEAD_UNIT_BYTES: u64 = 4096;
+
+/// How room is made in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Means {
+    /// fallocate(2), mode 0.
+    Blocks,
+    /// ftruncate(2): a longer file with a hole.
+    Length,
+    /// Not at all: it was not wanted, or the file is no new one.
+    Nothing,
+    /// Not at all, for this reason.
+    Refused { reason: String },
+}
+
+/// Room in one file.
+#[derive(Debug)]
+pub(crate) struct Room {
+    means: Means,
+    /// Room was asked for by name: that there is none is told of every pattern.
+    by_name: bool,
+    /// What is written before chunks below a block, if it is; none otherwise.
+    zeros: Option<MmapMut>,
+    /// What is told of the prepared pattern.
+    told: String,
+    /// The prepared pattern, if room is made for it.
+    made: Option<Made>,
+}
+
+/// Room for one pattern.
+#[derive(Debug)]
+struct Made {
+    pattern: Pattern,
+    /// Where the first call of the pattern begins, and where the last one that may be asked for ends.
+    begin: u64,
+    limit: u64,
+    /// Length of the file before the pattern: it never gets shorter than that.
+    length: u64,
+    /// Up to here the batches so far go.
+    needed: u64,
+    /// Up to here there is room.
+    end: u64,
+    /// True if there may be room behind `needed` that this rank has made.
+    ahead: bool,
+    /// Length of a block, if blocks are to hold zeros before the chunks come.
+    zero_block: Option<u64>,
+    /// Why there is no more.
+    ended: Option<String>,
+}
+
+impl Room {
+    /// What can be done in the file of a request, tried on it while it is empty. Collective over its communicator where
+    /// the options ask for room. `files`: None if this rank could not open it.
+    ///
+    /// # Errors
+    /// A storage that fails, or MPI between the ranks.
+    pub(crate) fn find(request: &OpenRequest<'_>, wanted: Preallocate, files: Option<&FdPair>) -> Result<Self> {
+        let means = match (request.mode, wanted) {
+            (OpenMode::Update | OpenMode::ReadOnly, _) | (_, Preallocate::Off) => Means::Nothing,
+            (OpenMode::CreateNew, Preallocate::Size) => Means::Length,
+            (OpenMode::CreateNew, Preallocate::Native | Preallocate::Zeros | Preallocate::Auto) => {
+                match agreed_refusal(request, files)? {
+                    None => Means::Blocks,
+                    Some(reason) => Means::Refused { reason },
+                }
+            }
+        };
+        let by_name = wanted != Preallocate::Auto;
+        let zeros = (wanted == Preallocate::Zeros && means == Means::Blocks).then(|| MmapMut::map_anon(ZEROS_BYTES));
+        let zeros = zeros.transpose().map_err(|e| BackendError::from_io("mmap (zeros)", request.path, None, &e))?;
+        Ok(Self { means, by_name, zeros, told: String::new(), made: None })
+    }
+
+    /// Of a file in which none is made.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self { means: Means::Nothing, by_name: false, zeros: None, told: String::new(), made: None }
+    }
+
+    /// Why a pattern that goes directly is not run.
+    pub(crate) fn unsupported(&self) -> Option<String> {
+        match &self.means {
+            Means::Refused { reason } if self.by_name => {
+                Some(format!("no room can be made before its writes: {reason}; use --preallocate auto, size or off"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Begins a pattern. `direct`: its transfers are.
+    pub(crate) fn prepare(
+        &mut self,
+        files: &FdPair,
+        pattern: &Pattern,
+        direction: Direction,
+        direct: bool,
+    ) -> Result<()> {
+        (self.told, self.made) = (String::new(), None);
+        let is_one = pattern.call_bytes() > 0 && pattern.max_calls > 0;
+        if direction == Direction::Read || self.means == Means::Nothing || !is_one {
+            return Ok(());
+        }
+        if !direct {
+            // Pages find their blocks at write-back, many at once: nothing waits for room.
+            self.told = if self.by_name { ", no room made: not direct".into() } else { String::new() };
+            return Ok(());
+        }
+        self.told = match &self.means {
+            Means::Nothing => return Ok(()),
+            Means::Refused { reason } => {
+                self.told = format!(", no room made: {reason}");
+                return Ok(());
+            }
+            Means::Blocks => ", room made by fallocate".into(),
+            Means::Length => ", room made by ftruncate".into(),
+        };
+        let told = files.buffered.metadata().map_err(|e| BackendError::from_io("fstat", &files.path, None, &e))?;
+        let length = told.len();
+        // Between chunks of other ranks nobody may write.
+        let below = self.zeros.is_some() && pattern.chunk_bytes < told.blksize() && !pattern.is_interleaved();
+        let zero_block = below.then_some(told.blksize());
+        if let Some(bytes) = zero_block {
+            self.told += &format!(", zeros written into its blocks of {bytes}");
+        }
+        let (begin, limit) = pattern.reach(Batch { first_call: 0, calls: pattern.max_calls });
+        let (needed, end, ahead) = (begin, begin, false);
+        self.made = Some(Made { pattern: *pattern, begin, limit, length, needed, end, ahead, zero_block, ended: None });
+        Ok(())
+    }
+
+    /// For the report of the prepared pattern.
+    pub(crate) fn told(&self) -> &str {
+        &self.told
+    }
+
+    /// Why there is no more room for the prepared pattern.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.made.as_ref().and_then(|made| made.ended.clone())
+    }
+
+    /// Makes room for `batch`. Without space for it nothing is made any more, and the writes go on without.
+    pub(crate) fn make(&mut self, files: &FdPair, batch: Batch) -> Result<()> {
+        let Some(made) = self.made.as_mut().filter(|_| batch.calls > 0) else { return Ok(()) };
+        made.needed = made.needed.max(made.pattern.reach(batch).1);
+        if made.needed <= made.end || made.ended.is_some() {
+            return Ok(());
+        }
+        let done = match self.means {
+            Means::Blocks => {
+                let from = made.end;
+                let blocks = made.blocks(&files.buffered);
+                blocks.and_then(|()| made.zeros(from, files.direct_file(), self.zeros.as_deref()))
+            }
+            Means::Length => made.length(&files.buffered),
+            Means::Nothing | Means::Refused { .. } => Ok(()),
+        };
+        let Err(error) = done else { return Ok(()) };
+        if !is_refusal(&error) && !is_full(&error) {
+            return Err(BackendError::from_io("make_room", &files.path, Some(made.end), &error));
+        }
+        made.ended = Some(format!("no room made from offset {} on: {error}", made.end));
+        Ok(())
+    }
+
+    /// Gives back what is behind the last batch. A segment has nothing there.
+    pub(crate) fn give_back(&mut self, files: &FdPair) -> Result<()> {
+        let Some(made) = self.made.as_mut().filter(|made| made.ahead) else { return Ok(()) };
+        made.cut(&files.buffered)
+            .map_err(|e| BackendError::from_io("ftruncate of unused room", &files.path, Some(made.needed), &e))
+    }
+}
+
+impl Made {
+    /// A rank's own stretch in a file of several: others have theirs behind it.
+    fn is_segment(&self) -> bool {
+        self.pattern.ranks > 1 && !self.pattern.is_interleaved()
+    }
+
+    fn target(&self) -> u64 {
+        if self.is_segment() {
+            // What is ahead could not be given back by the length of the file.
+            return self.needed;
+        }
+        target(self.begin, self.end, self.needed, self.limit)
+    }
+
+    fn blocks(&mut self, file: &File) -> io::Result<()> {
+        let target = self.target();
+        // Another rank has been here: the stretch is that of all ranks, and they come with the same batches.
+        if self.pattern.is_interleaved() && length(file)? >= target {
+            self.end = target;
+            return Ok(());
+        }
+        // A refusal may leave a part.
+        self.ahead = !self.is_segment();
+        match allocate(file, self.end, target) {
+            Err(error) if target > self.needed && is_full(&error) => {
+                allocate(file, self.end, self.needed)?;
+                self.end = self.needed;
+            }
+            other => {
+                other?;
+                self.end = target;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes zeros into the new blocks from `from` on, those that hold no data yet.
+    fn zeros(&self, from: u64, file: Option<&File>, zeros: Option<&[u8]>) -> io::Result<()> {
+        let (Some(block), Some(file), Some(zeros)) = (self.zero_block, file, zeros) else { return Ok(()) };
+        let (mut at, end) = (from.next_multiple_of(block), self.end / block * block);
+        while at < end {
+            let len = (end - at).min(zeros.len() as u64);
+            match uninterrupted(|| file.write_at(&zeros[..len as usize], at))? as u64 {
+                // The space has ended; the writes of the data will say so too.
+                moved if moved % block != 0 || moved == 0 => return Err(io::Error::from(Errno::ENOSPC)),
+                moved => at += moved,
+            }
+        }
+        Ok(())
+    }
+
+    /// The rank whose part comes last does it alone: of two ranks the one with the shorter file would take away what the other has
+    /// written.
+    fn length(&mut self, file: &File) -> io::Result<()> {
+        let target = self.target();
+        if self.pattern.ranks <= 1 || self.pattern.rank + 1 == self.pattern.ranks {
+            if length(file)? < target {
+                uninterrupted(|| file.set_len(target))?;
+            }
+            self.ahead = !self.is_segment();
+        }
+        self.end = target;
+        Ok(())
+    }
+
+    /// Ranks that are not as far yet write before `needed` too, which is the same for all.
+    fn cut(&mut self, file: &File) -> io::Result<()> {
+        let end = self.needed.max(self.length);
+        if length(file)? > end {
+            uninterrupted(|| file.set_len(end))?;
+        }
+        (self.end, self.ahead) = (self.needed, false);
+        Ok(())
+    }
+}
+
+/// Up to where room is made for a batch that ends at `needed`, where there is room up to `end`: as far behind it as the pattern has come
+/// from its `begin`, so that small batches share one system call. A large one needs none ahead.
+fn target(begin: u64, end: u64, needed: u64, limit: u64) -> u64 {
+    if needed - end >= MOST_AHEAD_BYTES {
+        return needed;
+    }
+    let ahead = needed + (needed - begin).min(MOST_AHEAD_BYTES);
+    let whole = ahead.min(limit) / AHEAD_UNIT_BYTES * AHEAD_UNIT_BYTES;
+    whole.max(needed)
+}
+
+fn length(file: &File) -> io::Result<u64> {
+    Ok(file.metadata()?.len())
+}
+
+fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let position = |bytes| i64::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
+    let (from, len) = (position(from)?, position(to - from)?);
+    uninterrupted(|| Ok(fallocate(file, FallocateFlags::empty(), from, len)?))
+}
+
+fn errno(error: &io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)
+}
+
+/// The file system, a filter or a limit is against it, whatever the size.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(errno(error), Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EPERM | Errno::EINVAL | Errno::ENODEV)
+}
+
+/// No space, no quota, or a file that may not become so long.
+fn is_full(error: &io::Error) -> bool {
+    matches!(errno(error), Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)
+}
+
+/// Rank 0's trial on the new file, made while the others wait for its outcome, as all ranks learn it. Whoever could not open the
+/// file comes here too.
+fn agreed_refusal(request: &OpenRequest<'_>, files: Option<&FdPair>) -> Result<Option<String>> {
+    let tried = match files.filter(|_| request.comm.rank() == 0) {
+        Some(files) if files.direct_file().is_some() => refusal(&files.buffered),
+        _ => Ok(None),
+    };
+    let text = tried.as_ref().ok().cloned().flatten().unwrap_or_default();
+    let agreed = request.comm.bcast_bytes(text.into_bytes(), 0).map_err(|e| {
+        let text = format!("agreement on the room of the new file failed: {e}");
+        BackendError::new("open", request.path, Cause::Io, text)
+    })?;
+    tried.map_err(|e| BackendError::from_io("fallocate", request.path, Some(0), &e))?;
+    Ok((!agreed.is_empty()).then(|| String::from_utf8_lossy(&agreed).into_owned()))
+}
+
+/// Why blocks cannot be made in an empty file, which stays empty. With mode 0, as they will be: NFS knows no other. A full disk is no
+/// answer.
+fn refusal(file: &File) -> io::Result<Option<String>> {
+    match allocate(file, 0, 1) {
+        Ok(()) => uninterrupted(|| file.set_len(0)).map(|()| None),
+        Err(error) if is_refusal(&error) => Ok(Some(format!("fallocate refused by {}: {error}", file_system(file)))),
+        Err(error) if is_full(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Names of file systems by the number that statfs(2) tells.
+const NAMES: [(u64, &str); 14] = [
+    (0xef53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0x0102_1994, "tmpfs"),
+    (0x6969, "nfs"),
+    (0x6573_5546, "FUSE"),
+    (0x794c_7630, "overlay"),
+    (0x0bd0_0bd0, "lustre"),
+    (0x4750_4653, "gpfs"),
+    (0x00c3_6400, "ceph"),
+    (0xfe53_4d42, "smb"),
+    (0x2fc1_2fc1, "zfs"),
+    (0x4d44, "vfat"),
+    (0xf2f5_2010, "f2fs"),
+];
+
+fn file_system(file: &File) -> String {
+    let Ok(told) = fstatfs(file) else { return "the file system".into() };
+    let number = told.filesystem_type().0 as u64 & 0xffff_ffff;
+    let name = NAMES.iter().find(|(known, _)| *known == number);
+    name.map_or_else(|| format!("the file system {number:#x}"), |(_, name)| (*name).to_owned())
+}
+
+#[cfg(test)]
+#[path = "room_tests.rs"]
+mod tests;

@@ -1,0 +1,244 @@
+//! How far room is made, and that nothing of it is left.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use beff_ffi::Comm;
+use nix::sys::statfs::{statfs, TMPFS_MAGIC};
+
+use super::*;
+use crate::testing::{fill, pattern, scratch};
+use crate::{driver, CallForm, Direct, DriverOptions, FilePath, Latency, OpenFile, Parts, Ring};
+
+const MIB: u64 = 1 << 20;
+
+/// Rank `rank` of three, chunks side by side.
+fn scattered(rank: u64) -> Pattern {
+    let p = pattern(1032, 2, 10);
+    Pattern {
+        origin_bytes: 100,
+        base_bytes: 100 + rank * 1032,
+        stride_bytes: 3 * 1032,
+        rank,
+        ranks: 3,
+        rank_distance_bytes: 1032,
+        parts: Parts::Equal,
+        form: CallForm::default(),
+        ..p
+    }
+}
+
+#[test]
+fn interleaved_ranks_reach_the_stretch_of_all_and_others_their_own() {
+    let batch = Batch { first_call: 2, calls: 3 };
+    for rank in 0..3 {
+        assert_eq!(scattered(rank).reach(batch), (100 + 4 * 3 * 1032, 100 + 10 * 3 * 1032));
+    }
+    let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..pattern(1032, 2, 10) };
+    assert_eq!(segment.reach(batch), (MIB + 4 * 1032, MIB + 10 * 1032));
+    assert!(scattered(1).is_interleaved() && !segment.is_interleaved() && !pattern(8, 1, 1).is_interleaved());
+}
+
+#[test]
+fn room_grows_with_the_pattern_and_ends_with_it() {
+    // As far again as the pattern has come.
+    assert_eq!(target(0, 0, 8192, 1 << 40), 16384);
+    assert_eq!(target(MIB, MIB, MIB + 8192, 1 << 40), MIB + 16384);
+    // In whole units, and the batch in any case.
+    assert_eq!(target(0, 0, 1032, 1 << 40), 1032);
+    assert_eq!(target(0, 0, 3 * 1032, 1 << 40), 4096);
+    // At most so far.
+    assert_eq!(target(0, 99 * MIB, 100 * MIB, 1 << 40), 104 * MIB);
+    // A batch that is as long needs nothing ahead.
+    assert_eq!(target(0, 96 * MIB, 100 * MIB, 1 << 40), 100 * MIB);
+    // Not behind the last call that may be.
+    assert_eq!(target(0, 99 * MIB, 100 * MIB, 101 * MIB), 101 * MIB);
+    assert_eq!(target(0, 99 * MIB, 100 * MIB, 100 * MIB), 100 * MIB);
+    assert_eq!(target(0, 99 * MIB, 100 * MIB, 100 * MIB + 1032), 100 * MIB);
+}
+
+/// Whatever the batches: enough, little more than that, few calls, and no end inside of the last sector.
+#[test]
+fn a_loop_has_room_for_every_batch_by_few_calls() {
+    for (chunk, most_batch) in
+        [(1024, 1), (1032, 1), (1032, 7), (32 << 10, 64), (MIB, 1), (8 * MIB, 4), (1032, 100_000)]
+    {
+        let limit = 4000 * chunk;
+        let (mut end, mut needed, mut made, mut batches) = (0, 0, 0_u64, 0_u64);
+        let mut calls = 1;
+        while needed < limit {
+            needed = (needed + calls * chunk).min(limit);
+            calls = (calls * 2).min(most_batch);
+            batches += 1;
+            if needed > end {
+                end = target(0, end, needed, limit);
+                made += 1;
+            }
+            assert!(end >= needed && end <= limit && end - needed <= MOST_AHEAD_BYTES, "{chunk}");
+            assert!(end == needed || end % AHEAD_UNIT_BYTES == 0, "{chunk}: {end}");
+        }
+        let by_bytes = limit / MOST_AHEAD_BYTES + 24;
+        assert!(made <= by_bytes.min(batches), "{chunk}: {made} of {batches}");
+    }
+}
+
+/// A new file of this driver, direct, with this room; None where direct I/O or fallocate is not to be had.
+fn open(name: &str, path: &Path, preallocate: Preallocate) -> Option<Box<dyn OpenFile>> {
+    if statfs(path.parent().unwrap()).unwrap().filesystem_type() == TMPFS_MAGIC {
+        return None;
+    }
+    let options = DriverOptions { direct: Direct::Required, preallocate, ..DriverOptions::default() };
+    let path = FilePath::of(path).unwrap();
+    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::own(), hints: &[] };
+    let file = (driver(name).unwrap().make)(&options).open(&request).unwrap();
+    file.unsupported(&pattern(4096, 1, 1)).is_none().then_some(file)
+}
+
+#[test]
+fn the_file_is_longer_in_the_loop_and_as_long_as_its_data_behind_it() {
+    let mut tried = 0;
+    for name in ["posix", "uring"] {
+        for (wanted, told) in [
+            (Preallocate::Native, "room made by fallocate"),
+            (Preallocate::Auto, "room made by fallocate"),
+            (Preallocate::Zeros, "room made by fallocate"),
+            (Preallocate::Size, "room made by ftruncate"),
+            (Preallocate::Off, "O_DIRECT"),
+        ] {
+            let dir = scratch();
+            let path = dir.path().join("f");
+            let Some(mut file) = open(name, &path, wanted) else { continue };
+            tried += 1;
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), 0, "the trial leaves nothing");
+            let mut begin = 0;
+            for (chunk, calls) in [(4096, 300), (1024, 600), (1032, 600), (4104, 100), (1 << 16, 9)] {
+                let mut ring = Ring::new(256 << 10, chunk).unwrap();
+                fill(&mut ring, 7);
+                let p = Pattern { base_bytes: begin, stream_bytes: begin, ..pattern(chunk, 1, calls * 2) };
+                let in_force = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+                assert!(in_force.strategy.contains(told), "{}", in_force.strategy);
+                assert_eq!(in_force.strategy.contains("room"), wanted != Preallocate::Off);
+                let small = wanted == Preallocate::Zeros && chunk < 4096;
+                assert_eq!(in_force.strategy.contains("zeros"), small, "{}", in_force.strategy);
+                // Two rounds, as with several backends.
+                for first_call in [0, calls / 2] {
+                    let batch = Batch { first_call, calls: calls / 2 };
+                    file.make_room(batch).unwrap();
+                    let reached = begin + (first_call + calls / 2) * chunk;
+                    let length = std::fs::metadata(&path).unwrap().len();
+                    match wanted {
+                        Preallocate::Off => assert!(length < reached),
+                        _ => assert!(length >= reached, "{name} {wanted:?}: {length} of {reached}"),
+                    }
+                    file.write(batch, &ring, &mut Latency::off()).unwrap();
+                    file.give_back().unwrap();
+                    file.sync().unwrap();
+                    assert_eq!(std::fs::metadata(&path).unwrap().len(), reached, "{name} {wanted:?}");
+                    assert_eq!(file.without_room(), None);
+                }
+                begin += calls / 2 * 2 * chunk;
+            }
+            file.close().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(bytes.iter().all(|byte| *byte != 0), "{name} {wanted:?}: zeros on data");
+            let told = std::fs::metadata(&path).unwrap();
+            assert_eq!(told.len(), begin);
+            assert!(
+                told.blocks() * 512 <= begin.next_multiple_of(4096) + 65536,
+                "blocks behind the data went back too"
+            );
+        }
+    }
+    if tried == 0 {
+        println!("SKIPPED: no direct I/O here");
+    }
+}
+
+fn made(p: &Pattern) -> Made {
+    let (begin, limit) = p.reach(Batch { first_call: 0, calls: p.max_calls });
+    Made {
+        pattern: *p,
+        begin,
+        limit,
+        length: 0,
+        needed: begin,
+        end: begin,
+        ahead: false,
+        zero_block: None,
+        ended: None,
+    }
+}
+
+#[test]
+fn only_the_last_rank_makes_a_shared_file_longer_by_its_length() {
+    let file = tempfile::tempfile().unwrap();
+    for rank in 0..3 {
+        let mut room = made(&scattered(rank));
+        room.needed = room.pattern.reach(Batch { first_call: 0, calls: 1 }).1;
+        room.length(&file).unwrap();
+        assert_eq!(length(&file).unwrap() > 0, rank == 2);
+        room.cut(&file).unwrap();
+    }
+    assert_eq!(length(&file).unwrap(), 100 + 6 * 1032);
+    // A shorter file is never wanted.
+    file.set_len(MIB).unwrap();
+    let mut room = made(&scattered(2));
+    room.needed = 5000;
+    room.length(&file).unwrap();
+    assert_eq!(length(&file).unwrap(), MIB);
+}
+
+#[test]
+fn a_segment_has_nothing_ahead_and_gives_nothing_back() {
+    let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..pattern(1024, 1, 1024) };
+    let mut room = made(&segment);
+    room.needed = MIB + 1024;
+    assert_eq!(room.target(), MIB + 1024);
+    let file = tempfile::tempfile().unwrap();
+    room.length(&file).unwrap();
+    assert!(!room.ahead && length(&file).unwrap() == 0);
+}
+
+#[test]
+fn what_was_there_before_a_pattern_is_never_cut_off() {
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(2 * MIB).unwrap();
+    let mut room = Made { length: MIB, needed: 4096, ahead: true, ..made(&pattern(4096, 1, 10)) };
+    room.cut(&file).unwrap();
+    assert_eq!(length(&file).unwrap(), MIB);
+}
+
+#[test]
+fn refusals_and_full_disks_are_told_apart() {
+    let of = |errno: Errno| io::Error::from(errno);
+    assert!(is_refusal(&of(Errno::EOPNOTSUPP)) && !is_full(&of(Errno::EOPNOTSUPP)));
+    assert!([Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG].into_iter().all(|e| is_full(&of(e)) && !is_refusal(&of(e))));
+    assert!(!is_refusal(&of(Errno::EIO)) && !is_full(&of(Errno::EIO)));
+    let null = File::options().write(true).open("/dev/null").unwrap();
+    let reason = refusal(&null).unwrap().unwrap();
+    assert!(reason.starts_with("fallocate refused by ") && reason.contains("os error"), "{reason}");
+}
+
+#[test]
+fn only_what_goes_directly_is_refused_or_told() {
+    let reason = String::from("because");
+    let room = |by_name| Room { means: Means::Refused { reason: reason.clone() }, by_name, ..Room::none() };
+    assert_eq!(room(false).unsupported(), None);
+    assert!(room(true).unsupported().unwrap().contains("because; use --preallocate auto"));
+    let dir = scratch();
+    let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
+    let p = pattern(4096, 1, 1);
+    for (direction, direct, by_name, told) in [
+        (Direction::Write, true, false, ", no room made: because"),
+        (Direction::Write, false, false, ""),
+        (Direction::Write, false, true, ", no room made: not direct"),
+        (Direction::Read, true, true, ""),
+    ] {
+        let mut room = room(by_name);
+        room.prepare(&files, &p, direction, direct).unwrap();
+        assert_eq!(room.told(), told);
+        room.make(&files, Batch { first_call: 0, calls: 1 }).unwrap();
+        room.give_back(&files).unwrap();
+        assert_eq!(length(&files.buffered).unwrap(), 0);
+    }
+}
