@@ -75,6 +75,8 @@ mod replay_command;
 mod replay_meet;
 #[path = "suite/replay_reuse.rs"]
 mod replay_reuse;
+#[path = "suite/room.rs"]
+mod room;
 #[path = "suite/round_trip.rs"]
 mod round_trip;
 #[path = "suite/run_directory.rs"]

@@ -5,6 +5,7 @@
  *   DIRECTION  write or read; room: fallocate
  *   WHAT       eio       the call fails with EIO and moves nothing
  *              eintr     room: it and all that follow are interrupted
+ *              enospc    room: it and all that follow find no space
  *              lose      it says that all was moved, and moves nothing
  *              flip      one bit in the middle is turned over
  *              zero      all bytes become zeros
@@ -112,11 +113,11 @@ ssize_t preadv(int fd, const struct iovec *v, int n, off_t o) { return move_piec
 ssize_t preadv64(int fd, const struct iovec *v, int n, off64_t o) { return move_pieces("preadv64", fd, v, n, o, 0); }
 
 int fallocate(int fd, int mode, off_t offset, off_t length) {
-    static int interrupted;
+    static int from_now_on;
     int (*real)(int, int, off_t, off_t) = dlsym(RTLD_NEXT, "fallocate");
-    if (!interrupted && !is_the_one(fd, ROOM, offset, (size_t)length)) return real(fd, mode, offset, length);
-    interrupted = strcmp(what, "eintr") == 0;
-    errno = interrupted ? EINTR : EIO;
+    if (!from_now_on && !is_the_one(fd, ROOM, offset, (size_t)length)) return real(fd, mode, offset, length);
+    errno = strcmp(what, "eintr") == 0 ? EINTR : strcmp(what, "enospc") == 0 ? ENOSPC : EIO;
+    from_now_on = errno != EIO;
     return -1;
 }
 int fallocate64(int fd, int mode, off64_t offset, off64_t length) { return fallocate(fd, mode, offset, length); }

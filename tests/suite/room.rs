@@ -1,0 +1,243 @@
+//! Room before direct first writes: files are as long as their data behind it, however it is made, by whom and whatever hinders it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::hidden_errors::faulty;
+use crate::memory_fuse;
+use crate::support::{document, items, number, skip, succeed, Launch, Mount, Run, Scratch, SHORT};
+
+/// What an ext4 keeps of its own about the extents of a file.
+const TREE_BYTES: u64 = 64 << 10;
+
+/// First writes that have moved something.
+fn written<'a>(result: &'a Value, backend: &str) -> Vec<&'a Value> {
+    let is_one = |p: &&Value| p["access"] == "write" && p["backend"] == backend && number(&p["calls"]) > 0;
+    items(&result["patterns"]).iter().filter(is_one).collect()
+}
+
+fn strategy(p: &Value) -> &str {
+    p["strategy"].as_str().unwrap()
+}
+
+fn room_seconds(p: &Value) -> f64 {
+    p["intervals"]["room_seconds"].as_f64().unwrap()
+}
+
+fn bytes_of(patterns: &[&Value], key: &str) -> u64 {
+    patterns.iter().map(|p| number(&p[key])).sum()
+}
+
+/// How long the file of a type is to be: exactly, or None where a pattern of a segment was cut.
+fn length(result: &Value, of: &Value, own: &[&Value]) -> Option<u64> {
+    let ranks = number(&of["ranks"]);
+    let one: u64 = own.iter().map(|p| number(&p["calls"]) * number(&p["call_bytes"])).sum();
+    match number(&of["pattern_type"]) {
+        2 => Some(one),
+        0 | 1 => Some(bytes_of(own, "moved_bytes")),
+        _ if own.iter().any(|p| p["ended"]["by"] != "count") => None,
+        _ => Some((ranks - 1) * number(&of["segment_bytes"]) + one),
+    }
+    .inspect(|length| assert!(*length > 0, "{result}"))
+}
+
+fn check_lengths(result: &Value, backend: &str, directory: &Path, what: &str) {
+    let writes = written(result, backend);
+    for of in items(&result["types"]).iter().filter(|of| of["backend"] == backend) {
+        let number_of_type = number(&of["pattern_type"]);
+        let own: Vec<&Value> = writes.iter().copied().filter(|p| p["pattern_type"] == of["pattern_type"]).collect();
+        let (is, what) = (number(&of["file_bytes"]), format!("{what}, {} of type {number_of_type}", of["access"]));
+        let Some(length) = length(result, of, &own) else {
+            assert!(is <= number(&of["ranks"]) * number(&of["segment_bytes"]), "{what}: {is}");
+            continue;
+        };
+        // The last sector of a segment is the rank's own up to its end.
+        let most = if number_of_type < 3 { length } else { length.next_multiple_of(4096) };
+        assert!((length..=most).contains(&is), "{what}: {is} and not {length}");
+    }
+    for name in crate::support::list(&directory.join(backend)) {
+        let told = fs::metadata(directory.join(backend).join(&name)).unwrap();
+        if name.contains("type0") || name.contains("type1") || name.contains("type2") {
+            let most = told.len().next_multiple_of(4096) + TREE_BYTES;
+            assert!(told.blocks() * 512 <= most, "{what}: {name} of {} has {} blocks", told.len(), told.blocks());
+        }
+    }
+}
+
+fn direct(scratch: &Scratch, ranks: u64, args: &[&str]) -> Run {
+    let own = ["--space", "300M", "--keep-files", "--run-dir", "run", "--verify", "full"];
+    Launch::new(ranks).args(SHORT).args(own).args(args).into(scratch).run()
+}
+
+/// Every policy with every type, through both drivers, which also take turns: each round ends with its own sync.
+#[test]
+fn files_are_as_long_as_their_data() {
+    for (policy, told) in [
+        ("auto", "room made by fallocate"),
+        ("native", "room made by fallocate"),
+        ("zeros", "room made by fallocate"),
+        ("size", "room made by ftruncate"),
+        ("off", ""),
+    ] {
+        for ranks in 1..=3 {
+            // Pairs: each policy with each number of ranks, with one driver or with both.
+            let backends: &[&str] = match (policy, ranks) {
+                ("auto" | "size", 2) => &["posix", "uring"],
+                (_, 1 | 2) => &["uring"],
+                _ => &["posix"],
+            };
+            let scratch = Scratch::new();
+            let names = backends.join(",");
+            let run = direct(&scratch, ranks, &["--backend", &names, "--direct", "auto", "--preallocate", policy]);
+            run.expect(0);
+            let (result, what) = (document(&scratch), format!("{names}, {policy}, {ranks} ranks"));
+            assert_eq!(result["corruptions"], Value::Array(Vec::new()), "{what}");
+            assert_eq!(result["config"]["preallocate"], policy);
+            for backend in backends {
+                let writes = written(&result, backend);
+                let mine: Vec<&Value> = writes.iter().copied().filter(|p| p["direct"] == true).collect();
+                if mine.is_empty() {
+                    return skip("no direct I/O on the disk of the build: no room is made");
+                }
+                for p in &mine {
+                    assert!(strategy(p).contains(told), "{what}: {}", strategy(p));
+                    assert_eq!(strategy(p).contains("room"), policy != "off", "{what}: {}", strategy(p));
+                    assert_eq!(p["allocations_in_clock"], 0, "{what}, pattern {}", p["pattern"]);
+                }
+                let room: f64 = mine.iter().map(|p| room_seconds(p)).sum();
+                assert!(policy == "off" || room > 0.0, "{what}: room took no time");
+                for p in items(&result["patterns"]).iter().filter(|p| p["access"] != "write") {
+                    assert!(!strategy(p).contains("room"), "{what}: {}", strategy(p));
+                }
+                check_lengths(&result, backend, &scratch.join("disk/run"), &what);
+            }
+        }
+    }
+}
+
+/// Reservations find no space, writes do: it goes on without room, and that is told.
+#[test]
+fn without_space_for_room_the_run_goes_on() {
+    for backend in ["posix", "uring"] {
+        let args = ["--backend", backend, "--direct", "auto", "--types", "2", "--verify", "full"];
+        let (run, result, hit) = faulty("room enospc 3 n2-type2", &args);
+        if hit.is_none() {
+            return skip("no direct I/O on the disk of the build: no room is made");
+        }
+        run.expect(0);
+        assert_eq!(items(&result["errors"]), [] as [Value; 0]);
+        let without: Vec<&str> = written(&result, backend).into_iter().map(strategy).collect();
+        let told = without.iter().filter(|s| s.contains("; no room made from offset") && s.contains("No space left"));
+        assert!(told.count() > 0, "{without:?}");
+        let of = &items(&result["types"])[0];
+        assert_eq!(Some(number(&of["file_bytes"])), length(&result, of, &written(&result, backend)));
+    }
+}
+
+/// All of the space of a small disk: where blocks for more than the data were kept, the run would end early.
+#[test]
+fn a_run_that_fits_is_not_ended_by_its_room() {
+    let scratch = Scratch::new();
+    let _mount = match ext4(&scratch, 96 << 20, &[]) {
+        Ok(mount) => mount,
+        Err(reason) => return skip(&format!("no small ext4 can be mounted: {reason}")),
+    };
+    let args = ["--backend", "uring", "--types", "2", "--space", "100%", "--run-dir", "run", "--verify", "full"];
+    let run = Launch::new(2).args(["-T", "40s", "--memory-per-process", "64M"]).args(args).into(&scratch).run();
+    let result = document(&scratch);
+    if run.code() != 0 {
+        // What the file system keeps for itself is nobody's fault; room is never the cause.
+        let message = items(&result["errors"])[0]["message"].as_str().unwrap();
+        assert!(!message.contains("make_room") && !message.contains("fallocate"), "{message}; {run}");
+    }
+    assert!(written(&result, "uring").iter().any(|p| p["ended"]["by"] == "space"), "the disk was not filled; {run}");
+}
+
+/// An ext4 of its own in `scratch`/disk.
+fn ext4(scratch: &Scratch, bytes: u64, features: &[&str]) -> Result<Mount, String> {
+    let image = scratch.join("image");
+    let made = fs::File::create(&image).and_then(|file| file.set_len(bytes));
+    made.map_err(|e| e.to_string())?;
+    succeed(Command::new("mkfs.ext4").args(["-q", "-m", "0"]).args(features).arg(&image))?;
+    Mount::new(&["-o", "loop", &image.to_string_lossy()], &scratch.join("disk"))
+}
+
+/// An ext4 without extents does direct I/O and has no fallocate.
+#[test]
+fn a_file_system_that_refuses_is_told_and_where_asked_for_by_name_nothing_is_run() {
+    let scratch = Scratch::new();
+    let _mount = match ext4(&scratch, 512 << 20, &["-O", "^extents,^64bit,^metadata_csum"]) {
+        Ok(mount) => mount,
+        Err(reason) => return skip(&format!("no ext4 without extents can be mounted: {reason}")),
+    };
+    let args = ["--backend", "uring", "--types", "0,2", "--space", "200M"];
+    let run = |policy: &str| Launch::new(2).args(SHORT).args(args).args(["--preallocate", policy]).into(&scratch).run();
+    run("auto").expect(0);
+    let result = document(&scratch);
+    for p in written(&result, "uring") {
+        assert!(strategy(p).contains("no room made: fallocate refused by ext4: "), "{}", strategy(p));
+        assert!(p["direct"] == true && room_seconds(p) < 0.01, "{p}");
+    }
+    clear(&scratch);
+    run("size").expect(0);
+    assert!(written(&document(&scratch), "uring").iter().all(|p| strategy(p).contains("room made by ftruncate")));
+    for policy in ["native", "zeros"] {
+        clear(&scratch);
+        run(policy);
+        let result = document(&scratch);
+        assert_eq!(written(&result, "uring"), [] as [&Value; 0]);
+        for p in items(&result["patterns"]).iter().filter(|p| p["access"] == "write") {
+            assert_eq!(p["ended"]["by"], "not_run", "{p}");
+            let why = p["ended"]["reason"].as_str().unwrap();
+            assert!(why.contains("fallocate refused by ext4") && why.contains("--preallocate auto"), "{why}");
+        }
+    }
+}
+
+/// For the outputs of the next run.
+fn clear(scratch: &Scratch) {
+    for output in scratch.list(".").iter().filter(|name| name.starts_with("out.")) {
+        fs::remove_file(scratch.join(output)).unwrap();
+    }
+}
+
+/// FUSE tells no alignment: nothing is direct there, and so no room is made, whatever was asked for.
+#[test]
+fn behind_fuse_nothing_is_direct_and_that_is_the_reason() {
+    for (policy, told) in [("auto", ""), ("native", "no room made: not direct"), ("size", "no room made: not direct")] {
+        let scratch = Scratch::new();
+        let _mounted = match memory_fuse::mount(&scratch.join("disk"), "memory", true) {
+            Ok(mounted) => mounted,
+            Err(reason) => return skip(&format!("no FUSE file system can be mounted: {reason}")),
+        };
+        let args = ["--backend", "uring", "--types", "2", "--space", "100M", "--preallocate", policy];
+        Launch::new(1).args(SHORT).args(args).into(&scratch).run().expect(0);
+        let result = document(&scratch);
+        let writes = written(&result, "uring");
+        assert!(!writes.is_empty());
+        for p in writes {
+            assert_eq!(p["direct"], false);
+            assert!(strategy(p).contains(told), "{}", strategy(p));
+            assert_eq!(strategy(p).contains("room"), policy != "auto", "{}", strategy(p));
+        }
+    }
+}
+
+#[test]
+fn without_an_effect_the_option_is_refused() {
+    for (args, reason) in [
+        (&["--backend", "mpiio"][..], "--preallocate has no effect with --backend mpiio"),
+        (&["--backend", "mmap,null"], "--preallocate has no effect with --backend mmap,null"),
+        (&["--backend", "posix"], "no write is direct"),
+        (&["--backend", "uring", "--direct", "off"], "no write is direct"),
+    ] {
+        for policy in ["native", "zeros", "size", "off"] {
+            let run = Launch::alone().args(SHORT).args(args).args(["--preallocate", policy]).run();
+            run.expect(2).says(&[reason]);
+        }
+    }
+}
