@@ -211,7 +211,8 @@ pub trait OpenFile {
     }
 
     /// Gives back what [`OpenFile::make_room`] has made behind the last batch. Called before each [`OpenFile::sync`] that
-    /// ends writes, in the time of the room.
+    /// ends writes, in the time of the room. Collective over the communicator of the file: no rank comes with another batch
+    /// before all have synced this one.
     ///
     /// # Errors
     /// What the kernel says.

@@ -102,7 +102,8 @@ impl Offsets {
     /// fsync(2), after what was kept of last sectors.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let flushed = self.two_phase.flush(&self.files);
-        flushed.and(self.files.sync())
+        let settled = self.room.settle(&self.files);
+        flushed.and(settled).and(self.files.sync())
     }
 
     /// Closes the file, after the same.

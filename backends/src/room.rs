@@ -191,7 +191,17 @@ impl Room {
 
     /// Gives back what is behind the last batch. A segment has nothing there.
     pub(crate) fn give_back(&mut self, files: &FdPair) -> Result<()> {
-        let Some(made) = self.made.as_mut().filter(|made| made.ahead) else { return Ok(()) };
+        self.cut(files, |made| made.ahead)
+    }
+
+    /// The same once the last sectors are in the file: where ranks share it, the one that has written the last sector may have found the
+    /// file longer before another rank cut it off, and then made it longer again.
+    pub(crate) fn settle(&mut self, files: &FdPair) -> Result<()> {
+        self.cut(files, |made| made.pattern.is_interleaved())
+    }
+
+    fn cut(&mut self, files: &FdPair, wanted: impl Fn(&Made) -> bool) -> Result<()> {
+        let Some(made) = self.made.as_mut().filter(|made| wanted(made)) else { return Ok(()) };
         made.cut(&files.buffered)
             .map_err(|e| BackendError::from_io("ftruncate of unused room", &files.path, Some(made.needed), &e))
     }

@@ -188,6 +188,22 @@ fn only_the_last_rank_makes_a_shared_file_longer_by_its_length() {
     assert_eq!(length(&file).unwrap(), MIB);
 }
 
+/// The rank that has written the last sector has made no room itself.
+#[test]
+fn a_last_sector_behind_the_data_is_cut_off_by_whoever_wrote_it() {
+    let dir = scratch();
+    let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
+    for (pattern, length) in [(scattered(1), 5000), (pattern(1032, 1, 9), 5120)] {
+        let made = Made { needed: 5000, ..made(&pattern) };
+        let mut room = Room { means: Means::Blocks, made: Some(made), ..Room::none() };
+        files.buffered.set_len(5120).unwrap();
+        room.give_back(&files).unwrap();
+        assert_eq!(super::length(&files.buffered).unwrap(), 5120);
+        room.settle(&files).unwrap();
+        assert_eq!(super::length(&files.buffered).unwrap(), length);
+    }
+}
+
 #[test]
 fn a_segment_has_nothing_ahead_and_gives_nothing_back() {
     let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..pattern(1024, 1, 1024) };
