@@ -6,13 +6,15 @@ use crate::room::Room;
 use crate::route::Route;
 use crate::two_phase::TwoPhase;
 use crate::walk::check_fits;
-use crate::{Batch, Direction, DriverOptions, InForce, OpenRequest, Pattern, Result, Ring};
+use crate::{BackendError, Batch, Direction, DriverOptions, InForce, OpenRequest, Pattern, Result, Ring};
 
 /// Both ways to the file: collective patterns may go the first, all others go the second.
 pub(crate) struct Offsets {
     pub(crate) two_phase: TwoPhase,
     pub(crate) files: FdPair,
     room: Room,
+    /// Why room failed in a two-phase pattern: told behind the loop.
+    room_failed: Option<BackendError>,
 }
 
 /// How a prepared pattern goes.
@@ -30,13 +32,18 @@ impl Offsets {
         let two_phase = TwoPhase::new(request, options, depth);
         let files = FdPair::open(request, Policy::from(options));
         let room = Room::find(request, options.preallocate, files.as_ref().ok());
-        Ok(Self { two_phase: two_phase?, files: files?, room: room? })
+        Ok(Self { two_phase: two_phase?, files: files?, room: room?, room_failed: None })
     }
 
     /// The file of one rank.
     #[cfg(test)]
     pub(crate) fn alone(files: FdPair) -> Self {
-        Self { two_phase: TwoPhase::never(&DriverOptions::default(), None), files, room: Room::none() }
+        Self {
+            two_phase: TwoPhase::never(&DriverOptions::default(), None),
+            files,
+            room: Room::none(),
+            room_failed: None,
+        }
     }
 
     /// The answer of [`crate::OpenFile::unsupported`]; `refused`: what the driver itself has against the pattern.
@@ -61,7 +68,7 @@ impl Offsets {
         ring: &mut Ring,
         refused: Option<String>,
     ) -> Result<Prepared> {
-        let Self { two_phase, files, room } = self;
+        let Self { two_phase, files, room, .. } = self;
         check_fits(pattern, ring, &files.path)?;
         files.check_form(refused)?;
         files.flush_edges()?;
@@ -86,12 +93,19 @@ impl Offsets {
 
     /// The answer of [`crate::OpenFile::make_room`].
     pub(crate) fn make_room(&mut self, batch: Batch) -> Result<()> {
-        self.room.make(&self.files, batch)
+        let made = self.room.make(&self.files, batch);
+        if !self.two_phase.is_active() {
+            return made;
+        }
+        // The others wait for this rank in the write, which needs no room.
+        self.room_failed = self.room_failed.take().or(made.err());
+        Ok(())
     }
 
     /// The answer of [`crate::OpenFile::give_back`].
     pub(crate) fn give_back(&mut self) -> Result<()> {
-        self.room.give_back(&self.files)
+        let given_back = self.room.give_back(&self.files);
+        self.room_failed.take().map_or(given_back, Err)
     }
 
     /// The answer of [`crate::OpenFile::without_room`].

@@ -172,21 +172,23 @@ impl Room {
         if made.needed <= made.end || made.ended.is_some() {
             return Ok(());
         }
+        let from = made.end;
         let done = match self.means {
             Means::Blocks => {
-                let from = made.end;
-                let blocks = made.blocks(&files.buffered);
-                blocks.and_then(|()| made.zeros(from, files.direct_file(), self.zeros.as_deref()))
+                let blocks = made.blocks(&files.buffered).map_err(|e| ("fallocate", e));
+                let zeros = |()| made.zeros(from, files.direct_file(), self.zeros.as_deref());
+                blocks.and_then(|done| zeros(done).map_err(|e| ("pwrite of zeros", e)))
             }
-            Means::Length => made.length(&files.buffered),
+            Means::Length => made.length(&files.buffered).map_err(|e| ("ftruncate", e)),
             Means::Nothing | Means::Refused { .. } => Ok(()),
         };
-        let Err(error) = done else { return Ok(()) };
-        if !is_refusal(&error) && !is_full(&error) {
-            return Err(BackendError::from_io("make_room", &files.path, Some(made.end), &error));
+        let Err((operation, error)) = done else { return Ok(()) };
+        // Not tried again, whatever it is.
+        made.ended = Some(format!("no room made from offset {from} on: {error}"));
+        if is_refusal(&error) || is_full(&error) {
+            return Ok(());
         }
-        made.ended = Some(format!("no room made from offset {} on: {error}", made.end));
-        Ok(())
+        Err(BackendError::from_io(operation, &files.path, Some(from), &error))
     }
 
     /// Gives back what is behind the last batch. A segment has nothing there.

@@ -127,6 +127,16 @@ fn room_needs_writes_that_may_be_direct() {
 }
 
 #[test]
+fn results_from_before_there_was_room_had_none() {
+    let mut old = serde_json::to_value(config("--backend uring").unwrap()).unwrap();
+    assert_eq!(old["preallocate"], "auto");
+    old.as_object_mut().unwrap().remove("preallocate");
+    let old: Config = serde_json::from_value(old).unwrap();
+    assert_eq!(old.preallocate, PreallocatePolicy::Off);
+    assert!(old.may_be_direct() && !config("").unwrap().may_be_direct());
+}
+
+#[test]
 fn domains_are_what_one_step_can_move() {
     for size in ["0", "1", "4095", "1025M", "16383P"] {
         refused(&format!("--domain {size} --backend uring"), &["--domain", "4096 to 1073741824"]);
