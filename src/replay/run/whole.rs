@@ -186,7 +186,8 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
             return Ok(ending);
         }
     };
-    if let Some(warning) = hints::not_taken(means)? {
+    let placed = (means.run_dir, means.not_run);
+    if let Some(warning) = hints::not_taken(comm, config, placed, |name| options(config, name))? {
         observer.record(ReplayLine::Warning(warning));
     }
     let passes = (1..=config.repeat).flat_map(|n| config.backends.iter().map(move |name| (n, name)));

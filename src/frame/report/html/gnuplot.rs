@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use super::lines::{Abscissa, Curve, Look};
-use super::model::Plot;
-use super::scale::is_sound;
+use super::model::{Plot, PlotCurve};
 use super::Picture;
 
 /// Frames beside each other.
@@ -33,7 +31,7 @@ pub fn gnuplot(picture: &Picture) -> Option<String> {
         for (number, curve) in plot.curves.iter().enumerate() {
             let _ = writeln!(out, "\n# {}, {}, {}", plain(name), plain(&name_of(picture, curve)), plot.unit);
             let _ = writeln!(out, "${} << EOD", block(frame, number));
-            points(&mut out, &plot.abscissa, curve);
+            points(&mut out, plot, curve);
             out.push_str("EOD\n");
         }
     }
@@ -51,62 +49,51 @@ pub fn gnuplot(picture: &Picture) -> Option<String> {
 }
 
 fn decades(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    let (least, most) = values.filter(|v| is_sound(*v)).fold((f64::MAX, 0.0_f64), |(a, b), v| (a.min(v), b.max(v)));
+    let (least, most) = values.fold((f64::MAX, 0.0_f64), |(a, b), v| (a.min(v), b.max(v)));
     let (first, last) = (least.log10().floor(), most.log10().ceil());
     (most > 0.0).then(|| (10_f64.powf(first), 10_f64.powf(last.max(first + 1.0))))
 }
 
 /// The numbers of a curve. A place without a value is `NaN`, so that the line breaks there.
-fn points(out: &mut String, abscissa: &Abscissa, curve: &Curve) {
-    let look = |look| match look {
-        Look::Known => 0,
-        Look::Cached => 1,
-        Look::Few => 2,
-    };
-    match abscissa {
-        Abscissa::Names(names) => {
-            for (place, name) in names.iter().enumerate() {
-                let here = curve.points.iter().find(|p| p.x == place as f64 && is_sound(p.y));
-                let (y, seen) = here.map_or((f64::NAN, 0), |p| (p.y, look(p.look)));
-                let _ = writeln!(out, "{place} {y} {seen} \"{}\"", plain(name));
-            }
-        }
-        Abscissa::Log(..) => {
-            for p in curve.points.iter().filter(|p| is_sound(p.y) && is_sound(p.x)) {
-                let _ = writeln!(out, "{} {} {} \"{}\"", p.x, p.y, look(p.look), p.x);
-            }
-            if curve.points.iter().all(|p| !is_sound(p.y) || !is_sound(p.x)) {
-                out.push_str("NaN NaN 0 \"\"\n");
-            }
-        }
+fn points(out: &mut String, plot: &Plot, curve: &PlotCurve) {
+    for (place, name) in plot.names.iter().enumerate() {
+        let here = curve.points.iter().find(|p| p.x == place as f64);
+        let (y, look) = here.map_or((f64::NAN, 0), |p| (p.y, p.look));
+        let _ = writeln!(out, "{place} {y} {look} \"{}\"", plain(name));
+    }
+    if !plot.names.is_empty() {
+        return;
+    }
+    for p in &curve.points {
+        let _ = writeln!(out, "{} {} {} \"{}\"", p.x, p.y, p.look, p.x);
+    }
+    if curve.points.is_empty() {
+        out.push_str("NaN NaN 0 \"\"\n");
     }
 }
 
 fn draw(out: &mut String, picture: &Picture, frame: usize, name: &str, plot: &Plot) {
-    let logarithmic = if matches!(plot.abscissa, Abscissa::Log(..)) { "xy" } else { "y" };
+    let logarithmic = if plot.names.is_empty() { "xy" } else { "y" };
     let _ = write!(
         out,
         "\nset title \"{}\"\nset ylabel \"{}\"\nunset logscale\nset logscale {logarithmic}\n",
         plain(name),
         plain(&plot.unit)
     );
-    let is_empty = plot.curves.iter().flat_map(|c| &c.points).all(|p| !is_sound(p.y) || !p.x.is_finite());
-    if is_empty {
+    if plot.curves.iter().all(|c| c.points.is_empty()) {
         // Without a value gnuplot has no range, and ends.
         out.push_str("set multiplot next\n");
         return;
     }
-    match &plot.abscissa {
-        Abscissa::Names(names) => {
-            let tics: Vec<String> = names.iter().enumerate().map(|(at, n)| format!("\"{}\" {at}", plain(n))).collect();
-            let _ = writeln!(out, "set xrange [-0.5:{}.5]\nset xtics ({})", names.len().max(1) - 1, tics.join(", "));
-        }
-        Abscissa::Log(_, labels) => {
-            let tics: Vec<String> = labels.iter().map(|(v, n)| format!("\"{}\" {v}", plain(n))).collect();
-            let (least, most) = labels.iter().fold((f64::MAX, 0.0_f64), |(a, b), (v, _)| (a.min(*v), b.max(*v)));
-            // Room at both ends; of one value alone there would be no range.
-            let _ = writeln!(out, "set xrange [{}:{}]\nset xtics ({})", least / 1.5, most * 1.5, tics.join(", "));
-        }
+    let tic = |name: &str, at: f64| format!("\"{}\" {at}", plain(name));
+    if plot.names.is_empty() {
+        let tics: Vec<String> = plot.labels.iter().map(|(v, n)| tic(n, *v)).collect();
+        let (least, most) = plot.labels.iter().fold((f64::MAX, 0.0_f64), |(a, b), (v, _)| (a.min(*v), b.max(*v)));
+        // Room at both ends; of one value alone there would be no range.
+        let _ = writeln!(out, "set xrange [{}:{}]\nset xtics ({})", least / 1.5, most * 1.5, tics.join(", "));
+    } else {
+        let tics: Vec<String> = plot.names.iter().enumerate().map(|(at, n)| tic(n, at as f64)).collect();
+        let _ = writeln!(out, "set xrange [-0.5:{}.5]\nset xtics ({})", plot.names.len() - 1, tics.join(", "));
     }
     let curves: Vec<String> = plot
         .curves
@@ -124,7 +111,7 @@ fn block(frame: usize, curve: usize) -> String {
     format!("frame{}curve{}", frame + 1, curve + 1)
 }
 
-fn name_of(picture: &Picture, curve: &Curve) -> String {
+fn name_of(picture: &Picture, curve: &PlotCurve) -> String {
     let known = picture.keys.iter().find(|key| key.style == Some(curve.style));
     known.map_or_else(|| format!("curve {}", curve.style + 1), |key| key.text.clone())
 }
@@ -140,7 +127,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lines::{self, Point};
+    use super::super::lines::{self, Abscissa, Curve, Look, Point};
     use super::super::scale::Log;
     use super::super::Table;
     use super::*;

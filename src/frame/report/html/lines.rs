@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::model::Plot;
+use super::model::{Plot, PlotCurve, PlotPoint};
 use super::scale::{is_sound, label, Log};
 use super::{escape, Frame, Key};
 
@@ -117,8 +117,21 @@ pub fn frame(title: &str, said: String, unit: &str, abscissa: &Abscissa, ordinat
             mark(&mut body, style, point.look, (abscissa.place(point.x), y(point.y)), &point.said);
         }
     }
-    let plot = Plot { unit: unit.to_owned(), abscissa: abscissa.clone(), curves: curves.to_vec() };
+    let plot = plot(unit, abscissa, curves);
     Frame { title: title.to_owned(), said, width: WIDTH, height: HEIGHT, body, plot: Some(plot) }
+}
+
+/// The same as numbers.
+fn plot(unit: &str, abscissa: &Abscissa, curves: &[Curve]) -> Plot {
+    let (names, labels) = match abscissa {
+        Abscissa::Names(names) => (names.clone(), Vec::new()),
+        Abscissa::Log(_, labels) => (Vec::new(), labels.clone()),
+    };
+    let is_log = names.is_empty();
+    let point = |p: &Point| PlotPoint { x: p.x, y: p.y, look: p.look as u8 };
+    let is_drawn = |p: &&Point| is_sound(p.y) && (is_sound(p.x) || (!is_log && p.x.is_finite()));
+    let curve = |c: &Curve| PlotCurve { style: c.style, points: c.points.iter().filter(is_drawn).map(point).collect() };
+    Plot { unit: unit.to_owned(), names, labels, curves: curves.iter().map(curve).collect() }
 }
 
 fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: Log) {

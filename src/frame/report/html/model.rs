@@ -1,6 +1,5 @@
 //! What a page shows, without a word about how it looks. Texts are plain: they are escaped where the page is written.
 
-use super::lines::{Abscissa, Curve};
 use super::table::Table;
 
 /// How something is to be taken.
@@ -153,8 +152,30 @@ pub struct Frame {
 pub struct Plot {
     /// Unit of the values.
     pub unit: String,
-    /// What is below.
-    pub abscissa: Abscissa,
+    /// Names of the places 0, 1, 2, ... below; empty: the abscissa is logarithmic.
+    pub names: Vec<String>,
+    /// Labels of a logarithmic abscissa.
+    pub labels: Vec<(f64, String)>,
     /// The curves.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<PlotCurve>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct PlotCurve {
+    /// The style of its [`Key`].
+    pub style: usize,
+    /// Its points that have a value.
+    pub points: Vec<PlotPoint>,
+}
+
+/// One of its points.
+#[derive(Clone, Copy, Debug)]
+pub struct PlotPoint {
+    /// Place on the abscissa.
+    pub x: f64,
+    /// Value.
+    pub y: f64,
+    /// What it is to be taken for: 0 what it says, 1 read from a cache, 2 from few calls.
+    pub look: u8,
 }
