@@ -24,6 +24,7 @@ fn summaries_are_one_short_line_and_capabilities_agree() {
         assert!(!row.summary.trim().is_empty(), "{}", row.name);
         assert!(!row.summary.contains('\n') && row.summary.len() <= 100, "{}", row.name);
         assert!(!row.can_direct || row.uses_space, "{}: direct, but stores nothing", row.name);
+        assert!(!row.can_preallocate || row.can_direct, "{}: room is made before direct writes", row.name);
         assert!(!row.has_shared_pointer || row.is_collective_native, "{}", row.name);
     }
 }
