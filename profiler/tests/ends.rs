@@ -188,10 +188,15 @@ fn without_the_twins_fortran_may_be_missed_but_c_is_not() {
 #[test]
 fn clocks_of_one_host_are_the_same() {
     let scene = Scene::new("ends.c", &[]).unwrap();
-    scene.record(2, &[("BEFF_PROFILE_CLOCKS", "always")], &["plain", "10"]);
+    // What was measured is almost never exactly nothing, and not three times.
+    let is_measured = (0..3).any(|_| {
+        scene.record(2, &[("BEFF_PROFILE_CLOCKS", "always")], &["plain", "10"]);
+        scene.file(1).head().clock_offset_ns[0] != 0
+    });
+    assert!(is_measured, "rank 1 has the clock of rank 0 to the nanosecond, three times");
     for rank in 0..2 {
         let file = scene.file(rank);
-        assert_eq!(file.head().clock_offset_ns[0] == 0, rank == 0, "measured: never exactly the same");
+        assert!(rank == 1 || file.head().clock_offset_ns[0] == 0, "rank 0 is where the others are measured from");
         for offset in file.head().clock_offset_ns {
             assert!(offset.abs() < 20_000_000, "rank {rank}: {offset} ns");
         }
