@@ -7,26 +7,10 @@ use beff_ffi::Comm;
 use nix::sys::statfs::{statfs, TMPFS_MAGIC};
 
 use super::*;
-use crate::testing::{fill, pattern, scratch};
-use crate::{driver, CallForm, Direct, DriverOptions, FilePath, Latency, OpenFile, Parts, Ring};
+use crate::testing::{fill, pattern, scattered, scratch};
+use crate::{driver, Direct, DriverOptions, FilePath, Latency, OpenFile, Ring};
 
 const MIB: u64 = 1 << 20;
-
-/// Rank `rank` of three, chunks side by side.
-fn scattered(rank: u64) -> Pattern {
-    let p = pattern(1032, 2, 10);
-    Pattern {
-        origin_bytes: 100,
-        base_bytes: 100 + rank * 1032,
-        stride_bytes: 3 * 1032,
-        rank,
-        ranks: 3,
-        rank_distance_bytes: 1032,
-        parts: Parts::Equal,
-        form: CallForm::default(),
-        ..p
-    }
-}
 
 #[test]
 fn interleaved_ranks_reach_the_stretch_of_all_and_others_their_own() {

@@ -6,8 +6,8 @@ use beff_ffi::Comm;
 use tempfile::TempDir;
 
 use crate::{
-    driver, BackendError, Direct, DriverOptions, DriverRow, FilePath, OpenFile, OpenMode, OpenRequest, Pattern, Result,
-    Ring,
+    driver, BackendError, CallForm, Direct, DriverOptions, DriverRow, FilePath, OpenFile, OpenMode, OpenRequest, Parts,
+    Pattern, Result, Ring,
 };
 
 /// A directory that goes away; under TMPDIR if that is set, else beside the test binary, where direct I/O works more
@@ -23,6 +23,21 @@ pub(crate) fn scratch() -> TempDir {
 /// A contiguous pattern from offset 0.
 pub(crate) fn pattern(chunk_bytes: u64, chunks_per_call: u64, max_calls: u64) -> Pattern {
     Pattern::private(chunk_bytes, chunks_per_call, max_calls)
+}
+
+/// Rank `rank` of three, chunks side by side.
+pub(crate) fn scattered(rank: u64) -> Pattern {
+    Pattern {
+        origin_bytes: 100,
+        base_bytes: 100 + rank * 1032,
+        stride_bytes: 3 * 1032,
+        rank,
+        ranks: 3,
+        rank_distance_bytes: 1032,
+        parts: Parts::Equal,
+        form: CallForm::default(),
+        ..pattern(1032, 2, 10)
+    }
 }
 
 /// Fills a ring with the stream of `seed`: the byte at index i belongs to stream position i modulo the period.

@@ -113,24 +113,7 @@ fn position(bytes: u64) -> io::Result<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{pattern, scratch};
-    use crate::{CallForm, Parts};
-
-    /// Rank `rank` of three, chunks side by side.
-    fn scattered(rank: u64) -> Pattern {
-        let p = pattern(1032, 2, 10);
-        Pattern {
-            origin_bytes: 100,
-            base_bytes: 100 + rank * 1032,
-            stride_bytes: 3 * 1032,
-            rank,
-            ranks: 3,
-            rank_distance_bytes: 1032,
-            parts: Parts::Equal,
-            form: CallForm::default(),
-            ..p
-        }
-    }
+    use crate::testing::{scattered, scratch};
 
     #[test]
     fn zeros_go_into_own_chunks_alone_and_leave_the_same_length() {
@@ -143,8 +126,6 @@ mod tests {
             stride_bytes: 3 * 66_000,
             base_bytes: 66_000,
             rank_distance_bytes: 66_000,
-            parts: Parts::Equal,
-            form: CallForm::default(),
             origin_bytes: 0,
             chunks_per_call: 1,
             ..scattered(1)
