@@ -14,7 +14,17 @@ program=${PROGRAM:-$CARGO_TARGET_DIR/release/beff-raw}
 PAIRS=${PAIRS:-20} TRIES=${TRIES:-10} RUNS=${RUNS:-3} T=${T:-10s} RATE=${RATE:-104857600}
 work=$(mktemp -d "$dir/beff-compare.XXXXXX")
 group=/sys/fs/cgroup/blkio/beff-compare
-trap 'rm -rf "$work"; [ ! -d $group ] || rmdir $group' EXIT
+cleanup() {
+    # A run that is ended here takes its ranks with it: they are in the group.
+    while [ -s $group/cgroup.procs ]; do
+        xargs -r kill -KILL <$group/cgroup.procs 2>/dev/null || true
+        sleep 0.1
+    done
+    [ ! -d $group ] || rmdir $group
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
 
 run() { # NAME OPTIONS...
     local out=$1
