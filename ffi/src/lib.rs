@@ -28,7 +28,8 @@
 //!
 //! # In which order to read
 //!
-//! 1. [`error`]: what every call returns. [`universe`] and [`comm`]: MPI itself, ranks and what they agree on.
+//! 1. [`error`]: what every call returns. [`universe`] and [`comm`]: MPI itself, ranks and what they agree on, which
+//!    leaves the core to others while they wait (`patient.rs`).
 //! 2. [`info`], [`datatype`] and [`mod@file`]: hints, what is moved, how a file is seen; then [`access`], every call
 //!    that moves data, and [`transfers`], many of them at once.
 //! 3. [`exchange`] and [`places`], the loops of b_eff and where their messages lie, and [`requests`], the messages of two-phase transfers.

@@ -60,7 +60,8 @@ fn complete(mut request: MPI_Request) -> Result<()> {
     let mut questions = 0;
     loop {
         let mut done: c_int = 0;
-        // SAFETY: the pending request of the caller; the status is not wanted. After an error of this call the others are lost too.
+        // SAFETY: the pending request of the caller; the status is not wanted. An error here is that of the
+        // operation, which is over with it (MPI-3.1, 3.7.3): nothing is written after this returns.
         check(unsafe { mpi_sys::MPI_Test(&raw mut request, &raw mut done, mpi_sys::RSMPI_STATUS_IGNORE) })?;
         if done != 0 {
             return Ok(());
