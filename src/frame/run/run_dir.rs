@@ -46,6 +46,15 @@ fn form_of(name: &OsStr) -> Vec<u8> {
     form
 }
 
+/// True for files of this run, for those that MPI libraries make beside them (`.NAME.shfp.N`, `NAME.locktest.N`), and for what the
+/// kernel calls a removed file that somebody still has open (NFS, FUSE).
+fn is_own(names: &BTreeSet<Vec<u8>>, name: &OsStr) -> bool {
+    let form = form_of(name);
+    let begin = form.iter().position(|byte| *byte != b'.').unwrap_or(0);
+    let is_removed = [b".nfs#".as_slice(), b".fuse_hidden"].iter().any(|removed| form.starts_with(removed));
+    is_removed || names.iter().any(|own| form[begin..].starts_with(own))
+}
+
 impl RunDir {
     /// Makes `parent/name` on rank 0, with one directory per backend, and checks that every rank sees it.
     ///
@@ -113,11 +122,8 @@ impl RunDir {
         }
     }
 
-    /// True for files of this run, and for those that MPI libraries make beside them: `.NAME.shfp.N`, `NAME.locktest.N`.
     fn is_own(&self, name: &OsStr) -> bool {
-        let form = form_of(name);
-        let begin = form.iter().position(|byte| *byte != b'.').unwrap_or(0);
-        self.names.borrow().iter().any(|own| form[begin..].starts_with(own))
+        is_own(&self.names.borrow(), name)
     }
 
     /// Removes the files of a backend.
@@ -205,4 +211,27 @@ fn see_tree(parent: &Path, name: &str, backends: &[String]) -> io::Result<RunDir
     mark.open_to_read().map_err(|e| io::Error::other(format!("there is one, but not that of rank 0 ({e})")))?;
     let backends = backends.iter().map(|backend| own.inside(OsStr::new(backend))).collect::<io::Result<_>>()?;
     Ok(RunDir { parent, own, backends, removed: Cell::new(false), names: RefCell::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_files_differ_in_numbers_only() {
+        let names = ["n2-type0.dat", "file-0001"].map(|name| form_of(OsStr::new(name))).into();
+        for own in [
+            "n2-type0.dat",
+            "n16-type4.dat",
+            "file-0312",
+            ".n2-type0.dat.shfp.4711",
+            "file-0001.locktest.3",
+            ".nfs000000000a1",
+        ] {
+            assert!(is_own(&names, OsStr::new(own)), "{own}");
+        }
+        for other in ["thesis.txt", "n2-type0.bak", "n-type0.dat", "my-file-0001", ".bashrc", "file-", "", "..."] {
+            assert!(!is_own(&names, OsStr::new(other)), "{other}");
+        }
+    }
 }
