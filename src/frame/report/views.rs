@@ -170,13 +170,17 @@ pub trait Report: std::fmt::Debug {
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
 
     /// What it adds to the picture of several results; empty: there is none.
-    fn points(&self) -> Vec<Point>;
+    fn points(&self) -> Vec<Point> {
+        Vec::new()
+    }
 
     /// What a page for a browser shows of it.
     fn page(&self) -> html::Run;
 
     /// What it adds to the pictures of values over ranks.
-    fn over_ranks(&self) -> Vec<Point>;
+    fn over_ranks(&self) -> Vec<Point> {
+        self.points()
+    }
 
     /// Its records, compressed; None: more than `most_bytes`.
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>>;

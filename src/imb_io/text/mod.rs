@@ -232,16 +232,8 @@ impl Report for ImbText {
         }
     }
 
-    fn points(&self) -> Vec<Point> {
-        Vec::new()
-    }
-
     fn page(&self) -> html::Run {
         show::page(self)
-    }
-
-    fn over_ranks(&self) -> Vec<Point> {
-        Vec::new()
     }
 
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {
