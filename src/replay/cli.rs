@@ -95,9 +95,13 @@ pub struct ReplayOutputArgs {
     /// Show what would be replayed, and what each backend would leave out, and end; no MPI needed
     #[arg(long, help_heading = OUTPUT)]
     pub plan: bool,
-    /// How much is shown. request also writes PREFIX.RANK.calls.csv with one line for each call, during the run
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "function", help_heading = OUTPUT)]
-    pub detail: Detail,
+    /// Print all tables, warnings and settings, not one screen
+    #[arg(long, help_heading = OUTPUT)]
+    pub full: bool,
+    /// The same, and how much it shows. request also writes PREFIX.RANK.calls.csv with one line for each call, during the
+    /// run [default with --full: function]
+    #[arg(long, value_enum, value_name = "LEVEL", help_heading = OUTPUT)]
+    pub detail: Option<Detail>,
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and PREFIX.csv; without it only stdout.
     /// {date} and {host} in it are filled in
     #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]

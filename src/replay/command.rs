@@ -272,7 +272,9 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
     };
     let files = Files { run_dir: &run_dir, keep: config.keep_files };
     conduct(world, Some(files), collector, work, |result, derived, place| {
-        Page::from(result.sheet(derived, Level::Screen, place))
+        // Who asks for details wants to see them.
+        let full = args.output.full || args.output.detail.is_some();
+        Page::from(result.sheet(derived, Level::of(full, false), place))
     })
 }
 

@@ -34,7 +34,8 @@ impl ReplayArgs {
                 "Leave it out, or add --pace absolute.",
             ));
         }
-        if output.detail == Detail::Request && output.out.is_none() && !output.plan {
+        let detail = output.detail.unwrap_or(Detail::Function);
+        if detail == Detail::Request && output.out.is_none() && !output.plan {
             return Err(UsageError::new(
                 "--detail request writes a line for each call, and there is no --out to write to",
                 "Add --out PREFIX, or take --detail process.",
@@ -57,7 +58,7 @@ impl ReplayArgs {
             hints: access.hint.clone(),
             direct: access.direct,
             verify: access.verify,
-            detail: output.detail,
+            detail,
             seed: access.seed,
             inject: access.inject,
         })

@@ -88,7 +88,7 @@ fn check_passes(result: &Value, run: &Run, calls: u64, checked: u64) {
 
 #[test]
 fn every_backend_replays_in_order_with_the_right_data() {
-    let (scratch, run, result) = replay(2, &program(), "--backend mpiio,posix,uring,null --repeat 2");
+    let (scratch, run, result) = replay(2, &program(), "--backend mpiio,posix,uring,null --repeat 2 --full");
     assert_eq!(items(&result["passes"]).len(), 8);
     check_passes(&result, &run, 16, 2000 + 1000 + 50_000 + 10_000);
     assert_eq!(result["derived"]["verdict"]["verdict"], "as_recorded", "{run}");

@@ -65,7 +65,7 @@ fn names_of_the_profile_lead_nowhere() {
     fs::write(&precious, "mine").unwrap();
     let names =
         program().replace("/work/out.dat", precious.to_str().unwrap()).replace("/work/in.dat", "../../in\u{1b}[2J");
-    let run = launch(2, &scratch, &names, "").run();
+    let run = launch(2, &scratch, &names, "--full").run();
     run.expect(0);
     assert_eq!(fs::read(&precious).unwrap(), b"mine");
     assert!(!run.stdout.contains('\u{1b}') && run.stdout.contains("in\\u{1b}[2J"), "{run}");

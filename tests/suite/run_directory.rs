@@ -75,7 +75,7 @@ fn what_is_not_of_this_run_stays() {
         (io("mpiio,posix --types 0,2").replace("120M", "300M").as_str(), "pattern"),
         (io("uring,mmap --types 0,2").replace("120M", "300M").as_str(), "pattern"),
         (imb, "row"),
-        ("replay --backend mpiio,posix --repeat 400", "pass"),
+        ("replay --backend mpiio,posix --repeat 400 --full", "pass"),
     ] {
         let scratch = Scratch::new();
         let run_dir = scratch.join("disk/run");
@@ -127,8 +127,8 @@ fn an_exchanged_directory_and_imb() {
 
 #[test]
 fn an_exchanged_directory_and_replay() {
-    exchanged("replay --backend posix --repeat 300", "pass").0.expect(0);
-    let (run, _scratch) = exchanged("replay --backend mpiio --repeat 300", "pass");
+    exchanged("replay --backend posix --repeat 300 --full", "pass").0.expect(0);
+    let (run, _scratch) = exchanged("replay --backend mpiio --repeat 300 --full", "pass");
     assert_ne!(run.code(), 0, "{run}");
 }
 

@@ -72,7 +72,7 @@ fn without_io_uring_a_replay_goes_on_with_the_others() {
     fs::write(&profile, crate::replay::program()).unwrap();
     let replay = |backends: &str| {
         let launch = without(&scratch, "io_uring_setup").arg("replay").arg(&profile);
-        launch.args(["--backend", backends, "--repeat", "2"]).into(&scratch).run()
+        launch.args(["--backend", backends, "--repeat", "2", "--full"]).into(&scratch).run()
     };
     let run = replay("uring");
     run.expect(2).says(&["--backend uring cannot work here", "io_uring is not available"]);

@@ -6,7 +6,7 @@ use crate::b_eff::values::standout::{findings, Finding};
 use crate::b_eff::values::{CommDerived, Level, SizeAverage};
 use crate::frame::report::bars::Scale;
 use crate::frame::report::columns::NONE;
-use crate::frame::report::sheet::{fixed, span, Look, Screen};
+use crate::frame::report::sheet::{fixed, right, span, Look, Screen};
 use crate::frame::report::text::{count, figure, percent};
 use crate::frame::report::{screen, Place};
 use crate::frame::units::{format_seconds, format_size};
@@ -17,15 +17,13 @@ use super::warnings;
 /// Width of the names of lines and of numbers.
 const NAME: usize = 14;
 const NUMBER: usize = 11;
-/// Lines at most.
-const LINES: usize = 40;
 /// Bars of sizes at most; a damaged file may have any number.
 const BARS: usize = 24;
 
 /// The screen of one run.
 #[must_use]
 pub fn screen(result: &CommResult, derived: &CommDerived, place: &Place) -> Screen {
-    Screen::within(place.columns, LINES, |page| write(page, result, derived, place))
+    Screen::within(place.columns, screen::most_lines(1), |page| write(page, result, derived, place))
 }
 
 fn write(page: &mut Screen, result: &CommResult, derived: &CommDerived, place: &Place) {
@@ -79,16 +77,12 @@ fn value(page: &mut Screen, result: &CommResult, derived: &CommDerived) {
     screen::missing(page, [("", derived.criteria.as_slice())]);
 }
 
-fn right(text: &str) -> String {
-    format!("{text:>NUMBER$}")
-}
-
 fn mb(level: Option<f64>) -> String {
-    right(&level.map_or_else(|| NONE.to_owned(), |rate| screen::rate(rate / 1e6, None)))
+    right(&level.map_or_else(|| NONE.to_owned(), |rate| screen::rate(rate / 1e6, None)), NUMBER)
 }
 
 fn us(seconds: Option<f64>) -> String {
-    right(&seconds.map_or_else(|| NONE.to_owned(), |s| screen::rate(s * 1e6, None)))
+    right(&seconds.map_or_else(|| NONE.to_owned(), |s| screen::rate(s * 1e6, None)), NUMBER)
 }
 
 /// Rings, random rings, ping-pong.
@@ -97,7 +91,7 @@ fn numbers(page: &mut Screen, derived: &CommDerived) {
     let all = |level: Option<Level>| mb(level.map(|l| l.bytes_per_second));
     let each = |level: Option<Level>| mb(level.map(|l| l.per_process_bytes_per_second));
     page.blank();
-    let heads = ["mean", "a process", "at Lmax", "us at 1 B"].map(right).concat();
+    let heads = ["mean", "a process", "at Lmax", "us at 1 B"].map(|head| right(head, NUMBER)).concat();
     page.line([span(Look::Quiet, format!("  {:NAME$}{heads}", "MB/s"))]);
     for (name, cells) in [
         ("rings", [all(value.rings), each(value.rings), all(value.at_lmax_rings), us(latency.rings_seconds)]),
@@ -105,7 +99,10 @@ fn numbers(page: &mut Screen, derived: &CommDerived) {
             "random rings",
             [all(value.random), each(value.random), all(value.at_lmax_random), us(latency.random_seconds)],
         ),
-        ("ping-pong", [right(""), right(""), mb(value.ping_pong_bytes_per_second), us(latency.ping_pong_seconds)]),
+        (
+            "ping-pong",
+            [right("", NUMBER), right("", NUMBER), mb(value.ping_pong_bytes_per_second), us(latency.ping_pong_seconds)],
+        ),
     ] {
         page.line([span(Look::Plain, format!("  {name:NAME$}{}", cells.concat()))]);
     }

@@ -18,17 +18,11 @@ use super::table::values::{best_ranks, value};
 use super::table::{header, measuring, validity};
 use super::warnings;
 
-/// Backends with lines of their own.
-const BACKENDS: usize = 4;
-/// Lines at most, of one backend and of several.
-const LINES: usize = 40;
-const LINES_OF_SEVERAL: usize = 60;
-
 /// The screen of one run.
 #[must_use]
 pub fn screen(result: &RunResult, derived: &Derived, place: &Place) -> Screen {
-    let most = if measuring(result).count() > 1 { LINES_OF_SEVERAL } else { LINES };
-    Screen::within(place.columns, most, |page| write(page, result, derived, place))
+    let backends = measuring(result).count();
+    Screen::within(place.columns, screen::most_lines(backends), |page| write(page, result, derived, place))
 }
 
 fn write(page: &mut Screen, result: &RunResult, derived: &Derived, place: &Place) {
@@ -41,17 +35,12 @@ fn write(page: &mut Screen, result: &RunResult, derived: &Derived, place: &Place
     screen::settings(page, header::unusual(config));
     let backends: Vec<&str> = measuring(result).map(String::as_str).collect();
     values(page, result, derived, &backends);
-    let shown = &backends[..backends.len().min(BACKENDS)];
+    let shown = &backends[..backends.len().min(screen::BACKENDS)];
     if let Some(ranks) = partition(result, derived, &backends) {
         numbers::write(page, result, derived, shown, ranks);
         findings::write(page, result, derived, ranks);
     }
-    if backends.len() > shown.len() {
-        screen::note(
-            page,
-            &format!("{} are not shown here: --full", count((backends.len() - shown.len()) as u64, "backend")),
-        );
-    }
+    screen::not_shown(page, backends.len() - shown.len(), "backend");
     let briefs = derived.warnings.iter().map(warnings::brief).collect();
     screen::trust(page, result, checked(result), briefs, backends.len() > 1);
     screen::end(page, place, longer(derived, config.release));
@@ -67,7 +56,7 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
         )]);
     }
     let release = result.config.release;
-    for backend in backends.iter().take(BACKENDS) {
+    for backend in backends.iter().take(screen::BACKENDS) {
         let system = derived.systems.iter().find(|s| s.backend == *backend);
         let found = system.and_then(|s| Some((value(&s.values, release)?, best_ranks(s, release))));
         let value = match found {

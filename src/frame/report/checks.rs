@@ -1,5 +1,7 @@
 //! What the tests of every benchmark ask of its document, the published schema and the journal.
 
+use std::collections::BTreeSet;
+
 use super::facts::Field;
 use super::journal::read;
 use super::place::{Level, Place, Saved};
@@ -20,6 +22,20 @@ pub(crate) fn assert_fits_a_screen<R: Views>(result: &R, backends: usize, saved:
         assert_eq!(line, line.trim_end(), "{what}");
     }
     text
+}
+
+/// A name as only somebody hostile gives it: long, of several lines, with what a terminal would obey.
+pub(crate) fn hostile_name() -> String {
+    "a\u{1b}[31m/very \u{202e}long\nname ".repeat(40)
+}
+
+/// Kinds of warnings are told apart by their place on a screen: no two have the same.
+pub(crate) fn assert_every_kind_has_its_place<W: serde::Serialize>(all: &[W], brief: impl Fn(&W) -> super::Brief) {
+    let kind = |w: &W| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned();
+    let places: BTreeSet<(u8, String)> = all.iter().map(|w| (brief(w).rank, kind(w))).collect();
+    let ranks: BTreeSet<u8> = places.iter().map(|(rank, _)| *rank).collect();
+    let kinds: BTreeSet<&str> = places.iter().map(|(_, kind)| kind.as_str()).collect();
+    assert!(ranks.len() == places.len() && kinds.len() == places.len(), "{places:?}");
 }
 
 /// A document fits the schema and reads back, and one with a field of `list` that nobody knows does not fit.

@@ -16,12 +16,27 @@ use super::sheet::{fixed, span, Look, Room, Screen, Span, LABEL};
 use super::text::{count, list};
 use crate::frame::digits::shown;
 
+/// Backends with lines or columns of their own; a damaged file may name any number.
+pub(crate) const BACKENDS: usize = 4;
+/// Lines at most, of one backend and of several.
+const LINES: usize = 40;
+const LINES_OF_SEVERAL: usize = 60;
 /// Warnings shown; the others are counted.
 const WARNINGS: usize = 3;
 /// Findings shown.
 const FINDINGS: usize = 3;
+
+/// Lines of a screen of so many backends at most.
+pub(crate) fn most_lines(backends: usize) -> usize {
+    if backends > 1 {
+        LINES_OF_SEVERAL
+    } else {
+        LINES
+    }
+}
+
 /// Lines of a warning or a legend.
-fn lines(screen: &Screen) -> usize {
+pub(crate) fn lines(screen: &Screen) -> usize {
     if screen.room() == Room::Ample {
         2
     } else {
@@ -272,6 +287,13 @@ pub(crate) fn legend(screen: &mut Screen, legend: &Legend) {
 /// Plain words below a table.
 pub(crate) fn note(screen: &mut Screen, text: &str) {
     screen.line([span(Look::Quiet, format!("  {text}"))]);
+}
+
+/// That there are more of something than the screen has room for, if so.
+pub(crate) fn not_shown(screen: &mut Screen, more: usize, noun: &str) {
+    if more > 0 {
+        note(screen, &format!("{} more in --full", count(more as u64, noun)));
+    }
 }
 
 #[cfg(test)]

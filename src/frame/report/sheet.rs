@@ -215,6 +215,12 @@ pub fn fixed(text: &str, width: usize) -> String {
     format!("{:<width$.width$}", plain::line(text))
 }
 
+/// A text at the right end of so many columns. What is wider stays whole.
+#[must_use]
+pub fn right(text: &str, width: usize) -> String {
+    format!("{text:>width$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,9 +21,6 @@ use super::table::header;
 use super::table::{rows_by_end, verdict};
 use super::warnings;
 
-/// Lines at most, of one backend and of several.
-const LINES: usize = 40;
-const LINES_OF_SEVERAL: usize = 60;
 /// Lines of benchmarks at most.
 const ROWS: [usize; 4] = [14, 12, 10, 9];
 const ROWS_OF_SEVERAL: [usize; 4] = [34, 30, 28, 26];
@@ -34,14 +31,12 @@ const MODE: usize = 6;
 const NUMBER: usize = 10;
 /// Bars of sizes at most.
 const BARS: usize = 24;
-/// Backends with columns of their own.
-const BACKENDS: usize = 4;
 
 /// The screen of one run.
 #[must_use]
 pub fn screen(result: &ImbResult, derived: &ImbDerived, place: &Place) -> Screen {
-    let most = if backends(result).len() > 1 { LINES_OF_SEVERAL } else { LINES };
-    Screen::within(place.columns, most, |page| write(page, result, derived, place))
+    let backends = backends(result).len();
+    Screen::within(place.columns, screen::most_lines(backends), |page| write(page, result, derived, place))
 }
 
 fn write(page: &mut Screen, result: &ImbResult, derived: &ImbDerived, place: &Place) {
@@ -77,7 +72,7 @@ fn backends(result: &ImbResult) -> Vec<&str> {
     if all.is_empty() {
         all.push(NULL_BACKEND);
     }
-    all.truncate(BACKENDS);
+    all.truncate(screen::BACKENDS);
     all
 }
 
@@ -163,9 +158,7 @@ fn benchmarks(page: &mut Screen, result: &ImbResult, derived: &ImbDerived) {
         let bars = bars.map(|bars| span(Look::Plain, format!(" {bars}")));
         page.line([Some(span(Look::Plain, text)), bars].into_iter().flatten());
     }
-    if lines.len() > most {
-        screen::note(page, &format!("{} more in --full", count((lines.len() - most) as u64, "line")));
-    }
+    screen::not_shown(page, lines.len().saturating_sub(most), "line");
     notes(page, result, scale.filter(|_| !several), several);
     screen::legend(page, &legend);
 }

@@ -1,4 +1,4 @@
-//! Reports of replays: the table on stdout, PREFIX.csv, PREFIX.json, and the journal PREFIX.jsonl. Pure functions of the records and
+//! Reports of replays: screen and table on stdout, PREFIX.csv, PREFIX.json, and the journal PREFIX.jsonl. Pure functions of the records and
 //! of what [`crate::replay::values`] derived from them.
 
 mod comparable;
@@ -12,13 +12,15 @@ mod json_tests;
 mod page;
 mod picture;
 pub mod plan;
+mod screen;
 mod table;
 mod warnings;
 
 use super::records::ReplayResult;
 use super::values::{derive, ReplayDerived, ReplayWarning};
 use crate::frame::report::picture::Point;
-use crate::frame::report::{html, Views};
+use crate::frame::report::sheet::Screen;
+use crate::frame::report::{html, Place, Views};
 use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
@@ -44,6 +46,10 @@ impl Views for ReplayResult {
 
     fn table(&self, derived: &ReplayDerived, details: bool) -> String {
         table::table(self, derived, details)
+    }
+
+    fn screen(&self, derived: &ReplayDerived, place: &Place) -> Option<Screen> {
+        Some(screen::screen(self, derived, place))
     }
 
     fn page(&self, derived: &ReplayDerived) -> html::Run {

@@ -1,11 +1,11 @@
-//! What a user of a replay reads on stdout. The first screen: how fast, can it be trusted, what stands out, what next; then the levels
+//! What a user of a replay reads with `--full`. First: how fast, can it be trusted, what stands out, what next; then the levels
 //! asked for, then how it was set up, and the verdict in one line at the end.
 
-mod closing;
+pub(super) mod closing;
 pub(super) mod header;
 pub(super) mod levels;
 mod setup;
-mod trust;
+pub(super) mod trust;
 
 use crate::frame::report::ending;
 use crate::frame::report::text::Page;

@@ -2,6 +2,7 @@
 
 use crate::frame::report::text::{count, percent};
 use crate::frame::report::warnings as frame_warnings;
+use crate::frame::report::Brief;
 use crate::frame::units::{format_seconds, format_size};
 use crate::replay::values::ReplayWarning;
 
@@ -12,6 +13,58 @@ pub fn text(warning: &ReplayWarning) -> (String, String) {
         ReplayWarning::Shared(shared) => frame_warnings::text(shared),
         own => (cause(own), next_step(own).to_owned()),
     }
+}
+
+/// A warning in a few words, with its place among others.
+#[must_use]
+pub fn brief(warning: &ReplayWarning) -> Brief {
+    let (rank, about, text) = match warning {
+        ReplayWarning::Shared(shared) => return frame_warnings::brief(shared),
+        ReplayWarning::ProfileCut { processes, of, .. } => (
+            10,
+            None,
+            format!("the recording of {processes} of {} did not end with the program", count(*of, "process")),
+        ),
+        ReplayWarning::NotRun { backend, passes, reason } => {
+            (11, Some(backend), format!("{} not run: {}", count(*passes, "pass"), frame_warnings::clause(reason)))
+        }
+        ReplayWarning::LeftOut { backend, calls, function, .. } => {
+            (12, Some(backend), format!("{} left out, most of them {function}", count(*calls, "call")))
+        }
+        ReplayWarning::NotAsRecorded { backend, calls, of, first } => (
+            13,
+            Some(backend),
+            format!("{calls} of {} had other results, first {} ({})", count(*of, "call"), first.function, first.kind),
+        ),
+        ReplayWarning::CacheDiffers { backend, recorded_share, replayed_share } => (
+            20,
+            Some(backend),
+            format!(
+                "of what was read {} came past the page cache then, {} now: a disk is compared with a cache (--cache)",
+                percent(*recorded_share),
+                percent(*replayed_share)
+            ),
+        ),
+        ReplayWarning::OrderLost { orderings } => {
+            (21, None, format!("{} between ranks not kept: a read may overtake its write", count(*orderings, "order")))
+        }
+        ReplayWarning::Late { backend, late_seconds } => {
+            (30, Some(backend), format!("calls began up to {} late: larger --scale", format_seconds(*late_seconds)))
+        }
+        ReplayWarning::Threads { threads } => {
+            (31, None, format!("{} of a process made calls, here one behind the other", count(*threads, "thread")))
+        }
+        ReplayWarning::Unchecked { share } => {
+            (32, None, format!("{} of what was read could not be compared", percent(*share)))
+        }
+        ReplayWarning::AllocationsInClock { backend, allocations } => (
+            33,
+            Some(backend),
+            format!("a defect of this program: {} inside the clock", count(*allocations, "memory allocation")),
+        ),
+    };
+    let brief = Brief::new(rank, text);
+    about.map(|backend| brief.clone().about(backend)).unwrap_or(brief)
 }
 
 fn cause(warning: &ReplayWarning) -> String {

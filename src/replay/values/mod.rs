@@ -7,6 +7,7 @@ pub mod caches;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod level;
+pub mod standout;
 mod verdict;
 mod warning;
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::b_eff::report::fixtures;
 use crate::frame::records::Outcome;
-use crate::frame::report::checks::assert_fits_a_screen;
+use crate::frame::report::checks::{assert_every_kind_has_its_place, assert_fits_a_screen, hostile_name};
 use crate::frame::report::Saved;
 
 fn assert_fits(result: &CommResult, what: &str) -> String {
@@ -32,7 +32,7 @@ fn no_run_is_longer_or_wider_than_a_screen() {
         with(&|r| r.setup.sizes_bytes = (1..500).collect(), "many sizes");
         with(
             &|r| {
-                let long = "a\u{1b}[31m/very \u{202e}long\nname ".repeat(40);
+                let long = hostile_name();
                 r.setup.machine.mpi_library.clone_from(&long);
                 r.setup.machine.started_utc.clone_from(&long);
                 r.errors = fixtures::failed().errors;
@@ -54,13 +54,5 @@ fn the_value_is_one_line_for_grep() {
 
 #[test]
 fn every_kind_of_warning_has_its_place() {
-    let all = fixtures::every_warning();
-    let mut ranks: Vec<u8> = all.iter().map(|w| warnings::brief(w).rank).collect();
-    let mut kinds: Vec<String> =
-        all.iter().map(|w| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned()).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    kinds.sort();
-    kinds.dedup();
-    assert_eq!(ranks.len(), kinds.len());
+    assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
 }

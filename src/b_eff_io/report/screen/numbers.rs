@@ -14,7 +14,7 @@ use crate::frame::report::bars::Scale;
 use crate::frame::report::columns::NONE;
 use crate::frame::report::marks::Legend;
 use crate::frame::report::screen::{cell, legend, note, rate, MARKS};
-use crate::frame::report::sheet::{fixed, span, Look, Room, Screen};
+use crate::frame::report::sheet::{fixed, right, span, Look, Room, Screen};
 use crate::frame::report::text::{count, percent};
 use crate::frame::units::mb_per_second;
 
@@ -84,10 +84,6 @@ pub(super) fn short_name(t: u8) -> &'static str {
 fn above(name: &str, width: usize) -> String {
     let at = if name.len() < width - MARKS { width - MARKS } else { width };
     format!("{:<width$}", format!("{name:>at$}"))
-}
-
-fn right(text: &str, width: usize) -> String {
-    format!("{text:>width$}")
 }
 
 fn label(access: &str, backend: &str, several: bool) -> String {

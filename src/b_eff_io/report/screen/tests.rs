@@ -3,7 +3,7 @@ use crate::b_eff_io::records::Ended;
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 use crate::frame::records::{Access, Outcome};
-use crate::frame::report::checks::assert_fits_a_screen;
+use crate::frame::report::checks::{assert_every_kind_has_its_place, assert_fits_a_screen, hostile_name};
 use crate::frame::report::{Level, Saved, Sheet, Views};
 
 fn place() -> Place {
@@ -58,7 +58,7 @@ fn no_run_is_longer_or_wider_than_a_screen() {
         );
         let text = with(
             &|r| {
-                let long = "a\u{1b}[31m/very \u{202e}long\nname ".repeat(40);
+                let long = hostile_name();
                 r.manifest.storage.path = long.clone();
                 r.manifest.storage.source = long.clone();
                 r.manifest.storage.fs_type = long.clone();
@@ -160,13 +160,5 @@ fn full_and_details_are_the_whole_report() {
 /// Kinds of warnings are told apart by their place, so no two have the same.
 #[test]
 fn every_kind_of_warning_has_its_place() {
-    let all = fixtures::every_warning();
-    let mut ranks: Vec<u8> = all.iter().map(|w| warnings::brief(w).rank).collect();
-    let mut kinds: Vec<String> =
-        all.iter().map(|w| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned()).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    kinds.sort();
-    kinds.dedup();
-    assert_eq!(ranks.len(), kinds.len());
+    assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
 }

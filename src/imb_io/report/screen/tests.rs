@@ -1,6 +1,6 @@
 use super::*;
 use crate::frame::records::Outcome;
-use crate::frame::report::checks::assert_fits_a_screen;
+use crate::frame::report::checks::{assert_every_kind_has_its_place, assert_fits_a_screen, hostile_name};
 use crate::frame::report::Saved;
 use crate::imb_io::plan::catalogue;
 use crate::imb_io::report::fixtures;
@@ -44,7 +44,7 @@ fn no_run_is_longer_or_wider_than_a_screen() {
         with(
             &|r| {
                 many(r);
-                let long = "a\u{1b}[31m/very \u{202e}long\nname ".repeat(40);
+                let long = hostile_name();
                 for row in &mut r.rows {
                     row.benchmark.push_str(&long);
                 }
@@ -76,15 +76,7 @@ fn every_name_fits_into_its_column() {
 
 #[test]
 fn every_kind_of_warning_has_its_place() {
-    let all = fixtures::every_warning();
-    let mut ranks: Vec<u8> = all.iter().map(|w| warnings::brief(w).rank).collect();
-    let mut kinds: Vec<String> =
-        all.iter().map(|w| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned()).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    kinds.sort();
-    kinds.dedup();
-    assert_eq!(ranks.len(), kinds.len());
+    assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
 }
 
 #[test]

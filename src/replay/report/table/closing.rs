@@ -15,14 +15,18 @@ pub(super) fn end(page: &mut Page, result: &ReplayResult, derived: &ReplayDerive
     page.line(line(result, derived));
 }
 
-fn line(result: &ReplayResult, derived: &ReplayDerived) -> String {
-    let found = &derived.verdict;
-    let words = match found.verdict {
+/// The verdict, for the line that scripts look for.
+pub(in crate::replay::report) fn words(verdict: VerdictKind) -> &'static str {
+    match verdict {
         VerdictKind::AsRecorded => "complete, as recorded",
         VerdictKind::NotAsRecorded => "complete, NOT all as recorded",
         VerdictKind::NotComplete => "NOT complete",
         VerdictKind::WrongData => "WRONG DATA",
-    };
+    }
+}
+
+fn line(result: &ReplayResult, derived: &ReplayDerived) -> String {
+    let found = &derived.verdict;
     let mut parts = vec![format!("{} of {} complete", found.passes_complete, count(found.passes, "pass"))];
     if found.passes_not_run > 0 {
         parts.push(format!("{} not run", found.passes_not_run));
@@ -41,5 +45,5 @@ fn line(result: &ReplayResult, derived: &ReplayDerived) -> String {
         found.real_seconds.map_or_else(|| "no end recorded".to_owned(), |s| format!("took {}", format_seconds(s))),
     );
     let (crowded, outcome) = (ending::crowded(&result.setup.machine), ending::mark(result.ending.outcome));
-    format!("replay = {words}: {}{crowded}{outcome}", parts.join(", "))
+    format!("replay = {}: {}{crowded}{outcome}", words(found.verdict), parts.join(", "))
 }

@@ -49,7 +49,8 @@ pub(in crate::replay::report) fn content(profile: &ProfileFacts) -> String {
     )
 }
 
-fn pace(pace: Pace, scale: f64) -> String {
+/// When calls began, in words.
+pub(in crate::replay::report) fn pace(pace: Pace, scale: f64) -> String {
     match pace {
         Pace::Fast => "as fast as possible".to_owned(),
         Pace::Think => "with the recorded time between calls".to_owned(),
@@ -57,7 +58,8 @@ fn pace(pace: Pace, scale: f64) -> String {
     }
 }
 
-fn unusual(result: &ReplayResult) -> Option<String> {
+/// What was chosen otherwise than by default and changes what the numbers mean.
+pub(in crate::replay::report) fn unusual(result: &ReplayResult) -> Option<String> {
     let config = &result.config;
     settings([
         config.inject.then(|| "DAMAGED ON PURPOSE (one bit)".to_owned()),

@@ -113,7 +113,8 @@ pub(super) fn corruption<'a>(result: &'a ReplayResult, derived: &ReplayDerived) 
     }
 }
 
-fn place(c: &ReplayCorruption) -> String {
+/// One place of wrong data, in words.
+pub(in crate::replay::report) fn place(c: &ReplayCorruption) -> String {
     let file = c.file.map_or_else(|| "an unknown file".to_owned(), |n| format!("file {n}"));
     let offset = c.offset_bytes.map_or_else(String::new, |n| format!(" at byte {n}"));
     format!(
