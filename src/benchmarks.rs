@@ -52,7 +52,7 @@ pub fn load(bytes: &[u8]) -> Result<(&'static Benchmark, Box<dyn Report>), LoadE
     if let Some((benchmark, foreign)) = BENCHMARKS.into_iter().find_map(|b| Some((b, reads(&b)?))) {
         return Ok((benchmark, (foreign.read)(bytes).map_err(LoadError::Foreign)?));
     }
-    // Every line of a journal begins with its kind; the pretty document has its brace alone on the first line.
+    // Every line of a journal begins with its kind; the document has its brace alone on the first line.
     if bytes.starts_with(b"{\"record\":") {
         let benchmark = named(journal::benchmark(bytes)?, "the journal is one")?;
         Ok((benchmark, (benchmark.journal)(bytes)?))

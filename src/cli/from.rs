@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::commands;
 use crate::frame::error::UsageError;
-use crate::frame::input::{self, MOST_RESULT_BYTES};
+use crate::frame::input;
 
 /// Name of the option.
 const FROM: &str = "from";
@@ -57,7 +57,7 @@ fn words_of(path: &Path) -> Result<Vec<OsString>, UsageError> {
     let refused = |cause: String| {
         UsageError::new(cause, "Name a file that a run with --out PREFIX wrote: PREFIX.json or PREFIX.jsonl.")
     };
-    let bytes = input::bytes(path, MOST_RESULT_BYTES).map_err(|e| refused(format!("--from {name}: {e}")))?;
+    let bytes = input::result(path).map_err(|e| refused(format!("--from {name}: {e}")))?;
     // Of a journal the first line has it.
     let mut documents = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
     let first = documents.next().and_then(Result::ok).unwrap_or(Value::Null);

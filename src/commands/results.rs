@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use crate::benchmarks::{load, LoadError};
 use crate::frame::benchmark::Benchmark;
 use crate::frame::error::UsageError;
-use crate::frame::input::{self, MOST_RESULT_BYTES};
+use crate::frame::input;
 use crate::frame::report::Report;
 
 /// Journals, documents, and what other programs wrote: summaries, tables of IMB-IO.
@@ -29,7 +29,7 @@ pub(super) fn check_names(files: &[PathBuf]) -> Result<(), UsageError> {
 pub(super) fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn Report>)> {
     let name = path.display();
     let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
-    let bytes = input::bytes(path, MOST_RESULT_BYTES).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
+    let bytes = input::result(path).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
     let is_own = path.extension().is_some_and(|ending| ending == "json" || ending == "jsonl");
     load(&bytes).map_err(|e| match e {
         LoadError::Json(_) | LoadError::Journal(_) if !is_own => UsageError::new(

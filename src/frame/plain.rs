@@ -44,6 +44,11 @@ pub fn text(text: &str) -> Cow<'_, str> {
 /// A JSON document with the same values: what acts can only stand inside of strings, where `\u001b` means the same.
 #[must_use]
 pub(crate) fn json(document: Vec<u8>) -> Vec<u8> {
+    // Nearly every document is of these.
+    let is_printable = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
+    if document.iter().all(is_printable) {
+        return document;
+    }
     let Ok(text) = std::str::from_utf8(&document) else { return document };
     if !text.chars().any(|c| c != '\n' && acts(c)) {
         return document;

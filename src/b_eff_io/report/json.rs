@@ -1,4 +1,4 @@
-//! PREFIX.json of b_eff_io: one pretty JSON document with everything, described by docs/results-schema.json.
+//! PREFIX.json of b_eff_io: one JSON document with everything, described by docs/results-schema.json.
 
 use serde::Serialize;
 

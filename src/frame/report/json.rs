@@ -1,9 +1,12 @@
-//! PREFIX.json: one pretty JSON document with everything. Each benchmark has a schema of its own in docs/.
+//! PREFIX.json: one JSON document with everything, a line for each record. Each benchmark has a schema of its own in docs/.
 
+use std::fmt;
 use std::io;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::Serialize;
+
+use super::elements;
 
 use crate::frame::plain;
 use crate::frame::records::{Record, SCHEMA_VERSION};
@@ -59,7 +62,7 @@ struct Document<'a, R, D> {
 /// # Errors
 /// A path of the configuration that is not UTF-8 has no JSON form.
 pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut bytes = plain::json(serde_json::to_vec_pretty(&Document { program: PROGRAM, result, derived })?);
+    let mut bytes = plain::json(elements::to_vec(&Document { program: PROGRAM, result, derived })?);
     bytes.push(b'\n');
     Ok(bytes)
 }
@@ -73,11 +76,110 @@ pub(crate) fn write_records(result: &impl Serialize, out: impl io::Write) -> io:
     serde_json::to_writer(out, &Document { program: PROGRAM, result, derived }).map_err(io::Error::from)
 }
 
-#[derive(Deserialize)]
+/// What a document says of itself, before its records.
+#[derive(Debug, Default)]
 struct Head {
     program: Option<String>,
     schema_version: Option<u64>,
     benchmark: Option<String>,
+    /// All of it is known; the rest was not looked at.
+    is_whole: bool,
+}
+
+impl Head {
+    fn has_names(&self) -> bool {
+        self.program.is_some() && self.schema_version.is_some()
+    }
+
+    /// Ends the reading.
+    fn ends<E: serde::de::Error>(&mut self) -> E {
+        self.is_whole = true;
+        E::custom("nothing more is wanted")
+    }
+}
+
+/// Reads a head and no further: a document may have hundreds of megabytes behind it. The benchmark, which some have none of, stands
+/// before the first list.
+struct Reader<'h>(&'h mut Head);
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the document of a run")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let head = self.0;
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "program" => head.program = map.next_value()?,
+                "schema_version" => head.schema_version = map.next_value()?,
+                "benchmark" => head.benchmark = map.next_value()?,
+                _ => map.next_value_seed(Skip(head))?,
+            }
+            if head.has_names() && head.benchmark.is_some() {
+                return Err(head.ends());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Passes over a value; a list behind the names is where the head ends.
+struct Skip<'h>(&'h mut Head);
+
+impl<'de> DeserializeSeed<'de> for Skip<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Skip<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        if self.0.has_names() {
+            return Err(self.0.ends());
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
 }
 
 /// Reads a document back, whose fields `schema` describes; the derived values are not read but to be derived again.
@@ -89,7 +191,10 @@ pub(crate) fn parse_as<R: Record + DeserializeOwned>(bytes: &[u8], schema: &'sta
         return Err(JsonError::Benchmark { found, expected: R::BENCHMARK });
     }
     // From the bytes again: errors then name line and column.
-    serde_json::from_slice(bytes).map_err(|source| JsonError::Content { schema, source })
+    serde_json::from_slice(bytes).map_err(|source| match source.is_data() {
+        true => JsonError::Content { schema, source },
+        false => JsonError::Syntax(source),
+    })
 }
 
 /// The benchmark that a document names, if it names one.
@@ -97,9 +202,14 @@ pub(crate) fn parse_as<R: Record + DeserializeOwned>(bytes: &[u8], schema: &'sta
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of this program, or of a newer version.
 pub(crate) fn benchmark(bytes: &[u8]) -> Result<Option<String>, JsonError> {
-    // Everything else is looked at, but not kept: a document may have hundreds of megabytes.
-    let of_error = |e: serde_json::Error| if e.is_data() { JsonError::Foreign } else { JsonError::Syntax(e) };
-    let head: Head = serde_json::from_slice(bytes).map_err(of_error)?;
+    let mut head = Head::default();
+    let read = serde_json::Deserializer::from_slice(bytes).deserialize_map(Reader(&mut head));
+    if let Err(error) = read {
+        // What is wrong behind the head is told by who reads the whole.
+        if !head.is_whole {
+            return Err(if error.is_data() { JsonError::Foreign } else { JsonError::Syntax(error) });
+        }
+    }
     let (Some(PROGRAM), Some(found)) = (head.program.as_deref(), head.schema_version) else {
         return Err(JsonError::Foreign);
     };

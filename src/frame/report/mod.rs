@@ -10,6 +10,7 @@ pub mod comparison;
 pub(crate) mod costs;
 pub(crate) mod criteria;
 pub(crate) mod csv;
+mod elements;
 pub(crate) mod ending;
 pub mod facts;
 pub(crate) mod grid;
