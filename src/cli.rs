@@ -6,7 +6,7 @@ mod from;
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::ArgMatches;
 
 use crate::benchmarks::BENCHMARKS;
@@ -152,11 +152,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Comma
     let translate = |args, command: &Command| (command.translate)(args);
     let translated = |args: Vec<OsString>| commands().try_fold(args, translate);
     let args = translated(args.into_iter().collect()).and_then(|args| from::expand(args, translated));
-    let args: Vec<OsString> = args.map_err(NoCommand::Refused)?;
+    let args: Vec<OsString> = spoken(args.map_err(NoCommand::Refused)?);
     let line = if args.iter().any(|arg| arg == "-h") { short_line() } else { command_line() };
     let mut matches = line.try_get_matches_from(&args).map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => NoCommand::Refused(no_text(&args)),
-        _ => NoCommand::Said(error),
+        _ => NoCommand::Said(with_next(error, &args)),
     })?;
     let typed = matches.remove_subcommand();
     let of_name = |name: &str| commands().find(|command| command.name == name);
@@ -165,6 +165,57 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Comma
         None => commands().next().map(|first| (first, matches)),
     }
     .ok_or_else(|| NoCommand::Said(command_line().error(ErrorKind::InvalidSubcommand, "no such command")))
+}
+
+/// Words that people type for options: `help`, `help COMMAND`, `version`.
+fn spoken(mut args: Vec<OsString>) -> Vec<OsString> {
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("help") => {
+            args.remove(1);
+            args.push("--help".into());
+        }
+        Some("version") if args.len() == 2 => args[1] = "--version".into(),
+        _ => {}
+    }
+    args
+}
+
+/// Says what to type where clap says only what is wrong.
+fn with_next(mut error: clap::Error, args: &[OsString]) -> clap::Error {
+    let is_told = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::Suggested]
+        .iter()
+        .any(|kind| error.get(*kind).is_some());
+    let next = match error.kind() {
+        _ if is_told => None,
+        ErrorKind::InvalidSubcommand => {
+            let names: Vec<&str> = commands().map(|command| command.name).filter(|name| !RARE.contains(name)).collect();
+            Some(format!("the commands are {}", names.join(", ")))
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let typed = args.get(1).and_then(|word| word.to_str());
+            commands().find(|command| Some(command.name) == typed).and_then(example).map(|line| format!("type {line}"))
+        }
+        ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg).and_then(|arg| elsewhere(&arg.to_string())),
+        _ => None,
+    };
+    if let Some(next) = next {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![next.into()]));
+    }
+    error
+}
+
+/// The first command line of the examples.
+fn example(command: &'static Command) -> Option<&'static str> {
+    command.after_help.lines().find_map(|line| line.strip_prefix("      ").map(str::trim))
+}
+
+/// Which other commands have this option.
+fn elsewhere(option: &str) -> Option<String> {
+    let long = option.strip_prefix("--")?;
+    let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let line = command_line();
+    let names: Vec<&str> = line.get_subcommands().filter(|command| has(command)).map(clap::Command::get_name).collect();
+    (!names.is_empty()).then(|| format!("--{long} is an option of beff-raw {}", names.join(", ")))
 }
 
 /// Which arguments are no text; clap does not say. Names of files need not be.

@@ -257,3 +257,27 @@ fn help_of_imb_shows_old_command_lines_and_differences() {
     }
     assert_eq!(seen, 4);
 }
+
+/// What people type who do not know the commands yet.
+#[test]
+fn help_and_version_are_words_too() {
+    assert_eq!(refused_with_0("beff-raw help"), refused_with_0("beff-raw --help"));
+    assert_eq!(refused_with_0("beff-raw help replay"), refused_with_0("beff-raw replay --help"));
+    assert_eq!(refused_with_0("beff-raw version"), refused_with_0("beff-raw --version"));
+}
+
+#[test]
+fn what_is_no_command_line_is_told_with_what_to_type() {
+    for (line, next) in [
+        ("beff-raw bench", "tip: the commands are io, comm, imb, replay, plan, profile, report, compare, schema, info"),
+        ("beff-raw reprot a.json", "tip: a similar subcommand exists: 'report'"),
+        ("beff-raw report", "tip: type beff-raw report scratch.json --full"),
+        ("beff-raw replay", "tip: type mpirun -n 4 beff-raw replay app.csv --path /scratch"),
+        ("beff-raw --html x.html", "tip: --html is an option of beff-raw report"),
+        ("beff-raw comm --path /scratch", "tip: --path is an option of beff-raw io, imb, replay"),
+    ] {
+        assert!(refused(line).contains(next), "{line}: {}", refused(line));
+    }
+    // Where nothing is known, nothing is made up.
+    assert!(!refused("beff-raw --no-such-thing").contains("tip:"), "{}", refused("beff-raw --no-such-thing"));
+}

@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::{Launch, Scratch};
 
 /// What is typed, and what the answer must have: what, and what next.
-const MISTAKES: [(&str, &[&str]); 35] = [
+const MISTAKES: [(&str, &[&str]); 39] = [
     ("io --bakend posix", &["'--bakend'", "similar argument", "'--backend'"]),
     ("io --backend posx", &["no backend 'posx'", "Did you mean posix?"]),
     ("io --backend ior", &["no backend 'ior'", "Choose from: mpiio"]),
@@ -32,7 +32,11 @@ const MISTAKES: [(&str, &[&str]); 35] = [
     ("io --metrics /nowhere/x", &["--metrics /nowhere/x", "directory that is there"]),
     ("io --progress bar", &["no terminal", "--progress lines"]),
     ("io --from none.json", &["none.json", "PREFIX.json"]),
-    ("run", &["'run'", "--help"]),
+    ("run", &["'run'", "the commands are io, comm"]),
+    ("report", &["<FILE>", "type beff-raw report scratch.json"]),
+    ("replay", &["<FILE>", "beff-raw replay app.csv"]),
+    ("--html x.html", &["'--html'", "an option of beff-raw report"]),
+    ("comm --path .", &["'--path'", "an option of beff-raw io, imb"]),
     ("imb P_Wrte_Indv", &["'P_Wrte_Indv'", "did you mean P_Write_Indv?"]),
     ("imb --msglog 20:10", &["--msglog 20:10", "12:22"]),
     ("comm --families ringg", &["'ringg'", "'ring'"]),
