@@ -11,7 +11,6 @@ use crate::b_eff_io::plan::patterns::type_name;
 use crate::frame::records::Access;
 use crate::frame::report::csv::{table, Column, Origin};
 use crate::frame::report::html;
-use crate::frame::report::picture::Point;
 use crate::frame::report::{Level, Place, Report, Sheet};
 use crate::frame::values::comparable::Unit::MegabytesPerSecond;
 use crate::frame::values::comparable::{Comparable, Fact, Kind, Level as Depth, Quantity};

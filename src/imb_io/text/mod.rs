@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::frame::report::csv::{table, Column, Origin};
 use crate::frame::report::html;
-use crate::frame::report::picture::Point;
 use crate::frame::report::{Level, Place, Report, Sheet};
 use crate::frame::units::{count, format_size, mb_per_second};
 use crate::frame::values::comparable::Unit::{MegabytesPerSecond, Microseconds};
