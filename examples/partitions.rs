@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
     let result = many(&source, partitions);
     let path = |suffix: &str| PathBuf::from(format!("{prefix}{suffix}"));
     let document = result.document(&result.derived())?;
-    println!("{} patterns, {:.0} MB", result.patterns.len(), document.len() as f64 / 1e6);
+    eprintln!("{} patterns, {:.0} MB", result.patterns.len(), document.len() as f64 / 1e6);
     std::fs::write(path(".json"), document)?;
     let mut journal = Journal::create(&path(".jsonl"))?;
     for line in lines(result) {

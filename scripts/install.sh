@@ -31,3 +31,5 @@ completions fish "$to/share/fish/vendor_completions.d/beff-raw.fish"
 mkdir -p "$to/share/man/man1"
 "$built/beff-raw" man "$to/share/man/man1"
 say "installed below $to: bin/beff-raw for $BEFF_MPI_NAME, profiler, completions, manual pages"
+case :$PATH: in *:"$prefix/bin":*) ;; *) say "your shell does not look there yet: export PATH=$prefix/bin:\$PATH" ;; esac
+say "next: beff-raw info, then mpirun -n 2 beff-raw --path DIR; man beff-raw"

@@ -119,7 +119,11 @@ fn longer(derived: &Derived, release: Release) -> Option<(String, &'static str)>
             && v.backend == MPI_IO
             && v.criteria.iter().any(|c| !c.met && c.lack.starts_with("too short"))
     };
-    derived.validity.iter().any(is_short).then(|| (format!("--time {minutes}m"), "for a value that counts"))
+    derived
+        .validity
+        .iter()
+        .any(is_short)
+        .then(|| (format!("the same with --time {minutes}m"), "for a value that counts"))
 }
 
 #[cfg(test)]
