@@ -58,6 +58,7 @@ pub mod directory;
 mod dontcache;
 mod edges;
 pub mod error;
+pub mod flush;
 pub mod latency;
 pub mod memory;
 pub mod mmap;

@@ -26,6 +26,7 @@ use room::Room;
 use sharing::Sharing;
 use sigbus::Watch;
 use window::Window;
+pub use window::WINDOW_BYTES;
 
 /// Driver for mmap(2). Collective kinds of access use the same offsets, each rank on its own.
 #[derive(Clone, Copy, Debug, Default)]

@@ -100,7 +100,7 @@ fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u
         ranks,
         ranks_of_first_host: survey.hosts.first().map_or(1, |host| host.ranks),
         memory_per_rank_bytes: survey.memory_per_rank_bytes,
-        last_level_cache_bytes: survey.last_level_cache_bytes,
+        cache_share_bytes: survey.cache_share_bytes,
         limit_bytes: (writing > 0).then_some(limit),
         writing_backends: writing,
     };
@@ -128,13 +128,10 @@ fn check_peers(config: &Config, ranks: u64) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Domains of a two-phase transfer that a rank holds at most: four under way, and two that are exchanged.
-const DOMAINS: u64 = 6;
-
 /// Refuses calls and domains that no rank has the memory for: it would be ended in the middle, or swap. Equal on all ranks.
 fn check_memory(plan: &RunPlan, config: &Config, memory_per_rank_bytes: u64) -> Result<(), UsageError> {
-    let domains = config.domain_bytes.unwrap_or(0).saturating_mul(DOMAINS);
-    let needed = plan.rank_memory_bytes.saturating_add(domains);
+    // Rings of neighbours are theirs, pages of files the page cache's.
+    let needed = plan.rank_memory.own_bytes;
     if needed <= memory_per_rank_bytes {
         return Ok(());
     }
@@ -186,7 +183,7 @@ mod tests {
                 ranks: 2,
                 ranks_of_first_host: 2,
                 memory_per_rank_bytes: 1 << 30,
-                last_level_cache_bytes: 1 << 20,
+                cache_share_bytes: 1 << 20,
                 limit_bytes: None,
                 writing_backends: 0,
             };

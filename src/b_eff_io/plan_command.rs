@@ -1,12 +1,14 @@
 //! `beff-raw plan`: what a run would do, for any number of ranks, without MPI.
 
 use super::cli::PlanArgs;
+use crate::b_eff_io::plan::memory as plan_memory;
 use crate::b_eff_io::plan::preview::{preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::report::plan_table;
 use crate::frame::command::{known_backends, memory_of_rank, publish_json_once, publish_once};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::system::{memory, storage};
+use crate::frame::system::caches::{share_bytes, Caches};
+use crate::frame::system::{host, storage};
 
 /// Runs the command.
 ///
@@ -22,6 +24,10 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
             UsageError::new(format!("--path {}: {e}", config.path.display()), "Name an existing directory.")
         })?)),
     };
+    // As for the memory of a rank: nobody knows how many ranks of that run share a host.
+    let cpus = host::allowed_cpus()?;
+    let ranks_of_host = args.ranks.min(host::usable_cores()?.max(1));
+    let caches = Caches::of(&cpus);
     let input = PreviewInput {
         ranks: args.ranks,
         release: config.release,
@@ -34,7 +40,11 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         limit_bytes,
         backends: writing,
         segment_multiple_bytes: config.segment_multiple_bytes,
-        last_level_cache_bytes: memory::last_level_cache_bytes(),
+        ranks_of_host,
+        cache_share_bytes: share_bytes(&vec![&caches; usize::try_from(ranks_of_host)?]),
+        domain_bytes: plan_memory::domain_bytes(&config, args.ranks),
+        shares_memory: plan_memory::shares_memory(&config, args.ranks),
+        maps_files: plan_memory::maps_files(&config),
         rate_bytes_per_second: args.rate as f64,
     };
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;

@@ -15,6 +15,8 @@ mod launcher;
 mod machine;
 #[path = "clock_overlap.rs"]
 mod overlap;
+#[path = "rank_memory.rs"]
+mod rank_memory;
 #[path = "rounds.rs"]
 mod rounds;
 #[path = "tuning.rs"]

@@ -13,7 +13,7 @@ use crate::error::Cause;
 use crate::{BackendError, Direction, Pattern, Result};
 
 /// Bytes of the file mapped at once (more if a chunk is longer): unmapping it costs little beside filling it.
-const WINDOW_BYTES: u64 = 256 << 20;
+pub const WINDOW_BYTES: u64 = 256 << 20;
 
 /// Name of the transfers in errors.
 pub(super) fn operation(direction: Direction) -> &'static str {

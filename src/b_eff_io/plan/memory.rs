@@ -1,6 +1,17 @@
 //! Memory of one rank.
 
+use beff_backends::mmap::WINDOW_BYTES;
+use beff_backends::DEFAULT_DOMAIN_BYTES;
+
+use super::patterns::patterns;
+use super::space::PartitionSpace;
 use super::{PatternSpec, PATTERNS};
+use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy};
+use crate::frame::backends;
+use crate::frame::config::DirectPolicy;
+
+/// The backend that maps files.
+const MMAP: &str = "mmap";
 
 const PAGE_BYTES: u64 = 4096;
 
@@ -10,13 +21,21 @@ const MIN_PERIOD_PAGES: u64 = 257;
 /// What a rank needs beside its transfer buffer: the program and the MPI library with its eager buffers.
 pub const BASE_RANK_MEMORY_BYTES: u64 = 48 << 20;
 
+/// What a rank walks through is so many times its share of the caches (numerator, denominator). With just as much, a cache that keeps
+/// what it has would answer nearly all of it; with this, two thirds at most.
+const OF_SHARE: (u64, u64) = (3, 2);
+
+/// Domains of a two-phase transfer that a rank holds at most: four under way, and two that are exchanged.
+const DOMAINS: u64 = 6;
+
 /// Period of the data stream: 4096 times a prime, so that it aligns with nothing larger than a page and blocks of data
-/// do not repeat where deduplication would look; larger than the last-level cache, so that the buffers are as cold as
-/// in a real program. At most 1/16 of the memory of a rank, even if the cache is larger; at least 257 pages.
+/// do not repeat where deduplication would look; larger than the rank's share of the caches, so that the buffers are as cold as
+/// in a real program. At most 1/16 of the memory of a rank, even if its share is larger; at least 257 pages.
 #[must_use]
-pub fn period_bytes(last_level_cache_bytes: u64, memory_per_rank_bytes: u64) -> u64 {
+pub fn period_bytes(cache_share_bytes: u64, memory_per_rank_bytes: u64) -> u64 {
     let most = memory_per_rank_bytes / 16 / PAGE_BYTES;
-    let least = (last_level_cache_bytes / PAGE_BYTES + 1).max(MIN_PERIOD_PAGES);
+    let wanted = cache_share_bytes.saturating_mul(OF_SHARE.0) / OF_SHARE.1;
+    let least = (wanted / PAGE_BYTES + 1).max(MIN_PERIOD_PAGES);
     let fits = |pages: &u64| *pages <= most;
     let above = || (least..=most).find(|&p| is_prime(p));
     let below = || (MIN_PERIOD_PAGES..=most).rev().find(|&p| is_prime(p));
@@ -37,29 +56,133 @@ pub fn max_call_bytes(specs: &[PatternSpec; PATTERNS], types: &[u8], segment_mul
     calls.max(if segmented { segment_multiple_bytes } else { 0 })
 }
 
-/// Memory one rank needs: one period of the stream, the largest call behind it, and [`BASE_RANK_MEMORY_BYTES`].
+/// What the memory of a rank is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Period of the stream.
+    pub period_bytes: u64,
+    /// Largest call, which lies behind it.
+    pub max_call_bytes: u64,
+    /// Domains of two-phase transfers, of each backend that may make them.
+    pub domain_bytes: u64,
+    /// Ranks of one host that may map each other's transfer memory; 1: none does.
+    pub sharing_ranks: u64,
+    /// Bytes of files that are mapped at once.
+    pub file_bytes: u64,
+}
+
+/// Memory of one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankMemory {
+    /// What it needs of its own, whether others map it too or not.
+    pub own_bytes: u64,
+    /// What it maps of other ranks' own. Resident in each of them, but there once on a host.
+    pub neighbours_bytes: u64,
+    /// Pages of files that it maps. They are the page cache's.
+    pub file_bytes: u64,
+}
+
+impl RankMemory {
+    /// From its parts: the ring and [`BASE_RANK_MEMORY_BYTES`], domains, rings of others, files. None beyond what can be counted.
+    #[must_use]
+    pub fn of(parts: Parts) -> Self {
+        let ring_bytes = parts.period_bytes.saturating_add(parts.max_call_bytes);
+        let own_bytes = ring_bytes.saturating_add(parts.domain_bytes).saturating_add(BASE_RANK_MEMORY_BYTES);
+        let neighbours_bytes = ring_bytes.saturating_mul(parts.sharing_ranks.saturating_sub(1));
+        Self { own_bytes, neighbours_bytes, file_bytes: parts.file_bytes }
+    }
+
+    /// What is resident in one rank at most, without the pages of files.
+    #[must_use]
+    pub fn resident_bytes(&self) -> u64 {
+        self.own_bytes.saturating_add(self.neighbours_bytes)
+    }
+}
+
+/// True if transfers of this backend may have two phases.
+fn may_be_two_phase(config: &Config, backend: &str) -> bool {
+    match config.collective {
+        _ if !backends::can(backend, |row| row.has_two_phase) => false,
+        CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
+        CollectivePolicy::TwoPhase => true,
+        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
+    }
+}
+
+/// True if ranks may copy out of each other's transfer memory: two-phase transfers, not by messages.
 #[must_use]
-pub fn rank_memory_bytes(period_bytes: u64, max_call_bytes: u64) -> u64 {
-    period_bytes.saturating_add(max_call_bytes).saturating_add(BASE_RANK_MEMORY_BYTES)
+pub fn shares_memory(config: &Config, ranks: u64) -> bool {
+    let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
+    let two_phase = |backend: &String| may_be_two_phase(config, backend);
+    ranks > 1 && collective && config.exchange != ExchangePolicy::Messages && config.backends.iter().any(two_phase)
+}
+
+/// Bytes of domains that a rank holds at most, of all backends.
+#[must_use]
+pub fn domain_bytes(config: &Config, ranks: u64) -> u64 {
+    let collective = ranks > 1 && config.types.iter().any(|t| matches!(t, 0 | 1 | 4));
+    let backends = config.backends.iter().filter(|backend| collective && may_be_two_phase(config, backend)).count();
+    let of_one = config.domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES).saturating_mul(DOMAINS);
+    of_one.saturating_mul(backends as u64)
+}
+
+/// True if a backend maps files.
+#[must_use]
+pub fn maps_files(config: &Config) -> bool {
+    config.backends.iter().any(|backend| backend == MMAP)
+}
+
+/// Bytes of a file that a rank has mapped at once, at most, if it `maps` any: of the longest range that a pattern may have.
+#[must_use]
+pub fn mapped_bytes(maps: bool, types: &[u8], partitions: &[PartitionSpace]) -> u64 {
+    if !maps {
+        return 0;
+    }
+    let range = |part: &PartitionSpace, spec: &PatternSpec| {
+        // Chunks of all ranks lie between each other, and a page is mapped with its neighbours.
+        let ranks = if spec.pattern_type <= 1 { part.ranks } else { 1 };
+        part.max_calls[usize::from(spec.number)].saturating_mul(spec.call_bytes).saturating_mul(ranks)
+    };
+    let runs = |spec: &&PatternSpec| types.contains(&spec.pattern_type);
+    let ranges = partitions.iter().flat_map(|part| {
+        let specs = patterns(part.m_part_bytes);
+        specs.iter().filter(runs).map(|spec| range(part, spec)).max()
+    });
+    let longest_call = partitions.iter().map(|part| part.m_part_bytes).max().unwrap_or(0);
+    ranges.max().unwrap_or(0).min(WINDOW_BYTES.max(longest_call))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::b_eff_io::plan::patterns::patterns;
+    use crate::b_eff_io::cli::IoArgs;
+    use crate::frame::benchmark::of_words;
+    use crate::frame::command::known_backends;
     use crate::frame::units::MIB;
     use proptest::prelude::*;
 
     #[test]
     fn known_periods() {
         assert_eq!(period_bytes(0, 1 << 30), 257 * 4096);
-        // 32 MiB are 8192 pages; the next prime is 8209.
-        assert_eq!(period_bytes(32 * MIB, 8 << 30), 8209 * 4096);
+        // One and a half times 32 MiB are 12288 pages; the next prime is 12289.
+        assert_eq!(period_bytes(32 * MIB, 8 << 30), 12289 * 4096);
         // 128 MiB / 16 are 2048 pages; the prime below is 2039.
         assert_eq!(period_bytes(32 * MIB, 128 * MIB), 2039 * 4096);
         assert_eq!(period_bytes(32 * MIB, 0), 257 * 4096);
-        // The cache fits, but the next prime above it does not.
-        assert_eq!(period_bytes(8209 * 4096, 16 * 8212 * 4096), 8209 * 4096);
+        // What is wanted fits, but the next prime above it does not.
+        assert_eq!(period_bytes(8209 * 4096 / 3 * 2, 16 * 8212 * 4096), 8209 * 4096);
+    }
+
+    /// Eight ranks under a last-level cache of 260 MiB, 2 MiB and 48 KiB in front of it for each.
+    #[test]
+    fn a_crowded_cache_asks_for_little_of_each_rank() {
+        let share = 260 * MIB / 8 + 2 * MIB + (48 << 10);
+        let period = period_bytes(share, 16 << 30);
+        assert!(period > share && period < 64 * MIB, "{period}");
+    }
+
+    fn config(options: &str) -> Config {
+        of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap()
     }
 
     #[test]
@@ -68,7 +191,55 @@ mod tests {
         assert_eq!(max_call_bytes(&specs, &[0, 1, 2, 3, 4], MIB), 8 * MIB);
         assert_eq!(max_call_bytes(&specs, &[0, 3], 64 * MIB), 64 * MIB);
         assert_eq!(max_call_bytes(&specs, &[0], 64 * MIB), 8 * MIB);
-        assert_eq!(rank_memory_bytes(257 * 4096, 8 * MIB), 257 * 4096 + 56 * MIB);
+        let parts = Parts {
+            period_bytes: 4 * MIB,
+            max_call_bytes: 8 * MIB,
+            domain_bytes: 24 * MIB,
+            sharing_ranks: 4,
+            file_bytes: 256 * MIB,
+        };
+        let memory = RankMemory::of(parts);
+        assert_eq!((memory.own_bytes, memory.neighbours_bytes), (84 * MIB, 36 * MIB));
+        assert_eq!((memory.resident_bytes(), memory.file_bytes), (120 * MIB, 256 * MIB));
+        assert_eq!(RankMemory::of(Parts { sharing_ranks: 1, ..parts }).neighbours_bytes, 0);
+    }
+
+    #[test]
+    fn what_is_shared_and_mapped_follows_from_the_backends() {
+        for (options, ranks, shares, domains) in [
+            ("--backend uring", 4, true, 24),
+            ("--backend uring", 1, false, 0),
+            ("--backend uring --collective independent", 4, false, 0),
+            ("--backend uring --exchange messages", 4, false, 24),
+            ("--backend posix", 4, false, 0),
+            ("--backend posix,uring --direct auto --domain 1M", 4, true, 12),
+            ("--backend uring --types 2,4", 4, false, 24),
+            ("--backend mpiio,mmap", 4, false, 0),
+        ] {
+            let config = config(options);
+            assert_eq!(
+                (shares_memory(&config, ranks), domain_bytes(&config, ranks)),
+                (shares, domains * MIB),
+                "{options}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_mapping_is_as_long_as_its_window_or_its_pattern() {
+        let part = |calls| PartitionSpace {
+            ranks: 2,
+            m_part_bytes: 8 * MIB,
+            m_part_wanted_bytes: 8 * MIB,
+            space_bytes: None,
+            max_calls: [calls; PATTERNS],
+        };
+        assert!(maps_files(&config("--backend posix,mmap")) && !maps_files(&config("--backend posix")));
+        assert_eq!(mapped_bytes(true, &[2], &[part(1)]), 8 * MIB);
+        assert_eq!(mapped_bytes(true, &[2], &[part(1), part(2)]), 16 * MIB);
+        assert_eq!(mapped_bytes(true, &[2], &[part(1 << 40)]), WINDOW_BYTES);
+        assert_eq!(mapped_bytes(true, &[0, 2], &[part(1)]), 16 * MIB, "chunks of two ranks between each other");
+        assert_eq!(mapped_bytes(false, &[0, 2], &[part(1)]), 0);
     }
 
     proptest! {
@@ -78,7 +249,7 @@ mod tests {
             prop_assert_eq!(period % PAGE_BYTES, 0);
             prop_assert!(is_prime(period / PAGE_BYTES));
             prop_assert!(period <= (memory / 16).max(MIN_PERIOD_PAGES * PAGE_BYTES));
-            prop_assert!(period > cache || cache >= memory / 16 - (memory / 16).min(1 << 20));
+            prop_assert!(period > cache + cache / 2 || cache + cache / 2 >= memory / 16 - (memory / 16).min(1 << 20));
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::layout::{place, Place};
+use super::memory::{Parts, RankMemory};
 use super::outlook::{Course, Outlook};
 use super::patterns::{check_types, m_part_bytes, of_type, patterns};
 use super::segments::{check_reference, segment};
@@ -36,8 +37,16 @@ pub struct PreviewInput {
     pub backends: u64,
     /// L_SEG is rounded up to a multiple of this.
     pub segment_multiple_bytes: u64,
-    /// Last-level cache of a host.
-    pub last_level_cache_bytes: u64,
+    /// Ranks that are taken to share a host: one for each core of this one.
+    pub ranks_of_host: u64,
+    /// A rank's share of the caches of a host, if so many ranks are spread evenly under the caches of this one.
+    pub cache_share_bytes: u64,
+    /// Domains of two-phase transfers that a rank holds at most.
+    pub domain_bytes: u64,
+    /// Ranks of a host map each other's transfer memory.
+    pub shares_memory: bool,
+    /// A backend maps files.
+    pub maps_files: bool,
     /// Assumed bandwidth of every partition, all its ranks together, for all patterns alike.
     pub rate_bytes_per_second: f64,
 }
@@ -114,8 +123,12 @@ pub struct Preview {
     pub total_bytes: u64,
     /// Period of the data stream.
     pub period_bytes: u64,
-    /// Memory one rank needs.
+    /// Memory one rank needs of its own.
     pub rank_memory_bytes: u64,
+    /// What it maps of its neighbours' own: there once on a host.
+    pub neighbours_memory_bytes: u64,
+    /// Pages of files that it maps at most: the page cache's.
+    pub file_memory_bytes: u64,
 }
 
 /// Plans a run as if every pattern reached the assumed rate.
@@ -136,16 +149,26 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
         .collect::<Result<Vec<_>, _>>()?;
     let one_backend: u128 = partitions.iter().map(|p| u128::from(p.first_write_bytes)).sum();
     let total_bytes = countable(one_backend * u128::from(input.backends))?;
-    let period_bytes = memory::period_bytes(input.last_level_cache_bytes, input.memory_per_rank_bytes);
+    let period_bytes = memory::period_bytes(input.cache_share_bytes, input.memory_per_rank_bytes);
     let specs = patterns(space.first().map_or(wanted, |s| s.m_part_bytes));
     let max_call_bytes = memory::max_call_bytes(&specs, &input.types, input.segment_multiple_bytes);
+    let rank_memory = RankMemory::of(Parts {
+        period_bytes,
+        max_call_bytes,
+        domain_bytes: input.domain_bytes,
+        // On several hosts nobody maps anybody's.
+        sharing_ranks: if input.shares_memory && input.ranks_of_host == input.ranks { input.ranks } else { 1 },
+        file_bytes: memory::mapped_bytes(input.maps_files, &input.types, &space),
+    });
     let scheduled = partitions.iter().flat_map(|p| &p.patterns).flat_map(|p| p.scheduled_seconds);
     Ok(Preview {
         scheduled_seconds: scheduled.sum(),
         partitions,
         total_bytes,
         period_bytes,
-        rank_memory_bytes: memory::rank_memory_bytes(period_bytes, max_call_bytes),
+        rank_memory_bytes: rank_memory.own_bytes,
+        neighbours_memory_bytes: rank_memory.neighbours_bytes,
+        file_memory_bytes: rank_memory.file_bytes,
         input: input.clone(),
     })
 }

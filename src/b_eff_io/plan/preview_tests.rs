@@ -17,7 +17,11 @@ fn input(ranks: u64) -> PreviewInput {
         limit_bytes: Some(300 << 40),
         backends: 1,
         segment_multiple_bytes: MIB,
-        last_level_cache_bytes: 32 * MIB,
+        ranks_of_host: 16,
+        cache_share_bytes: 32 * MIB,
+        domain_bytes: 24 * MIB,
+        shares_memory: true,
+        maps_files: true,
         rate_bytes_per_second: 2e9,
     }
 }
@@ -49,8 +53,11 @@ fn an_ordinary_run() {
     assert_eq!(first.patterns[1].scheduled_seconds, [48.0; 3]);
     let write = first.patterns[1].outlook[0].unwrap();
     assert_eq!((first.patterns[1].calls, write.ended_by), (715, EndedBy::Time));
-    assert_eq!(p.period_bytes, 8209 * 4096);
-    assert_eq!(p.rank_memory_bytes, 8209 * 4096 + 80 * MIB);
+    assert_eq!(p.period_bytes, 12289 * 4096);
+    assert_eq!(p.rank_memory_bytes, 12289 * 4096 + (32 + 48 + 24) * MIB);
+    assert_eq!((p.neighbours_memory_bytes, p.file_memory_bytes), (0, 256 * MIB), "several hosts");
+    let one_host = preview(&PreviewInput { ranks_of_host: 4, ..input(4) }).unwrap();
+    assert_eq!(one_host.neighbours_memory_bytes, 3 * (12289 * 4096 + 32 * MIB));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use beff_backends::driver;
 
 use crate::b_eff_io::config::Config;
+use crate::b_eff_io::plan::memory::{Parts, RankMemory};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
 use crate::b_eff_io::plan::schedule::{partition_seconds, pattern_seconds};
@@ -19,8 +20,8 @@ pub struct Facts {
     pub ranks_of_first_host: u64,
     /// Memory one rank can use, smallest over the ranks.
     pub memory_per_rank_bytes: u64,
-    /// Largest last-level cache of the hosts.
-    pub last_level_cache_bytes: u64,
+    /// Largest share of the caches that a rank has.
+    pub cache_share_bytes: u64,
     /// Bytes all files of the run may take; None: no backend of the run takes any.
     pub limit_bytes: Option<u64>,
     /// Backends of the run that write files.
@@ -38,8 +39,10 @@ pub struct RunPlan {
     pub period_bytes: u64,
     /// Largest bytes of one call.
     pub max_call_bytes: u64,
+    /// Largest share of the caches that a rank has.
+    pub cache_share_bytes: u64,
     /// Memory of one rank.
-    pub rank_memory_bytes: u64,
+    pub rank_memory: RankMemory,
     /// Distance between a rank and the one whose data it reads with `--cache rank-shift`: it is on another host, if there
     /// is one.
     pub rank_shift: u64,
@@ -64,13 +67,22 @@ impl RunPlan {
         )?;
         let m_part = partitions.iter().map(|p| p.m_part_bytes).max().unwrap_or(m_part);
         let max_call_bytes = memory::max_call_bytes(&patterns(m_part), &config.types, config.segment_multiple_bytes);
-        let period_bytes = memory::period_bytes(facts.last_level_cache_bytes, memory_bytes);
+        let period_bytes = memory::period_bytes(facts.cache_share_bytes, memory_bytes);
+        let shares = memory::shares_memory(config, facts.ranks) && facts.ranks == facts.ranks_of_first_host;
+        let rank_memory = RankMemory::of(Parts {
+            period_bytes,
+            max_call_bytes,
+            domain_bytes: memory::domain_bytes(config, facts.ranks),
+            sharing_ranks: if shares { facts.ranks } else { 1 },
+            file_bytes: memory::mapped_bytes(memory::maps_files(config), &config.types, &partitions),
+        });
         Ok(Self {
             partition_seconds: partition_seconds(config.release, config.time_seconds, sizes.len()),
             partitions,
             period_bytes,
             max_call_bytes,
-            rank_memory_bytes: memory::rank_memory_bytes(period_bytes, max_call_bytes),
+            cache_share_bytes: facts.cache_share_bytes,
+            rank_memory,
             rank_shift: facts.ranks_of_first_host.max(1),
         })
     }

@@ -275,6 +275,25 @@ pub struct Calibration {
     pub sync_seconds: f64,
 }
 
+/// Memory of a rank by kind: planned, and the largest of each that any rank had at the end of a type, with its files open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankMemoryRecord {
+    /// Planned: its own.
+    pub planned_own_bytes: u64,
+    /// Planned: mapped transfer memory of its neighbours, which is theirs.
+    pub planned_neighbours_bytes: u64,
+    /// Planned: mapped pages of files at most, which are the page cache's.
+    pub planned_file_bytes: u64,
+    /// Private memory (RssAnon).
+    pub private_bytes: u64,
+    /// Memory that processes share (RssShmem): transfer memory that neighbours map, theirs, and that of MPI.
+    pub shared_bytes: u64,
+    /// Mapped pages of files, programs and libraries too (RssFile).
+    pub file_bytes: u64,
+    /// Each page divided by the processes that map it (Pss); None: not known.
+    pub proportional_bytes: Option<u64>,
+}
+
 /// The end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
@@ -290,8 +309,11 @@ pub struct Ending {
     pub cleanup_seconds: f64,
     /// Largest resident memory of a rank (VmHWM).
     pub rank_memory_high_water_bytes: u64,
-    /// Memory per rank the plan said.
+    /// Memory per rank the plan said: its own, and what it maps of its neighbours. Results of before `rank_memory`: its own.
     pub rank_memory_planned_bytes: u64,
+    /// Both by kind; None: not recorded.
+    #[serde(default)]
+    pub rank_memory: Option<RankMemoryRecord>,
 }
 
 #[cfg(test)]

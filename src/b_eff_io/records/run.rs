@@ -5,7 +5,7 @@ use super::{
     TuningRecord, TypeRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
-use crate::frame::records::{run_record, HarnessCost};
+use crate::frame::records::{run_record, ColdRecord, HarnessCost};
 
 run_record! {
     /// Everything about one run.
@@ -23,6 +23,9 @@ run_record! {
         partitions: Vec<PartitionRecord>,
     }
     records {
+        /// Whether the memory of the transfers was cold: one, or none.
+        #[serde(default)]
+        cold: Vec<ColdRecord> = Cold(ColdRecord),
         /// Calibrations, one per backend.
         calibrations: Vec<Calibration> = Calibration(Calibration),
         /// Calibrations of the queue (uring).

@@ -175,6 +175,17 @@ pub enum IoWarning {
         /// Bytes of its range.
         of_bytes: u64,
     },
+    /// More than half of the loads from the transfer memory of a rank came from a cache, a lap after it was used.
+    WarmMemory {
+        /// The rank whose memory was the warmest.
+        rank: u64,
+        /// Part of the loads that came from memory.
+        from_memory: f64,
+        /// Transfer memory that it walks through.
+        memory_bytes: u64,
+        /// Largest share of the caches that a rank has.
+        cache_share_bytes: u64,
+    },
     /// Ranks were to read what another host has written (`--cache rank-shift`), and there is only one.
     RankShiftOnOneHost {
         /// Its name.

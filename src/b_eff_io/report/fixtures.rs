@@ -56,6 +56,7 @@ pub fn complete() -> RunResult {
         cleanup_seconds: 1.5,
         rank_memory_high_water_bytes: 118 * MB,
         rank_memory_planned_bytes: 112 * MB,
+        rank_memory: None,
     };
     result
 }
@@ -141,6 +142,17 @@ pub fn failed() -> RunResult {
         next_step: "Look for messages of the storage in the kernel log (dmesg).".into(),
         no_space: false,
     });
+    result.cold.push(ColdRecord {
+        cache_share_bytes: 17 * MB,
+        memory_bytes: MB,
+        seconds: 0.0625,
+        rank: 3,
+        lines: 1 << 16,
+        found_ns: 29.0,
+        flushed_ns: 101.0,
+        cached_ns: 5.0,
+        not_known: None,
+    });
     let calibration = (8 * MB, 0.0125, 0.5);
     let (bytes, write_seconds, sync_seconds) = calibration;
     result.calibrations.push(Calibration { backend: "mpiio".into(), bytes, write_seconds, sync_seconds });
@@ -158,6 +170,15 @@ fn complete_ending() -> Ending {
         cleanup_seconds: 0.125,
         rank_memory_high_water_bytes: 118 * MB,
         rank_memory_planned_bytes: 112 * MB,
+        rank_memory: Some(RankMemoryRecord {
+            planned_own_bytes: 80 * MB,
+            planned_neighbours_bytes: 32 * MB,
+            planned_file_bytes: 256 * MB,
+            private_bytes: 40 * MB,
+            shared_bytes: 70 * MB,
+            file_bytes: 30 * MB,
+            proportional_bytes: Some(76 * MB),
+        }),
     }
 }
 
@@ -180,6 +201,7 @@ fn corruption() -> CorruptionRecord {
 /// The journal a run with this result would have written, but for the order among the kinds of records.
 pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     let mut lines = vec![result.start_line()];
+    lines.extend(result.cold.iter().cloned().map(JournalLine::Cold));
     lines.extend(result.calibrations.iter().cloned().map(JournalLine::Calibration));
     lines.extend(result.tunings.iter().cloned().map(JournalLine::Tuning));
     lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));

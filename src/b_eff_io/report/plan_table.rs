@@ -50,10 +50,20 @@ fn head(page: &mut Page, preview: &Preview) {
     page.field(
         "memory",
         &format!(
-            "{} per rank for the data (period {}), of {} per rank",
+            "{} per rank for the data (period {}), of {} per rank{}",
             format_size(preview.rank_memory_bytes),
             format_size(preview.period_bytes),
-            format_size(input.memory_per_rank_bytes)
+            format_size(input.memory_per_rank_bytes),
+            beside(preview)
+        ),
+    );
+    page.field(
+        "caches",
+        &format!(
+            "{} are a rank's share, as if hosts were like this one, with {} on each, spread over its caches; a run \
+             counts its ranks",
+            format_size(input.cache_share_bytes),
+            count(input.ranks_of_host, "rank")
         ),
     );
     page.field(
@@ -63,6 +73,19 @@ fn head(page: &mut Page, preview: &Preview) {
             input.rate_bytes_per_second / 1e6
         ),
     );
+}
+
+/// What a rank has mapped that is not its own.
+fn beside(preview: &Preview) -> String {
+    let neighbours = match preview.neighbours_memory_bytes {
+        0 => String::new(),
+        bytes => format!("; {} mapped of its neighbours, which is theirs", format_size(bytes)),
+    };
+    let files = match preview.file_memory_bytes {
+        0 => String::new(),
+        bytes => format!("; up to {} of files mapped, which is page cache", format_size(bytes)),
+    };
+    neighbours + &files
 }
 
 fn definition(input: &PreviewInput) -> String {
@@ -214,7 +237,11 @@ mod tests {
             limit_bytes,
             backends: 2,
             segment_multiple_bytes: 1 << 20,
-            last_level_cache_bytes: 32 << 20,
+            ranks_of_host: ranks,
+            cache_share_bytes: 32 << 20,
+            domain_bytes: 24 << 20,
+            shares_memory: true,
+            maps_files: true,
             rate_bytes_per_second: 2e9,
         }
     }

@@ -90,6 +90,13 @@ fn cause(warning: &IoWarning) -> String {
             access.name(),
             count(*ranks, "rank")
         ),
+        IoWarning::WarmMemory { rank, from_memory, memory_bytes, cache_share_bytes } => format!(
+            "Transfer memory was warm: rank {rank} walks through {}, and {} of its loads one lap later came from memory, the others \
+             from a cache; a rank's share of the caches is {}.",
+            format_size(*memory_bytes),
+            percent(*from_memory),
+            format_size(*cache_share_bytes)
+        ),
         IoWarning::RankShiftOnOneHost { host, ranks } => format!(
             "{} on one host, {host}: rank-shift cannot avoid this host's page cache, reads may come from memory.",
             count(*ranks, "rank")
@@ -183,6 +190,10 @@ pub fn brief(warning: &IoWarning) -> Brief {
                 format_size(*wanted_bytes)
             );
             return Brief::new(35, text);
+        }
+        IoWarning::WarmMemory { from_memory, .. } => {
+            let text = format!("transfer memory was warm: only {} of it came from memory", percent(*from_memory));
+            return Brief::new(37, text);
         }
         IoWarning::RankShiftOnOneHost { .. } => {
             return Brief::new(36, "rank-shift on one host: reads may come from memory");
@@ -286,6 +297,10 @@ fn next_step(warning: &IoWarning, termination: Termination) -> String {
         IoWarning::CacheNotDropped { .. } => {
             "Look at the marks of the reads. Close programs that map the files, run as root (vm.drop_caches), or use --direct \
              required."
+        }
+        IoWarning::WarmMemory { .. } => {
+            "Memory of 1/16 of a rank's at most is used for this: give a larger --memory-per-process, or leave it out. Rates through the \
+             page cache are too high meanwhile."
         }
         IoWarning::RankShiftOnOneHost { .. } => "Start ranks on two hosts or more, or use --cache drop.",
         IoWarning::Shared(shared) => return frame_warnings::text(shared).1,

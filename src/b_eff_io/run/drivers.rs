@@ -3,8 +3,7 @@
 use beff_backends::{Collective, DriverOptions, Exchange, Preallocate, DEFAULT_DOMAIN_BYTES};
 
 use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy, PreallocatePolicy};
-use crate::frame::backends;
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::CachePolicy;
 
 /// The part of the configuration that a driver of this name gets.
 #[must_use]
@@ -37,17 +36,4 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
         },
         unique_open: config.unique_open,
     }
-}
-
-/// True if ranks may copy out of each other's transfer memory: two-phase transfers, not by messages.
-#[must_use]
-pub fn shares_memory(config: &Config, ranks: u64) -> bool {
-    let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
-    let two_phase = |backend: &String| match config.collective {
-        _ if !backends::can(backend, |row| row.has_two_phase) => false,
-        CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
-        CollectivePolicy::TwoPhase => true,
-        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
-    };
-    ranks > 1 && collective && config.exchange != ExchangePolicy::Messages && config.backends.iter().any(two_phase)
 }

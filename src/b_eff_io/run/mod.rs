@@ -15,6 +15,7 @@ pub mod drivers;
 pub mod files;
 pub mod inject;
 pub mod measured;
+pub mod memory_seen;
 pub mod pattern_run;
 pub mod place;
 pub mod places;

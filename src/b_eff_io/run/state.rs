@@ -7,13 +7,15 @@ use beff_ffi::{Comm, MpiError};
 use nix::libc;
 
 use crate::b_eff_io::config::Config;
+use crate::b_eff_io::plan::memory::shares_memory;
 use crate::b_eff_io::plan::run::RunPlan;
 use crate::b_eff_io::records::{JournalLine, Verification};
 use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::counted::Counters;
-use crate::b_eff_io::run::drivers::{driver_options, shares_memory};
+use crate::b_eff_io::run::drivers::driver_options;
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::measured::Notes;
+use crate::b_eff_io::run::memory_seen::MemorySeen;
 use crate::b_eff_io::run::verify::{Data, Findings};
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::able;
@@ -77,6 +79,8 @@ pub struct Run<'a> {
     pub all_seconds: f64,
     /// What was moved since progress was told.
     pub last: Vec<Moved>,
+    /// The most memory that this rank had.
+    pub memory_seen: MemorySeen,
     /// What the ring holds now.
     content: Option<Generation>,
 }
@@ -142,6 +146,7 @@ impl<'a> Run<'a> {
             done_seconds: 0.0,
             all_seconds: plan.scheduled_seconds(config),
             last: Vec::new(),
+            memory_seen: MemorySeen::default(),
             content: None,
         })
     }

@@ -43,6 +43,7 @@ pub fn run_type(run: &mut Run<'_>, place: Place<'_>) -> Result<(), MpiError> {
         // A launcher that passes a signal on may kill soon after: the names go first, while the files are open.
         let _ = run.run_dir.remove();
     }
+    run.memory_seen.look();
     for open in open_files {
         close(run, place, open)?;
     }

@@ -8,7 +8,7 @@ use beff_ffi::{Comm, MpiError};
 use crate::b_eff_io::config::InjectAt;
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
-use crate::b_eff_io::records::Ending;
+use crate::b_eff_io::records::{Ending, JournalLine};
 use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::calibrate::calibrate;
 use crate::b_eff_io::run::counted::Counters;
@@ -20,6 +20,7 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, Outcome};
+use crate::frame::run::cold;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::stamp::Generation;
@@ -43,6 +44,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     }
     let begin = Instant::now();
     run.hold(Generation::First);
+    look_at_memory(run)?;
     if let Some((_, Some(inside))) = parts.last() {
         calibrate(run, inside.comm)?;
         tune(run, inside.comm)?;
@@ -67,8 +69,16 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
         calibrate_seconds,
         cleanup_seconds: 0.0,
         rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
-        rank_memory_planned_bytes: plan.rank_memory_bytes,
+        rank_memory_planned_bytes: plan.rank_memory.resident_bytes(),
+        rank_memory: run.memory_seen.together(world, &plan.rank_memory)?,
     })
+}
+
+/// Measures whether the ring, which has just been filled, is cold. Before everything else that touches it.
+fn look_at_memory(run: &mut Run<'_>) -> Result<(), MpiError> {
+    let record = cold::measure(run.world, run.ring.bytes(), run.plan.cache_share_bytes)?;
+    run.observer.record(JournalLine::Cold(record));
+    Ok(())
 }
 
 /// What a rank of a partition works with.

@@ -7,7 +7,7 @@ use super::{debt, hints, pattern, storage_bytes, AccessTime, PartitionValue};
 use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::records::Access;
+use crate::frame::records::{Access, ColdRecord};
 use crate::frame::values::machine_share;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, largest, number_and_first, of_machine, without_repetition};
@@ -33,6 +33,7 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
     let watched = result.patterns.iter().map(|p| (named(p), p.machine.as_ref()));
     found.extend(machine_share::warning("pattern run", watched).map(IoWarning::Shared));
     found.extend(m_part_reduced(result));
+    found.extend(result.cold.iter().find_map(warm_memory));
     found.extend(rank_shift_on_one_host(result));
     for backend in &result.config.backends {
         let own: Vec<&PatternRecord> = result.patterns.iter().filter(|p| p.backend == *backend).collect();
@@ -70,6 +71,19 @@ fn m_part_reduced(result: &RunResult) -> Option<IoWarning> {
         ranks: worst.ranks,
         wanted_bytes: worst.m_part_wanted_bytes,
         used_bytes: worst.m_part_bytes,
+    })
+}
+
+/// Less than this part of the loads from memory: it is not cold.
+const COLD_SHARE: f64 = 0.5;
+
+fn warm_memory(cold: &ColdRecord) -> Option<IoWarning> {
+    let from_memory = cold.from_memory().filter(|share| *share < COLD_SHARE)?;
+    Some(IoWarning::WarmMemory {
+        rank: cold.rank,
+        from_memory,
+        memory_bytes: cold.memory_bytes,
+        cache_share_bytes: cold.cache_share_bytes,
     })
 }
 
@@ -223,9 +237,11 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_cause() {
-        let damages: [(Damage, &[&str]); 20] = [
+        let damages: [(Damage, &[&str]); 22] = [
             (|r| r.manifest.machine.hosts[0].cores = 1, &["oversubscribed"]),
             (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
+            (|r| r.cold.push(loads(40.0)), &["warm_memory"]),
+            (|r| r.cold.push(loads(60.0)), &[]),
             (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
             (|r| r.manifest.machine.hosts[0].memory_bytes = 1 << 50, &["smaller_than_memory"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::Space), &["ended_by_space"]),
@@ -254,6 +270,10 @@ mod tests {
 
     fn hint(key: &str, value: &str) -> Vec<(String, String)> {
         vec![(key.into(), value.into())]
+    }
+
+    fn loads(found_ns: f64) -> ColdRecord {
+        ColdRecord { found_ns, flushed_ns: 100.0, cached_ns: 5.0, ..ColdRecord::default() }
     }
 
     fn unread() -> Option<SampleRecord> {

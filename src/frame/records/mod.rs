@@ -3,6 +3,7 @@
 //!
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
+pub mod cold;
 mod evidence;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -12,6 +13,7 @@ mod placement;
 mod record;
 mod warning;
 
+pub use cold::ColdRecord;
 pub use machine::{HostRecord, Machine, StorageRecord};
 pub use machine_share::MachineShare;
 pub use placement::{Numbering, Placement, Transport};

@@ -7,7 +7,7 @@
 //! - **A window, not a fill.** The stream repeats after a period R. One period, and behind it the beginning of the next one as long
 //!   as the largest call, are laid out before the clock. The bytes of any access are then the window at `p mod R`: nothing is filled
 //!   or copied, and the window is aligned whenever the position is.
-//! - **R is 4096 times a prime,** larger than the last-level cache. Pages stay aligned, nothing larger than a page lines up with the
+//! - **R is 4096 times a prime,** larger than its share of the caches. Pages stay aligned, nothing larger than a page lines up with the
 //!   period, and the memory is cold, as in a program that computes between its writes.
 //! - **One ring for writing and reading.** Reads land in the same windows, poisoned before the pattern; the next write refills it.
 //! - **Diagnosis.** `mix` can be inverted, so a report says *one bit flipped*, *hole*, *stale*, *data of rank 4*, *of the same rank

@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 use procfs::process::Process;
 use procfs::{Current, Meminfo};
 
+use super::caches::{kernel_size, ASSUMED_LAST_LEVEL_CACHE_BYTES};
 use super::cgroup;
 use super::cgroup::{Hierarchy, Version};
 use super::{names_in, read_number, read_trimmed, SystemError};
-
-/// Taken as last-level cache where /sys does not tell its size (some virtual machines and ARM boards). Larger than
-/// most, because it is used to keep data out of the cache.
-pub const ASSUMED_LAST_LEVEL_CACHE_BYTES: u64 = 32 << 20;
 
 /// Memory of the node: MemTotal of /proc/meminfo, bytes.
 ///
@@ -94,21 +91,45 @@ fn last_level_cache(directory: &Path) -> Option<u64> {
     caches.max().map(|(_, bytes)| bytes)
 }
 
-/// Cache sizes of /sys: a number with K or M behind it.
-fn kernel_size(text: &str) -> Option<u64> {
-    let (digits, factor) = match text.as_bytes().last()? {
-        b'K' => (&text[..text.len() - 1], 1 << 10),
-        b'M' => (&text[..text.len() - 1], 1 << 20),
-        _ => (text, 1),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(factor).filter(|bytes| *bytes > 0)
-}
-
 /// Largest resident memory of this process so far (VmHWM of /proc/self/status), bytes; None if the kernel does not tell.
 #[must_use]
 pub fn high_water_bytes() -> Option<u64> {
     let status = Process::myself().ok()?.status().ok()?;
     status.vmhwm.map(|kilobytes| kilobytes * 1024)
+}
+
+/// What of this process is resident now, by kind (/proc/self/status).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resident {
+    /// RssAnon: its own alone.
+    pub private_bytes: u64,
+    /// RssShmem: memory that several processes map, counted in each of them.
+    pub shared_bytes: u64,
+    /// RssFile: pages of files, of programs and libraries too; they belong to the page cache.
+    pub file_bytes: u64,
+    /// Pss of /proc/self/smaps_rollup: a page that n processes map counts as 1/n of a page; None: the kernel does not tell, or asking
+    /// would take long ([`MOST_ASKED_BYTES`]).
+    pub proportional_bytes: Option<u64>,
+}
+
+/// The kernel looks at every page for Pss, some milliseconds for each GiB: processes above this are not asked.
+pub const MOST_ASKED_BYTES: u64 = 4 << 30;
+
+/// What is resident now; None if the kernel does not tell.
+#[must_use]
+pub fn resident() -> Option<Resident> {
+    let status = Process::myself().ok()?.status().ok()?;
+    let [private_bytes, shared_bytes, file_bytes] =
+        [status.rssanon?, status.rssshmem?, status.rssfile?].map(|kilobytes| kilobytes * 1024);
+    let asked = private_bytes + shared_bytes + file_bytes <= MOST_ASKED_BYTES;
+    let rollup = || proportional(&std::fs::read_to_string("/proc/self/smaps_rollup").ok()?);
+    let proportional_bytes = if asked { rollup() } else { None };
+    Some(Resident { private_bytes, shared_bytes, file_bytes, proportional_bytes })
+}
+
+fn proportional(rollup: &str) -> Option<u64> {
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 /// Bytes of these memories that are in huge pages (AnonHugePages of their mappings in /proc/self/smaps; the kernel may join
@@ -219,6 +240,16 @@ mod tests {
         fs::write(dir.path().join("uevent"), "").unwrap();
         assert_eq!(last_level_cache(dir.path()), Some(32 << 20));
         assert_eq!(last_level_cache(&dir.path().join("absent")), None);
+    }
+
+    #[test]
+    fn resident_memory_is_told_by_kind() {
+        let memory = vec![1_u8; 8 << 20];
+        let seen = resident().expect("Linux since 4.5");
+        assert!(seen.private_bytes >= memory.len() as u64 && seen.file_bytes > 0, "{seen:?}");
+        assert!(seen.proportional_bytes.is_none_or(|pss| pss >= memory.len() as u64), "{seen:?}");
+        assert_eq!(proportional("Rss: 9 kB\nPss:            12 kB\nPss_Anon: 5 kB\n"), Some(12 << 10));
+        assert_eq!(proportional("Pss_Anon: 5 kB\n"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Read-only looks at /proc, /sys and a few system calls. Nothing here touches MPI or the files of a run.
 
+pub mod caches;
 pub mod cgroup;
 pub mod cpu_time;
 mod device;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use beff_ffi::{Comm, MpiError, Universe};
 use serde::{Deserialize, Serialize};
 
+use super::caches::{share_bytes, Caches};
 use super::placement::cpu_list;
 use super::{environment, host, memory, SystemError};
 use crate::frame::paths::word_of;
@@ -26,6 +27,7 @@ struct Witness {
     memory_bytes: u64,
     limit_bytes: Option<u64>,
     cache_bytes: u64,
+    caches: Caches,
 }
 
 /// The survey, equal on all ranks.
@@ -39,8 +41,8 @@ pub struct Survey {
     pub kernel: String,
     /// Memory one rank can use: of its node or control group, divided by the ranks on the node; the smallest of all.
     pub memory_per_rank_bytes: u64,
-    /// Largest last-level cache.
-    pub last_level_cache_bytes: u64,
+    /// Largest share of the caches that a rank has: [`caches::share_bytes`].
+    pub cache_share_bytes: u64,
 }
 
 /// Asks all ranks. Collective.
@@ -67,6 +69,7 @@ fn witness() -> Result<Witness, SystemError> {
         kernel: host::kernel()?,
         cpu: host::cpu_model(),
         cores: host::cores_of(&cpus),
+        caches: Caches::of(&cpus),
         cpus,
         quota: host::cgroup_cpu_quota(),
         memory_bytes,
@@ -95,12 +98,13 @@ fn combine(gathered: &[Vec<u8>]) -> Result<Survey, String> {
         by_host.entry(w.host.clone()).or_default().push(w);
     }
     let hosts: Vec<HostRecord> = order.iter().filter_map(|name| by_host.get(name)).map(|w| host_record(w)).collect();
+    let share = |ranks: &[Witness]| share_bytes(&ranks.iter().map(|w| &w.caches).collect::<Vec<_>>());
     let per_rank = |h: &HostRecord| h.cgroup_memory_limit_bytes.unwrap_or(h.memory_bytes) / h.ranks;
     Ok(Survey {
         kernel,
         placement,
         memory_per_rank_bytes: hosts.iter().map(per_rank).min().unwrap_or(0),
-        last_level_cache_bytes: hosts.iter().map(|h| h.last_level_cache_bytes).max().unwrap_or(0),
+        cache_share_bytes: by_host.values().map(|ranks| share(ranks)).max().unwrap_or(0),
         hosts,
     })
 }

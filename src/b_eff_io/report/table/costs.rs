@@ -1,7 +1,8 @@
 //! Schedule against real time, and what measuring itself cost.
 
-use crate::b_eff_io::records::{Calibration, PatternRecord, RunResult};
+use crate::b_eff_io::records::{Calibration, PatternRecord, RankMemoryRecord, RunResult};
 use crate::b_eff_io::values::{AccessTime, Derived};
+use crate::frame::records::ColdRecord;
 use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::costs;
 use crate::frame::report::text::{count, nanoseconds, percent, Page};
@@ -22,6 +23,8 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     page.fields("calibration", result.calibrations.iter().map(calibration));
     let (ending, harness) = (&result.ending, &result.harness);
     costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
+    page.fields("by kind", ending.rank_memory.iter().map(memory_by_kind));
+    page.fields("cold memory", result.cold.iter().map(cold_memory));
     costs::harness(
         page,
         &[
@@ -104,6 +107,46 @@ fn decisions(result: &RunResult, backend: &str) -> Option<String> {
         count(worst.ranks, "rank"),
         percent(share(worst))
     ))
+}
+
+/// What a rank had planned and what the kernel counts, without mixing both: neighbours and files are nobody's own.
+fn memory_by_kind(memory: &RankMemoryRecord) -> String {
+    let proportional = memory.proportional_bytes.map_or_else(
+        || "by processes that share not known".to_owned(),
+        |bytes| format!("{} with each page divided by the processes that map it", format_size(bytes)),
+    );
+    format!(
+        "planned {} of its own, {} mapped of neighbours, up to {} of files; highest {} private, {} shared, {} of files and programs; \
+         {proportional}",
+        format_size(memory.planned_own_bytes),
+        format_size(memory.planned_neighbours_bytes),
+        format_size(memory.planned_file_bytes),
+        format_size(memory.private_bytes),
+        format_size(memory.shared_bytes),
+        format_size(memory.file_bytes)
+    )
+}
+
+/// What loads from the transfer memory took.
+fn cold_memory(cold: &ColdRecord) -> String {
+    let walked = format!(
+        "ranks walk through {} each, their share of the caches is {}",
+        format_size(cold.memory_bytes),
+        format_size(cold.cache_share_bytes)
+    );
+    match (&cold.not_known, cold.from_memory()) {
+        (None, Some(share)) => format!(
+            "{walked}; {} of {} a lap later came from memory on the warmest rank, {}: {} each, {} flushed, {} cached; measured in {}",
+            percent(share),
+            count(cold.lines, "load"),
+            cold.rank,
+            nanoseconds(cold.found_ns),
+            nanoseconds(cold.flushed_ns),
+            nanoseconds(cold.cached_ns),
+            format_seconds(cold.seconds)
+        ),
+        (why, _) => format!("{walked}; whether it is cold is not known: {}", why.as_deref().unwrap_or("no reason recorded")),
+    }
 }
 
 /// What `--latency` itself costs, where that is the most.
