@@ -61,6 +61,8 @@ mod pairs;
 mod patient;
 #[path = "suite/planted.rs"]
 mod planted;
+#[path = "suite/probe.rs"]
+mod probe;
 #[path = "suite/profile.rs"]
 mod profile;
 #[path = "suite/profile_support.rs"]
@@ -75,6 +77,8 @@ mod replay_command;
 mod replay_meet;
 #[path = "suite/replay_reuse.rs"]
 mod replay_reuse;
+#[path = "suite/reused.rs"]
+mod reused;
 #[path = "suite/room.rs"]
 mod room;
 #[path = "suite/round_trip.rs"]

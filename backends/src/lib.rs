@@ -148,6 +148,23 @@ impl Timed {
     }
 }
 
+/// Operations handed to io_uring, those that went on after a part of their bytes again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Submitted {
+    /// Between the file and memory that was registered with the queue.
+    pub registered: u64,
+    /// Between the file and other memory.
+    pub plain: u64,
+}
+
+impl std::ops::Add for Submitted {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { registered: self.registered + other.registered, plain: self.plain + other.plain }
+    }
+}
+
 /// What a driver uses for a prepared pattern, as it will be reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InForce {
@@ -219,6 +236,11 @@ pub trait OpenFile {
     /// What the kernel says.
     fn give_back(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// Operations that this file has handed to a queue of io_uring since it was opened; None: it has none.
+    fn submitted(&self) -> Option<Submitted> {
+        None
     }
 
     /// Why room was no longer made in batches since `prepare`, which go on without; None: it was, or was never meant to be.

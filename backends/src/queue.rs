@@ -12,7 +12,7 @@ use io_uring::{opcode, squeue, Builder, IoUring};
 
 use crate::direct::FdPair;
 use crate::error::Cause;
-use crate::{BackendError, Direction, Result, Ring};
+use crate::{BackendError, Direction, Result, Ring, Submitted};
 
 /// One operation and one registered buffer are at most 1 GiB long (io_uring_register(2)).
 pub(crate) const MAX_PIECE_SHIFT: u32 = 30;
@@ -30,6 +30,8 @@ pub(crate) struct Queue {
     pub(crate) memory: Memory,
     /// Submissions were left behind that must never reach the kernel.
     pub(crate) abandoned: bool,
+    /// Operations so far.
+    pub(crate) submitted: Submitted,
 }
 
 /// Whether transfers use registered memory.
@@ -131,7 +133,16 @@ impl Queue {
         let files = ring.submitter().register_files(fds);
         files.map_err(|e| BackendError::from_io("io_uring_register (files)", path, None, &e))?;
         let piece_shift = piece_shift.min(MAX_PIECE_SHIFT);
-        Ok(Self { ring, depth, flags, sqpoll, piece_shift, memory: Memory::None, abandoned: false })
+        Ok(Self {
+            ring,
+            depth,
+            flags,
+            sqpoll,
+            piece_shift,
+            memory: Memory::None,
+            abandoned: false,
+            submitted: Submitted::default(),
+        })
     }
 
     /// The rings alone, for operations that name descriptors and addresses: with the depth and the flags in force.
@@ -175,11 +186,11 @@ impl Queue {
         Ok(())
     }
 
-    /// What is in force, for the report.
-    pub(crate) fn describe(&self) -> String {
+    /// What is in force, for the report. `memory`: what of the transfers lies in the memory that is registered.
+    pub(crate) fn describe(&self, memory: &str) -> String {
         let memory = match &self.memory {
             Memory::None => "no memory given".to_owned(),
-            Memory::Registered { .. } => "registered file and buffers".to_owned(),
+            Memory::Registered { .. } => format!("registered file, {memory}"),
             Memory::Refused { reason, .. } => {
                 format!("registered file, buffers NOT registered: {reason}")
             }

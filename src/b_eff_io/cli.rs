@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::config::{
-    CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, SpaceLimit,
+    Buffers, CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, SpaceLimit,
     Termination, Verify,
 };
 use crate::frame::backends;
@@ -131,6 +131,11 @@ pub struct RunArgs {
     /// file system that refuses fallocate is told for each pattern (auto), or the pattern is not run (native)
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
     pub preallocate: PreallocatePolicy,
+    /// Memory of the calls. cold: each has memory that was not used just before, as in a program that computes in between; reused: one
+    /// window for all calls of a pattern (uring: one for each read under way), as IOR and fio do, to compare with them. Copies from and
+    /// to the page cache are faster then, and the result is never valid
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "cold", help_heading = ACCESS)]
+    pub buffers: Buffers,
     /// An MPI-IO hint for all files and patterns (mpiio); wins over --hints
     #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
     pub hint: Vec<(String, String)>,
@@ -219,6 +224,10 @@ words! { ExchangePolicy:
     Auto = "auto", "shared memory where it can be, else messages";
     SharedMemory = "shared-memory", "aggregators copy out of their neighbours' memory";
     Messages = "messages", "MPI messages";
+}
+words! { Buffers:
+    Cold = "cold", "memory that was not used just before";
+    Reused = "reused", "one window for all calls";
 }
 words! { PreallocatePolicy:
     Auto = "auto", "native where the file system can";

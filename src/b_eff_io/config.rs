@@ -70,6 +70,17 @@ pub enum CollectivePolicy {
     UnsafeReadModifyWrite,
 }
 
+/// Memory of the calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Buffers {
+    /// Each call has memory that was not used just before.
+    #[default]
+    Cold,
+    /// One window for all calls of a pattern.
+    Reused,
+}
+
 /// Room in a new file before direct writes make it longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -244,6 +255,9 @@ pub struct Config {
     /// Room before direct first writes (posix, uring).
     #[serde(default = "no_room")]
     pub preallocate: PreallocatePolicy,
+    /// Memory of the calls.
+    #[serde(default)]
+    pub buffers: Buffers,
     /// Rounds into which each pattern is divided, so that several backends take turns within it; 1: one after the other.
     #[serde(default = "one_round")]
     pub rounds: u32,

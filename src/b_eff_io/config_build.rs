@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs};
 use crate::b_eff_io::config::{
-    CollectivePolicy, Config, ExchangePolicy, Partitions, PreallocatePolicy, Release, SpaceLimit,
+    Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit,
 };
 use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
@@ -80,6 +80,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
     check_two_phase(measure, run, &chosen, known)?;
     check_cache(run, &chosen, known)?;
     check_preallocate(run, &chosen, known)?;
+    check_buffers(run)?;
     check_time(measure.time)?;
     check_sizes(measure)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
@@ -113,6 +114,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         domain_bytes: run.domain,
         exchange: run.exchange,
         preallocate: run.preallocate,
+        buffers: run.buffers,
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
         latency: run.latency,
         unique_open: run.unique_open,
@@ -248,6 +250,18 @@ fn check_preallocate(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownB
     Err(UsageError::new(
         "--preallocate has no effect: no write is direct with these --backend and --direct",
         "Leave it out, or add --direct auto.",
+    ))
+}
+
+/// With one window all calls write the same: two places that change their data look as before.
+fn check_buffers(run: &RunArgs) -> Result<(), UsageError> {
+    let moves = matches!(run.inject, Some(Inject::Swap | Inject::Misplaced));
+    if run.buffers == Buffers::Cold || !moves {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "--buffers reused: all calls of a pattern write the same bytes, so data in the wrong place cannot be told",
+        "Take --buffers cold, or another --inject.",
     ))
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use super::*;
 use crate::b_eff_io::cli::{IoArgs, PlanArgs, Rewrite, RunArgs};
 use crate::b_eff_io::config::{
-    CollectivePolicy, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination, Verify,
+    Buffers, CollectivePolicy, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination,
+    Verify,
 };
 use crate::commands::report::ReportArgs;
 use crate::frame::benchmark::{typed, unsaid};
@@ -98,6 +99,7 @@ fn defaults() {
         domain: None,
         exchange: ExchangePolicy::Auto,
         preallocate: PreallocatePolicy::Auto,
+        buffers: Buffers::Cold,
         rounds: None,
         latency: false,
         hints: None,

@@ -52,6 +52,37 @@ fn shared_memory_moves_everything_directly() {
     assert!(items(&result["patterns"]).iter().all(|p| p["direct"] == true || number(&p["calls"]) == 0));
 }
 
+/// What the strategy says of registered memory is what was counted.
+#[test]
+fn what_is_said_of_registered_memory_is_counted() {
+    let scratch = Scratch::new();
+    let args = ["--types", "0,2,4", "--space", "300M"];
+    Launch::new(2).args(SHORT).args(TWO_PHASE).args(args).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    let mut straight = 0;
+    for p in items(&result["patterns"]).iter().filter(|p| number(&p["calls"]) > 0) {
+        let (strategy, handed) = (p["strategy"].as_str().unwrap(), &p["submissions"]);
+        if p["backend"] == "posix" {
+            assert!(handed.is_null(), "{p}");
+            continue;
+        }
+        let [registered, plain] = ["registered", "plain"].map(|name| number(&handed[name]));
+        assert!(number(&p["chunk_bytes"]) < 1 << 20 || registered + plain > 0, "{p}");
+        if strategy.contains("NOT registered") {
+            assert_eq!(registered, 0, "{p}");
+        } else if strategy.contains("moves straight, not registered") {
+            assert_eq!(p["pattern_type"], 4, "{p}");
+            straight += plain;
+        } else {
+            assert_eq!(plain, 0, "{strategy}: {handed}");
+            assert!(strategy.contains("registered buffers") || strategy.contains("registered domains"), "{strategy}");
+        }
+        assert!(number(&handed["workers"]) > 0 || handed["worker_cpu_seconds"] == 0.0, "{p}");
+    }
+    let direct = !result["manifest"]["storage"]["direct_offset_align_bytes"].is_null();
+    assert!(!direct || straight > 0, "whole sectors of segments went straight");
+}
+
 #[test]
 fn messages_move_everything_directly() {
     let Some(result) = checked(3, &["--direct", "required", "--exchange", "messages"]) else { return };

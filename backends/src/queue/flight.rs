@@ -6,6 +6,7 @@ use io_uring::{cqueue, squeue, EnterFlags, Submitter};
 
 use super::Queue;
 use crate::patience::Patience;
+use crate::Submitted;
 
 /// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
 /// works on; only then is the memory of the transfers the caller's again.
@@ -14,6 +15,7 @@ pub(crate) struct Flight<'a> {
     sq: squeue::SubmissionQueue<'a>,
     cq: cqueue::CompletionQueue<'a>,
     abandoned: &'a mut bool,
+    submitted: &'a mut Submitted,
     sqpoll: bool,
     /// Pushed and not yet taken out of the completion queue.
     in_flight: usize,
@@ -29,6 +31,7 @@ impl<'a> Flight<'a> {
             sq,
             cq,
             abandoned: &mut queue.abandoned,
+            submitted: &mut queue.submitted,
             sqpoll: queue.sqpoll,
             in_flight: 0,
             patience: Patience::default(),
@@ -53,6 +56,13 @@ impl<'a> Flight<'a> {
         // The queue has room for the whole depth, and never more than that is in flight.
         assert!(pushed.is_ok(), "submission queue is full");
         self.in_flight += 1;
+    }
+
+    /// Counts an operation that was pushed: from registered memory, or from other.
+    #[inline]
+    pub(crate) fn count(&mut self, registered: bool) {
+        self.submitted.registered += u64::from(registered);
+        self.submitted.plain += u64::from(!registered);
     }
 
     /// Completions can be seen before the polling thread says that it has taken their entries; it will in a moment.

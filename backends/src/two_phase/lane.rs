@@ -140,6 +140,7 @@ impl<'a> Lane<'a> {
         let entry = self.way.queued.entry(offset, memory, len, op.buffer).user_data(slot as u64);
         // SAFETY: the caller's promise.
         unsafe { flight.push(&entry) };
+        flight.count(op.buffer.is_some());
     }
 
     /// Submits what was pushed, waits for `want` completions and takes in all that are there.

@@ -35,7 +35,7 @@ use crate::direct::{Domains, FdPair};
 use crate::error::Cause;
 use crate::{
     AccessKind, BackendError, Collective, Direction, DriverOptions, InForce, OpenRequest, Parts, Pattern, Result, Ring,
-    Timed,
+    Submitted, Timed,
 };
 use domain::Grid;
 use edge::Tail;
@@ -131,6 +131,12 @@ impl TwoPhase {
     /// True between a `prepare` that took its pattern and the next.
     pub(crate) fn is_active(&self) -> bool {
         self.active.is_some()
+    }
+
+    /// Operations of its queue so far.
+    pub(crate) fn submitted(&self) -> Submitted {
+        let queue = self.memory.as_ref().and_then(|memory| memory.queue.as_ref());
+        queue.map_or_else(Submitted::default, |queue| queue.submitted)
     }
 
     /// Prepares a pattern, if it is moved in two phases. Collective.

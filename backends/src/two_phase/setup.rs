@@ -69,6 +69,18 @@ impl Memory {
         Ok(self)
     }
 
+    /// What of the transfers lies in registered memory. Of a rank's own segment, whole sectors move straight between its memory and
+    /// the file.
+    fn registered(&self, layout: Layout) -> &'static str {
+        match (fits(&self.blocks), layout) {
+            (false, _) => "domains NOT registered: together longer than 1 GiB",
+            (true, Layout::Interleaved) => "registered domains",
+            (true, Layout::Segmented) => {
+                "registered domains for what is not whole sectors; what is moves straight, not registered"
+            }
+        }
+    }
+
     /// The strategy as it is reported. `reason`: why messages, where memory would have been preferred.
     pub(super) fn describe(
         &self,
@@ -99,18 +111,27 @@ impl Memory {
             (_, n) => format!("{n} aggregators, "),
         };
         let overlap = match &self.queue {
-            Some(queue) => format!("overlapped with io_uring depth {}, {}", self.slots.len(), queue.describe()),
+            Some(queue) => {
+                format!(
+                    "overlapped with io_uring depth {}, {}",
+                    self.slots.len(),
+                    queue.describe(self.registered(layout))
+                )
+            }
             None => "one domain at a time".to_owned(),
         };
         format!("two-phase {way}, {file}, {who}domains of {}, {exchange}, {overlap}", size(grid.domain))
     }
 }
 
+/// Longer memory is registered in several pieces, and a block may lie in two of them.
+fn fits(memory: &Ring) -> bool {
+    memory.bytes().len() <= 1 << MAX_PIECE_SHIFT
+}
+
 /// The blocks as a lane uses them.
 pub(super) fn blocks(memory: &mut Ring, block_bytes: u64, queue: Option<&Queue>) -> Blocks {
-    // Longer memory is registered in several pieces, and a block may lie in two of them.
-    let fits = memory.bytes().len() <= 1 << MAX_PIECE_SHIFT;
-    let registered = fits && queue.is_some_and(|q| matches!(q.memory, Registration::Registered { .. }));
+    let registered = fits(memory) && queue.is_some_and(|q| matches!(q.memory, Registration::Registered { .. }));
     Blocks { base: memory.bytes_mut().as_mut_ptr(), bytes: block_bytes as usize, registered }
 }
 

@@ -22,12 +22,14 @@ use crate::route::Route;
 use crate::walk::{batch_bytes, Pieces, Walk};
 use crate::{
     dontcache, edges, in_any_case, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency,
-    OpenFile, OpenRequest, Pattern, Result, Ring, Timed, Tuned,
+    OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed, Tuned,
 };
 use pump::{Failure, Job, Pump};
 
 /// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
 const DOMAINS_IN_FLIGHT: u32 = 4;
+/// What is registered: the memory of all transfers.
+const REGISTERED: &str = "registered buffers";
 /// Work under the transfers of a batch.
 type During<'a> = &'a mut dyn FnMut();
 
@@ -267,7 +269,7 @@ impl OpenFile for UringFile {
         }
         let mut told = files.in_force(operation(direction), pattern.kind, direction, &route);
         if scratch.is_none() {
-            told.strategy += &format!(", depth {depth}, waits for {wait_for} at once, {}", queue.describe());
+            told.strategy += &format!(", depth {depth}, waits for {wait_for} at once, {}", queue.describe(REGISTERED));
             told.timed = Timed::Operation;
             if pattern.form.style == CallStyle::Request {
                 told.strategy += overlap::told(pattern, depth);
@@ -286,6 +288,10 @@ impl OpenFile for UringFile {
 
     fn give_back(&mut self) -> Result<()> {
         self.file.give_back()
+    }
+
+    fn submitted(&self) -> Option<Submitted> {
+        Some(self.queue.submitted + self.file.two_phase.submitted())
     }
 
     fn without_room(&self) -> Option<String> {

@@ -177,6 +177,7 @@ impl Pump {
         while let Some(slot) = self.again.pop() {
             // SAFETY: the slot holds the rest of a chunk of the walk.
             unsafe { flight.push(&shape.entry(&self.slots[slot as usize], slot, job)) };
+            flight.count(shape.registered);
         }
         if stream.failure.is_some() {
             return;
@@ -206,6 +207,7 @@ impl Pump {
             }
             // SAFETY: the slot holds a piece of the walk.
             unsafe { flight.push(&shape.entry(&chunk, slot, job)) };
+            flight.count(shape.registered);
         }
     }
 

@@ -81,7 +81,7 @@ fn a_polling_thread_takes_the_submissions_or_the_refusal_is_told() {
                 return;
             }
         };
-        assert!(file.queue.describe().contains("SQPOLL"));
+        assert!(file.queue.describe("").contains("SQPOLL"));
         write_and_read(&mut file, &path, &pattern(1024, 3, 80));
         // Long enough for the thread to fall asleep.
         std::thread::sleep(std::time::Duration::from_millis(30));

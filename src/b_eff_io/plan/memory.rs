@@ -25,6 +25,12 @@ pub const BASE_RANK_MEMORY_BYTES: u64 = 48 << 20;
 /// what it has would answer nearly all of it; with this, two thirds at most.
 const OF_SHARE: (u64, u64) = (3, 2);
 
+/// Windows of reads that are under way take no more than this, or one.
+const LANDING_BYTES: u64 = 32 << 20;
+
+/// The deepest queue that a calibration may choose.
+const MOST_DEPTH: u64 = 64;
+
 /// Domains of a two-phase transfer that a rank holds at most: four under way, and two that are exchanged.
 const DOMAINS: u64 = 6;
 
@@ -41,6 +47,38 @@ pub fn period_bytes(cache_share_bytes: u64, memory_per_rank_bytes: u64) -> u64 {
     let below = || (MIN_PERIOD_PAGES..=most).rev().find(|&p| is_prime(p));
     let pages = Some(least).filter(fits).and_then(|_| above()).or_else(below);
     pages.unwrap_or(MIN_PERIOD_PAGES) * PAGE_BYTES
+}
+
+/// With `--buffers reused`: the memory that the calls of a pattern share, whole pages, so that windows stay aligned. Calls that are no
+/// whole number of pages go round in it.
+#[must_use]
+pub fn window_bytes(call_bytes: u64) -> u64 {
+    call_bytes.max(1).next_multiple_of(PAGE_BYTES)
+}
+
+/// The same of reads: through a queue, of which several are under way, as many windows as these, and as fit 32 MiB.
+#[must_use]
+pub fn landing_bytes(call_bytes: u64, reads_under_way: u64) -> u64 {
+    let window = window_bytes(call_bytes);
+    window * reads_under_way.min(LANDING_BYTES / window).max(1)
+}
+
+/// Reads that a backend may have under way, each of which needs memory of its own.
+#[must_use]
+pub fn reads_under_way(config: &Config, backend: &str) -> u64 {
+    if backends::can(backend, |row| row.has_queue) || may_be_two_phase(config, backend) {
+        config.queue_depth.map_or(MOST_DEPTH, u64::from)
+    } else {
+        1
+    }
+}
+
+/// Period of a ring that has room for the windows of all patterns.
+#[must_use]
+pub fn reused_period_bytes(config: &Config, max_call_bytes: u64) -> u64 {
+    let most = config.backends.iter().map(|backend| reads_under_way(config, backend)).max().unwrap_or(1);
+    let small = if most > 1 { LANDING_BYTES } else { 0 };
+    window_bytes(max_call_bytes).max(small)
 }
 
 /// Trial division: periods are some hundred thousand pages at most.
@@ -202,6 +240,23 @@ mod tests {
         assert_eq!((memory.own_bytes, memory.neighbours_bytes), (84 * MIB, 36 * MIB));
         assert_eq!((memory.resident_bytes(), memory.file_bytes), (120 * MIB, 256 * MIB));
         assert_eq!(RankMemory::of(Parts { sharing_ranks: 1, ..parts }).neighbours_bytes, 0);
+    }
+
+    #[test]
+    fn windows_are_whole_pages_and_enough_for_what_is_under_way() {
+        assert_eq!([0, 1, 1024, 4096, 32776].map(window_bytes), [4096, 4096, 4096, 4096, 36864]);
+        assert_eq!(landing_bytes(1024, 1), 4096);
+        assert_eq!(landing_bytes(1024, 64), 64 * 4096);
+        assert_eq!(landing_bytes(MIB, 64), 32 * MIB);
+        assert_eq!(landing_bytes(48 * MIB, 64), 48 * MIB);
+        let config = |options: &str| config(&format!("--buffers reused {options}"));
+        assert_eq!(reads_under_way(&config("--backend posix"), "posix"), 1);
+        assert_eq!(reads_under_way(&config("--backend uring --depth 5"), "uring"), 5);
+        assert_eq!(reused_period_bytes(&config("--backend mpiio,mmap"), 8 * MIB), 8 * MIB);
+        assert_eq!(reused_period_bytes(&config("--backend uring"), 8 * MIB), 32 * MIB);
+        for call in [1, 1000, 32776, MIB, MIB + 8, 8 * MIB] {
+            assert!(landing_bytes(call, 64) <= reused_period_bytes(&config("--backend uring"), 8 * MIB), "{call}");
+        }
     }
 
     #[test]

@@ -112,6 +112,20 @@ pub struct TuningRecord {
     pub wait_for: u32,
 }
 
+/// What was handed to queues of io_uring, all ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SubmissionRecord {
+    /// Operations between the file and memory that was registered with the kernel.
+    pub registered: u64,
+    /// Operations between the file and other memory.
+    pub plain: u64,
+    /// Threads of the kernel (workers of io_uring) of the rank that had most at the end. How many operations went to them the kernel
+    /// does not tell.
+    pub workers: u64,
+    /// Processor time of the workers that lived at the end.
+    pub worker_cpu_seconds: f64,
+}
+
 /// One pattern with one access method on one partition through one backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PatternRecord {
@@ -161,6 +175,9 @@ pub struct PatternRecord {
     pub sample: Option<SampleRecord>,
     /// The calls used, in words.
     pub strategy: String,
+    /// What went through queues of io_uring; None: the backend has none, or nothing was run.
+    #[serde(default)]
+    pub submissions: Option<SubmissionRecord>,
     /// True if the page cache was bypassed, None if the backend cannot know.
     pub direct: Option<bool>,
     /// Hints asked for this pattern.

@@ -5,7 +5,7 @@ use super::{
     TuningRecord, TypeRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
-use crate::frame::records::{run_record, ColdRecord, HarnessCost};
+use crate::frame::records::{run_record, ColdRecord, HarnessCost, ProbeRecord};
 
 run_record! {
     /// Everything about one run.
@@ -26,6 +26,9 @@ run_record! {
         /// Whether the memory of the transfers was cold: one, or none.
         #[serde(default)]
         cold: Vec<ColdRecord> = Cold(ColdRecord),
+        /// Probes of the storage at start and end.
+        #[serde(default)]
+        probes: Vec<ProbeRecord> = Probe(ProbeRecord),
         /// Calibrations, one per backend.
         calibrations: Vec<Calibration> = Calibration(Calibration),
         /// Calibrations of the queue (uring).

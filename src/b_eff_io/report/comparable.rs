@@ -10,10 +10,11 @@ use crate::frame::units::{format_size, mb_per_second};
 use crate::frame::values::comparable::Unit::MegabytesPerSecond;
 use crate::frame::values::comparable::{Comparable, Fact, Kind, Level, Quantity, Told, NOISE_CACHED, NOISE_DIRECT};
 use crate::frame::values::machine_share::is_shared;
+use crate::frame::values::probe::{self, Verdict};
 use crate::frame::values::NULL_BACKEND;
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 32] = [
+const FIELDS: [(&str, Field); 33] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -23,6 +24,7 @@ const FIELDS: [(&str, Field); 32] = [
     ("termination", definition("end of the loops")),
     ("rounds", definition("rounds")),
     ("cache", definition("page cache")),
+    ("buffers", definition("memory of the calls")),
     ("unique_open", definition("unique open")),
     ("inject", definition("damage on purpose")),
     ("backends", set_up("backend")),
@@ -77,7 +79,21 @@ pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
     facts.push(Fact::new(Kind::SetUp, "MPI-IO layer", result.manifest.mpi_io_layer.clone()));
     facts.extend(facts::of_machine(&result.manifest.machine));
     facts.extend(facts::of_storage(&result.manifest.storage));
+    facts.push(Fact::new(Kind::SetUp, "storage under the run", storage_moved(result)));
     facts
+}
+
+/// What the probes of both ends say. Words without figures: these differ from run to run.
+fn storage_moved(result: &RunResult) -> String {
+    let moves = probe::moves(&result.probes);
+    let has = |verdict: Verdict| moves.iter().any(|m| m.verdict == verdict);
+    match () {
+        () if moves.is_empty() => "not known",
+        () if has(Verdict::Changed) => "changed by more than 10 %",
+        () if has(Verdict::NotDecided) => "steadiness not decided",
+        () => "steady within 10 %",
+    }
+    .into()
 }
 
 /// The value of each backend by the definition of the run.

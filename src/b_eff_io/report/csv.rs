@@ -39,7 +39,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 64] {
+fn columns<'r>() -> [Column<Row<'r>>; 69] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -108,6 +108,11 @@ fn columns<'r>() -> [Column<Row<'r>>; 64] {
         ("sample_past_cache_bytes", |r| r.record.sample.as_ref().map(|s| s.past_cache_bytes).into()),
         ("call_read_bytes", |r| r.record.call_read_bytes.into()),
         ("call_written_bytes", |r| r.record.call_written_bytes.into()),
+        ("submissions_registered", |r| r.record.submissions.map(|s| s.registered).into()),
+        ("submissions_plain", |r| r.record.submissions.map(|s| s.plain).into()),
+        ("uring_workers", |r| r.record.submissions.map(|s| s.workers).into()),
+        ("buffers", |r| Cell::word(r.result.config.buffers)),
+        ("uring_worker_cpu_seconds", |r| r.record.submissions.map(|s| s.worker_cpu_seconds).into()),
     ]
 }
 

@@ -142,6 +142,17 @@ pub fn failed() -> RunResult {
         next_step: "Look for messages of the storage in the kernel log (dmesg).".into(),
         no_space: false,
     });
+    for (at, seconds) in [(ProbeAt::Start, 0.004), (ProbeAt::End, 0.0025)] {
+        result.probes.push(ProbeRecord {
+            at,
+            block_bytes: MB,
+            round_bytes: 4 * MB,
+            write_seconds: vec![0.004; 3],
+            read_seconds: vec![seconds; 3],
+            seconds: 0.625,
+            not_known: None,
+        });
+    }
     result.cold.push(ColdRecord {
         cache_share_bytes: 17 * MB,
         memory_bytes: MB,
@@ -202,6 +213,7 @@ fn corruption() -> CorruptionRecord {
 pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     let mut lines = vec![result.start_line()];
     lines.extend(result.cold.iter().cloned().map(JournalLine::Cold));
+    lines.extend(result.probes.iter().cloned().map(JournalLine::Probe));
     lines.extend(result.calibrations.iter().cloned().map(JournalLine::Calibration));
     lines.extend(result.tunings.iter().cloned().map(JournalLine::Tuning));
     lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));

@@ -4,7 +4,7 @@
 pub(super) mod findings;
 mod numbers;
 
-use crate::b_eff_io::config::Release;
+use crate::b_eff_io::config::{Buffers, Release};
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::Derived;
 use crate::frame::report::screen;
@@ -56,6 +56,7 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
         )]);
     }
     let release = result.config.release;
+    let warm = if result.config.buffers == Buffers::Reused { ", from warm buffers" } else { "" };
     for backend in backends.iter().take(screen::BACKENDS) {
         let system = derived.systems.iter().find(|s| s.backend == *backend);
         let found = system.and_then(|s| Some((value(&s.values, release)?, best_ranks(s, release))));
@@ -69,7 +70,7 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
         page.line([
             span(Look::Plain, format!("b_eff_io (release {}) = ", release.name())),
             span(Look::Strong, value),
-            span(Look::Plain, format!(", {backend}, ")),
+            span(Look::Plain, format!(", {backend}{warm}, ")),
             verdict,
             marks,
         ]);

@@ -18,6 +18,7 @@ use beff_ffi::{alloc, Comm, MpiError};
 use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::{Ended, Intervals};
 use crate::b_eff_io::run::batching::{next, Limits, Progress, Step};
+use crate::b_eff_io::run::handed::Handed;
 use crate::b_eff_io::run::measured::{Measured, Notes};
 use crate::frame::run::agree::first_message;
 use crate::frame::run::interrupt::Interrupt;
@@ -196,6 +197,7 @@ pub fn run(
     (interrupt, inspector): (&Interrupt, Option<Inspector<'_>>),
 ) -> Result<Measured, MpiError> {
     notes.clear();
+    let handed = Handed::begin(file);
     let io_before = process_io();
     comm.barrier()?;
 
@@ -248,6 +250,7 @@ pub fn run(
         Direction::Read => None,
     };
     let Loop { progress, intervals, moved_bytes, error, decisions, notes, .. } = l;
+    let submissions = handed.end(file, comm)?;
     let mine = Measured {
         calls: progress.calls - before.calls,
         progress: Progress { elapsed_seconds: before.elapsed_seconds, synced_calls: progress.calls, ..progress },
@@ -256,6 +259,7 @@ pub fn run(
         decisions,
         in_force,
         without_room: without_room.map(|(rank, reason)| format!("{reason} (rank {rank})")),
+        submissions,
         error,
         allocations_in_clock: allocations,
         io: process_io_since(io_before),

@@ -84,6 +84,7 @@ pub fn damage_once(run_dir: &RunDir, file: &TypeFile, how: Inject, data: &Data) 
     let offset = p.chunk_offset(call * p.chunks_per_call);
     let spot =
         Spot { rank, ranks: file.ranks, generation: written.generation(call), position: p.stream_position(call) };
+    let data = &data.of(written.spec.call_bytes);
     overwrite(&open(run_dir, file, rank)?, how, data, &spot, offset, p.chunk_bytes.min(1 << 20))
 }
 
@@ -147,7 +148,7 @@ pub fn damage_file(
         }
         target.sync_all()?;
     } else {
-        overwrite(&target, how, data, &spot, region.offset() + place, len)?;
+        overwrite(&target, how, &data.of(written.spec.call_bytes), &spot, region.offset() + place, len)?;
     }
     Ok(Some(record(file, written, at, filled.rank, (region.offset() + place, len))))
 }
@@ -219,7 +220,7 @@ impl OnTheWay {
 
     /// Does it to what the last of `calls` have left in the ring of `rank`.
     pub fn apply(&self, ring: &mut Ring, pattern: &Pattern, rank: u64, calls: &Range<u64>, data: &Data) {
-        let kept = calls.end.saturating_sub(data.calls_kept(pattern));
+        let kept = calls.end.saturating_sub(Data::calls_kept(ring, pattern));
         if rank != self.spot.rank || !self.is_in(calls) || self.call < kept {
             return;
         }
@@ -230,7 +231,7 @@ impl OnTheWay {
             bytes.rotate_left(middle);
         } else {
             // Chosen so that it is one.
-            let _ = replace(bytes, self.how, data, &self.spot);
+            let _ = replace(bytes, self.how, &data.of(pattern.call_bytes()), &self.spot);
         }
     }
 }

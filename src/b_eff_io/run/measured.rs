@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use beff_backends::{BackendError, InForce, Latency};
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::records::{BatchRecord, Ended, Intervals};
+use crate::b_eff_io::records::{BatchRecord, Ended, Intervals, SubmissionRecord};
 use crate::b_eff_io::run::batching::Progress;
 use crate::frame::run::agree::slowest;
 use crate::frame::run::Live;
@@ -95,6 +95,8 @@ pub struct Measured {
     pub in_force: Option<InForce>,
     /// Why a rank made no more room for its writes, which went on without.
     pub without_room: Option<String>,
+    /// What went through queues of io_uring, all ranks; None: the backend has none.
+    pub submissions: Option<SubmissionRecord>,
     /// This rank's error.
     pub error: Option<BackendError>,
     /// Allocations inside the clock, all ranks.
@@ -117,6 +119,7 @@ impl Measured {
             ended,
             in_force: None,
             without_room: None,
+            submissions: None,
             error: None,
             allocations_in_clock: 0,
             io: None,
@@ -134,6 +137,15 @@ impl Measured {
         self.batches.extend(later.batches);
         self.ended = later.ended;
         self.without_room = self.without_room.take().or(later.without_room);
+        self.submissions = match (self.submissions, later.submissions) {
+            (Some(a), Some(b)) => Some(SubmissionRecord {
+                registered: a.registered + b.registered,
+                plain: a.plain + b.plain,
+                workers: a.workers.max(b.workers),
+                worker_cpu_seconds: a.worker_cpu_seconds + b.worker_cpu_seconds,
+            }),
+            (a, b) => a.or(b),
+        };
         self.error = self.error.take().or(later.error);
         self.allocations_in_clock += later.allocations_in_clock;
         self.io = self.io.zip(later.io).map(|(a, b)| ProcessIo {

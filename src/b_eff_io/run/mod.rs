@@ -13,6 +13,7 @@ pub mod clocked;
 pub mod counted;
 pub mod drivers;
 pub mod files;
+pub mod handed;
 pub mod inject;
 pub mod measured;
 pub mod memory_seen;

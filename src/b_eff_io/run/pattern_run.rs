@@ -168,6 +168,7 @@ fn record(
         verification,
         sample: None,
         strategy: in_force.strategy,
+        submissions: m.submissions,
         direct: in_force.direct,
         hints_granted: Vec::new(),
         hints_requested: p.hints,

@@ -6,7 +6,7 @@ use beff_backends::{driver, BackendError, Driver, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
 use nix::libc;
 
-use crate::b_eff_io::config::Config;
+use crate::b_eff_io::config::{Buffers, Config};
 use crate::b_eff_io::plan::memory::shares_memory;
 use crate::b_eff_io::plan::run::RunPlan;
 use crate::b_eff_io::records::{JournalLine, Verification};
@@ -82,7 +82,7 @@ pub struct Run<'a> {
     /// The most memory that this rank had.
     pub memory_seen: MemorySeen,
     /// What the ring holds now.
-    content: Option<Generation>,
+    content: Option<(Generation, u64)>,
 }
 
 impl<'a> Run<'a> {
@@ -139,7 +139,11 @@ impl<'a> Run<'a> {
             backends,
             ring,
             notes: Notes::new(config.latency, live),
-            data: Data { seed: config.seed, period_bytes: plan.period_bytes },
+            data: Data {
+                seed: config.seed,
+                period_bytes: plan.period_bytes,
+                reused: config.buffers == Buffers::Reused,
+            },
             files: Vec::new(),
             stop: None,
             full_verify_seconds: 0.0,
@@ -151,13 +155,15 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Lays the data of a generation out in the ring, if it is not there already. Outside every clock.
-    pub fn hold(&mut self, generation: Generation) {
-        if self.content != Some(generation) {
+    /// Lays the data of a generation out in the ring, repeating after `period_bytes`, if it is not there already, and lets windows repeat
+    /// so too. Outside every clock.
+    pub fn hold(&mut self, generation: Generation, period_bytes: u64) {
+        if self.content != Some((generation, period_bytes)) {
             let rank = self.world.rank();
-            Stream::new(self.data.seed, generation, rank, self.data.period_bytes).fill(self.ring.bytes_mut());
-            self.content = Some(generation);
+            Stream::new(self.data.seed, generation, rank, period_bytes).fill(self.ring.bytes_mut());
+            self.content = Some((generation, period_bytes));
         }
+        self.ring.set_period_bytes(period_bytes);
     }
 
     /// The ring is about to be read into.

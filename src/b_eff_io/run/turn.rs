@@ -7,6 +7,7 @@ use beff_ffi::MpiError;
 use hdrhistogram::Histogram;
 
 use crate::b_eff_io::config::{InjectAt, Verify};
+use crate::b_eff_io::plan::memory;
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::records::{Ended, JournalLine, Verification};
 use crate::b_eff_io::run::clocked;
@@ -17,7 +18,7 @@ use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::{limits, prelude, Prelude};
 use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::Run;
-use crate::b_eff_io::run::verify::Findings;
+use crate::b_eff_io::run::verify::{Data, Findings};
 use crate::frame::config::CachePolicy;
 use crate::frame::records::{Access, ErrorRecord, Outcome, RoundRecord};
 use crate::frame::run::agree::first_message;
@@ -95,7 +96,7 @@ impl Turn {
                 return Ok(());
             }
         }
-        let direction = fill_ring(run, place.access, &pattern, first_call..limits.max_calls);
+        let direction = fill_ring(run, place.access, open, &pattern, first_call..limits.max_calls);
         if resume.is_none() {
             let path = run.run_dir.file(&run.files[open.file].name(place.part_rank(run)));
             let target = Target { path: &path, pattern: &pattern, calls: self.prelude.max_calls };
@@ -177,7 +178,7 @@ fn clocked(
     let (data, file, rank, pattern) = (run.data, &run.files[open.file], place.part_rank(run), task.pattern);
     let mut findings = Findings::default();
     let injury = on_the_way(run, place, open, index);
-    let most_calls = data.calls_kept(pattern);
+    let most_calls = Data::calls_kept(&run.ring, pattern);
     let mut look = |ring: &mut Ring, calls: Range<u64>| {
         let next = calls.end..calls.end.saturating_add(most_calls);
         if let Some(injury) = &injury {
@@ -208,11 +209,16 @@ fn on_the_way(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Opt
 }
 
 /// Lays out what is written, or poisons what is read into.
-fn fill_ring(run: &mut Run<'_>, access: Access, pattern: &Pattern, calls: Range<u64>) -> Direction {
+fn fill_ring(run: &mut Run<'_>, access: Access, open: &Open, pattern: &Pattern, calls: Range<u64>) -> Direction {
+    let period_bytes = run.data.of(pattern.call_bytes()).period_bytes;
     match access {
-        Access::Write => run.hold(Generation::First),
-        Access::Rewrite => run.hold(Generation::Second),
+        Access::Write => run.hold(Generation::First, period_bytes),
+        Access::Rewrite => run.hold(Generation::Second, period_bytes),
         Access::Read => {
+            let under_way = memory::reads_under_way(run.config, &run.backends[open.backend].name);
+            let landing_bytes =
+                if run.data.reused { memory::landing_bytes(pattern.call_bytes(), under_way) } else { period_bytes };
+            run.ring.set_period_bytes(landing_bytes);
             run.data.poison(&mut run.ring, pattern, calls);
             run.spoil();
             return Direction::Read;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use beff_backends::{Pattern, Ring};
 
+use crate::b_eff_io::plan::memory::window_bytes;
 use crate::b_eff_io::records::{CorruptionRecord, Verification};
 use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::places::{inside, places};
@@ -29,6 +30,8 @@ pub struct Data {
     pub seed: u64,
     /// Period of the streams.
     pub period_bytes: u64,
+    /// The calls of a pattern share one window: their data repeats after it.
+    pub reused: bool,
 }
 
 /// What a check found on this rank.
@@ -102,13 +105,19 @@ struct Piece<'a> {
 }
 
 impl Data {
+    /// The data of a pattern with calls of this length.
+    #[must_use]
+    pub fn of(&self, call_bytes: u64) -> Self {
+        Self { period_bytes: if self.reused { window_bytes(call_bytes) } else { self.period_bytes }, ..*self }
+    }
+
     /// Poisons the part of the ring that the reads of `calls` can touch.
     pub fn poison(&self, ring: &mut Ring, pattern: &Pattern, calls: Range<u64>) {
         let first_position = pattern.stream_position(calls.start);
         let calls = calls.end.saturating_sub(calls.start);
         let call_bytes = pattern.call_bytes() as usize;
         let reach = calls.saturating_mul(pattern.call_bytes());
-        let period = self.period_bytes;
+        let period = ring.period_bytes();
         if reach >= period {
             let end = (period as usize + call_bytes).min(ring.bytes().len());
             ring.bytes_mut()[..end].fill(POISON_BYTE);
@@ -126,8 +135,8 @@ impl Data {
 
     /// Calls whose bytes the ring holds beside each other.
     #[must_use]
-    pub fn calls_kept(&self, pattern: &Pattern) -> u64 {
-        (self.period_bytes / pattern.call_bytes().max(1)).max(1)
+    pub fn calls_kept(ring: &Ring, pattern: &Pattern) -> u64 {
+        (ring.period_bytes() / pattern.call_bytes().max(1)).max(1)
     }
 
     /// Compares what the reads `calls` of a pattern left in the ring. Every window that was not written over by a
@@ -143,7 +152,7 @@ impl Data {
         calls: Range<u64>,
     ) -> Findings {
         let call_bytes = p.call_bytes();
-        let kept = self.calls_kept(p).min(calls.end - calls.start);
+        let kept = Self::calls_kept(ring, p).min(calls.end - calls.start);
         let mut findings = Findings::default();
         for call in calls.end - kept..calls.end {
             let position = p.stream_position(call);
@@ -166,7 +175,8 @@ impl Data {
         offset_of: impl Fn(u64) -> u64,
     ) -> Findings {
         let generation = written.generation(piece.call);
-        let stream = Stream::new(self.seed, generation, piece.rank, self.period_bytes);
+        let period_bytes = self.of(written.spec.call_bytes).period_bytes;
+        let stream = Stream::new(self.seed, generation, piece.rank, period_bytes);
         let (wrong, first) = stream.compare(piece.bytes, piece.position);
         let words_checked = (piece.bytes.len() / 8) as u64;
         let mut findings =
@@ -174,14 +184,8 @@ impl Data {
         if let Some(first) = first {
             let position = piece.position + first as u64;
             let found = to_word(&piece.bytes[first..]);
-            let suspects = Suspects {
-                seed: self.seed,
-                ranks: file.ranks,
-                rank: piece.rank,
-                generation,
-                period_bytes: self.period_bytes,
-                position,
-            };
+            let suspects =
+                Suspects { seed: self.seed, ranks: file.ranks, rank: piece.rank, generation, period_bytes, position };
             findings.places.push(CorruptionRecord {
                 backend: file.backend.clone(),
                 ranks: file.ranks,

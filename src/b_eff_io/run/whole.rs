@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::InjectAt;
+use crate::b_eff_io::config::{Buffers, InjectAt};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::records::{Ending, JournalLine};
@@ -19,10 +19,11 @@ use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
-use crate::frame::records::{Access, Outcome};
+use crate::frame::records::{Access, ColdRecord, Outcome, ProbeAt};
 use crate::frame::run::cold;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
+use crate::frame::run::probe::{Probe, LEAST_RUN_SECONDS};
 use crate::frame::run::stamp::Generation;
 use crate::frame::run::Standing;
 use crate::frame::system::memory::high_water_bytes;
@@ -42,8 +43,10 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
         let inside = comm.map(|comm| Inside::survey(comm, run.run_dir.path())).transpose()?;
         parts.push((part, inside));
     }
+    let probe = probe_of(run);
+    probe_storage(run, &probe, ProbeAt::Start)?;
     let begin = Instant::now();
-    run.hold(Generation::First);
+    run.hold(Generation::First, run.plan.period_bytes);
     look_at_memory(run)?;
     if let Some((_, Some(inside))) = parts.last() {
         calibrate(run, inside.comm)?;
@@ -62,9 +65,13 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     }
     let last = std::mem::take(&mut run.last);
     run.observer.progress(&Standing::at_the_end(run.all_seconds, last));
+    let real_seconds = begin.elapsed().as_secs_f64();
+    if run.stop.is_none() {
+        probe_storage(run, &probe, ProbeAt::End)?;
+    }
     Ok(Ending {
         outcome: run.stop.unwrap_or(Outcome::Complete),
-        real_seconds: begin.elapsed().as_secs_f64(),
+        real_seconds,
         full_verify_seconds: run.full_verify_seconds,
         calibrate_seconds,
         cleanup_seconds: 0.0,
@@ -74,9 +81,36 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     })
 }
 
+/// Of the storage below the run, in the directory of the first backend that writes.
+fn probe_of(run: &Run<'_>) -> Probe {
+    let path = match run.backends.iter().find(|backend| backend.moves_data) {
+        None => Err("no backend of the run writes files".to_owned()),
+        Some(_) if run.config.time_seconds < LEAST_RUN_SECONDS => {
+            Err(format!("T is below {LEAST_RUN_SECONDS:.0} s: two probes would be a large part of it"))
+        }
+        Some(backend) => Ok(run.run_dir.file(&Path::new(&backend.name).join("probe.dat"))),
+    };
+    Probe::new(path)
+}
+
+/// What the storage does for rank 0 alone. Outside of every clock and of the real time.
+fn probe_storage(run: &mut Run<'_>, probe: &Probe, at: ProbeAt) -> Result<(), MpiError> {
+    if let Some(record) = probe.measure(run.world, at)? {
+        run.observer.record(JournalLine::Probe(record));
+    }
+    Ok(())
+}
+
 /// Measures whether the ring, which has just been filled, is cold. Before everything else that touches it.
 fn look_at_memory(run: &mut Run<'_>) -> Result<(), MpiError> {
-    let record = cold::measure(run.world, run.ring.bytes(), run.plan.cache_share_bytes)?;
+    let cache_share_bytes = run.plan.cache_share_bytes;
+    let record = match run.config.buffers {
+        Buffers::Cold => cold::measure(run.world, run.ring.bytes(), cache_share_bytes)?,
+        Buffers::Reused => {
+            let why = "one window is used for all calls, on purpose (--buffers reused)".into();
+            ColdRecord { cache_share_bytes, not_known: Some(why), ..ColdRecord::default() }
+        }
+    };
     run.observer.record(JournalLine::Cold(record));
     Ok(())
 }

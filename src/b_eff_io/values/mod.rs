@@ -32,6 +32,7 @@ use totals::Index;
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::records::{IoWarning, RunResult};
 use crate::frame::records::Access;
+use crate::frame::values::probe::{self, StorageMove};
 use crate::frame::values::Criterion;
 
 /// Value of one pattern type with one access method.
@@ -149,6 +150,8 @@ pub struct Derived {
     pub times: Vec<AccessTime>,
     /// Where each read came from, in the order of measurement.
     pub reads: Vec<ReadSource>,
+    /// The storage at the end of the run against its start, each direction; empty: not known.
+    pub storage: Vec<StorageMove>,
     /// By backend and release.
     pub validity: Vec<Validity>,
     /// Warnings of the run and those that follow from the records.
@@ -184,6 +187,7 @@ pub fn without_ladder(result: &RunResult) -> Derived {
         warnings: warning::all(result, &partitions, &times),
         patterns: pattern::values(result),
         reads: sources(result),
+        storage: probe::moves(&result.probes),
         types,
         partitions,
         times,

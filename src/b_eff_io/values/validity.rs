@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::debt::short_of_time;
 use super::{PartitionValue, TypeValue, Validity};
-use crate::b_eff_io::config::{Partitions, Release, Verify};
+use crate::b_eff_io::config::{Buffers, Partitions, Release, Verify};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_defined_bytes, M_PART_DEVIATION};
 use crate::b_eff_io::plan::schedule::{repeats_counts, TIME_SHARE};
@@ -62,6 +62,7 @@ impl Judge<'_> {
             self.time_debt(),
             self.no_guard(),
             self.options(),
+            self.buffers(),
             self.mpi_io(),
             Criterion::complete(self.result.ending.outcome, "interrupted"),
             Criterion::no("I/O errors", self.result.errors.len() as u64),
@@ -183,6 +184,15 @@ impl Judge<'_> {
         .collect();
         let text = "ranks read what they wrote, with nothing done to the files in between";
         Criterion::new(format!("{text} ({})", list(&used)), used.is_empty()).or(format!("run with {}", used.join(", ")))
+    }
+
+    /// The definition writes and reads memory of a program, not of its caches.
+    fn buffers(&self) -> Criterion {
+        Criterion::new(
+            "each call has memory that was not used just before",
+            self.result.config.buffers == Buffers::Cold,
+        )
+        .or("from warm buffers (--buffers reused)")
     }
 
     /// No pattern is like this.

@@ -165,7 +165,7 @@ const OF_RELEASES: [Row; 22] = [
 ];
 
 /// Ours, for every value.
-const OURS: [Row; 10] = [
+const OURS: [Row; 11] = [
     ("another backend", through_posix, all(&["measured through MPI-IO (backend posix)"])),
     ("a signal", |r| r.ending.outcome = Outcome::Interrupted, all(&["run complete (interrupted)"])),
     ("a kill", |r| r.ending.outcome = Outcome::Killed, all(&["run complete (killed)"])),
@@ -194,6 +194,11 @@ const OURS: [Row; 10] = [
         "a file never closed",
         |r| r.types.truncate(r.types.len() - 1),
         all(&["all patterns run (incomplete: 1: read of type 4 on 4 ranks)"]),
+    ),
+    (
+        "warm buffers",
+        |r| r.config.buffers = Buffers::Reused,
+        all(&["each call has memory that was not used just before"]),
     ),
     (
         "space",

@@ -9,6 +9,7 @@ use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::{Access, ColdRecord};
 use crate::frame::values::machine_share;
+use crate::frame::values::probe;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, largest, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
@@ -32,6 +33,7 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
         |p: &PatternRecord| format!("{} of pattern {} on {} ranks, {}", p.access.name(), p.pattern, p.ranks, p.backend);
     let watched = result.patterns.iter().map(|p| (named(p), p.machine.as_ref()));
     found.extend(machine_share::warning("pattern run", watched).map(IoWarning::Shared));
+    found.extend(probe::warning(&result.probes).map(IoWarning::Shared));
     found.extend(m_part_reduced(result));
     found.extend(result.cold.iter().find_map(warm_memory));
     found.extend(rank_shift_on_one_host(result));

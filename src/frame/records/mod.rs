@@ -10,6 +10,7 @@ pub(crate) mod fixture;
 mod machine;
 mod machine_share;
 mod placement;
+mod probe;
 mod record;
 mod warning;
 
@@ -17,6 +18,7 @@ pub use cold::ColdRecord;
 pub use machine::{HostRecord, Machine, StorageRecord};
 pub use machine_share::MachineShare;
 pub use placement::{Numbering, Placement, Transport};
+pub use probe::{ProbeAt, ProbeRecord};
 pub(crate) use record::{run_record, TakeIn};
 pub use record::{Record, RunEnd};
 pub use warning::Warning;

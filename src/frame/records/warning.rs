@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Access;
+
 /// Something the reader of the numbers must know. The values are a closed set; text is made when shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -59,6 +61,19 @@ pub enum Warning {
     MemoryFileSystem {
         /// Its type.
         fs_type: String,
+    },
+    /// The storage was another one at the end of the run than at its start, by a probe of both ends.
+    StorageChanged {
+        /// The direction that moved most: `write` or `read`.
+        access: Access,
+        /// At the start, 1e6 bytes/s.
+        start_mb_per_second: f64,
+        /// At the end.
+        end_mb_per_second: f64,
+        /// End divided by start.
+        ratio: f64,
+        /// Its interval: of both directions together 95 %.
+        interval: [f64; 2],
     },
     /// The file could not be removed.
     FilesLeft {

@@ -23,6 +23,7 @@ pub mod marks;
 pub mod outputs;
 pub mod picture;
 pub mod place;
+pub(crate) mod probe;
 pub(crate) mod screen;
 pub mod sheet;
 pub mod text;

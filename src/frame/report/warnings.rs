@@ -2,7 +2,7 @@
 
 use super::brief::Brief;
 use super::text::{count, percent};
-use crate::frame::records::Warning;
+use crate::frame::records::{Access, Warning};
 
 /// Cause and next step, each a few plain sentences.
 #[must_use]
@@ -39,6 +39,16 @@ fn cause(warning: &Warning) -> String {
         Warning::MemoryFileSystem { fs_type } => format!(
             "The files are on {fs_type}, a file system in memory: these numbers are memory bandwidth, not storage."
         ),
+        Warning::StorageChanged { access, start_mb_per_second, end_mb_per_second, ratio, interval } => format!(
+            "The storage changed under the run: a short probe of rank 0 alone, past the page cache, saw {} {start_mb_per_second:.0} MB/s before it and \
+             {end_mb_per_second:.0} MB/s after it, {ratio:.2} times as much [{:.2}, {:.2}].",
+            match access {
+                Access::Read => "reads of",
+                _ => "rewrites of",
+            },
+            interval[0],
+            interval[1]
+        ),
         Warning::FilesLeft { path, reason } => {
             format!("The run directory {path} could not be removed: {}.", clause(reason))
         }
@@ -72,6 +82,13 @@ pub fn brief(warning: &Warning) -> Brief {
                 "the machine was shared during {marked} of {}: others had up to {} of it",
                 count(*of, noun),
                 percent(*worst_share)
+            ),
+        ),
+        Warning::StorageChanged { access, ratio, .. } => Brief::new(
+            5,
+            format!(
+                "the storage changed under the run: {} at its end {ratio:.2} times as fast as at its start",
+                access.name()
             ),
         ),
         Warning::HintNotGranted { backend, key, requested, .. } => {
@@ -108,6 +125,9 @@ fn next_step(warning: &Warning) -> String {
             "On a machine that others use, take --cache keep or --direct required, or do not run as root."
         }
         Warning::MemoryFileSystem { .. } => "Give --path a directory on the storage that is to be measured.",
+        Warning::StorageChanged { .. } => {
+            "Numbers of its begin and its end do not belong together. Repeat it when nobody else uses the storage, and compare several runs."
+        }
         Warning::FilesLeft { path, .. } => return format!("Look into {path}, and remove by hand what nobody needs."),
         Warning::JournalBroken { .. } => {
             "Free space where --out writes; use the .json of this run, not its journal, which ends early."

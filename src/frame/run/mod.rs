@@ -12,6 +12,7 @@ pub mod latency;
 pub mod machine_share;
 pub mod named;
 pub mod pieces;
+pub mod probe;
 pub mod reread;
 pub mod run_dir;
 pub mod stamp;

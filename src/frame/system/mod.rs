@@ -18,6 +18,7 @@ pub mod storage;
 pub mod survey;
 pub mod terminal;
 pub mod traffic;
+pub mod workers;
 
 use std::path::Path;
 use std::str::FromStr;

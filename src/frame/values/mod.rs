@@ -9,6 +9,7 @@ mod criterion;
 pub(crate) mod hints;
 pub mod machine_share;
 pub(crate) mod pairs;
+pub mod probe;
 pub mod source;
 pub mod student;
 pub(crate) mod warning;

@@ -1,5 +1,6 @@
 //! The last lines, where the result of each backend has one line.
 
+use crate::b_eff_io::config::Buffers;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::Derived;
 use crate::frame::report::criteria;
@@ -35,5 +36,6 @@ fn value_line(result: &RunResult, derived: &Derived, backend: &str) -> String {
     };
     let verdict = validity::find(derived, backend, release)
         .map_or_else(|| "NOT VALID".to_owned(), |v| criteria::verdict(&v.criteria));
-    format!("b_eff_io (release {}) = {value}, {backend}, {verdict}{}", release.name(), ending::marks(result))
+    let warm = if result.config.buffers == Buffers::Reused { ", from warm buffers" } else { "" };
+    format!("b_eff_io (release {}) = {value}, {backend}{warm}, {verdict}{}", release.name(), ending::marks(result))
 }

@@ -24,6 +24,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     let (ending, harness) = (&result.ending, &result.harness);
     costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
     page.fields("by kind", ending.rank_memory.iter().map(memory_by_kind));
+    page.fields("storage", crate::frame::report::probe::lines(&result.probes));
     page.fields("cold memory", result.cold.iter().map(cold_memory));
     costs::harness(
         page,

@@ -1,6 +1,6 @@
 //! One line per pattern and access method: size, calls, time and where the time went.
 
-use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult, TypeRecord};
+use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult, SubmissionRecord, TypeRecord};
 use crate::b_eff_io::report::cells::pattern_marks;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::{chunk_label, Spot};
@@ -36,6 +36,9 @@ pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partitio
         }
         if let Some(text) = taken(spot, result) {
             page.hanging("      time lost to earlier overruns: ", &text);
+        }
+        if let Some(text) = handed(spot, result) {
+            page.hanging("      io_uring: ", &text);
         }
         for t in spot.types(result) {
             page.hanging(&format!("      type {}: ", t.pattern_type), &file(t));
@@ -97,6 +100,35 @@ fn taken(spot: Spot<'_>, result: &RunResult) -> Option<String> {
     let shown = |r: &PatternRecord| format!("{} {} s", r.pattern, fit(taken_seconds(r), 5));
     let parts: Vec<String> = spot.records(result).filter(seen).map(shown).collect();
     (!parts.is_empty()).then(|| format!("pattern {}", parts.join(", ")))
+}
+
+/// What was handed to io_uring, and what is known of the workers; None where nothing was.
+fn handed(spot: Spot<'_>, result: &RunResult) -> Option<String> {
+    let all: Vec<(u8, SubmissionRecord)> =
+        spot.records(result).filter_map(|r| r.submissions.map(|s| (r.pattern, s))).collect();
+    let sum = |of: fn(&SubmissionRecord) -> u64| all.iter().map(|(_, s)| of(s)).fold(0, u64::saturating_add);
+    let operations = sum(|s| s.registered.saturating_add(s.plain));
+    if operations == 0 {
+        return None;
+    }
+    let with = |is: &dyn Fn(&SubmissionRecord) -> bool| {
+        let patterns: Vec<String> = all.iter().filter(|(_, s)| is(s)).map(|(p, _)| p.to_string()).collect();
+        if patterns.is_empty() {
+            "none".to_owned()
+        } else {
+            format!("pattern {}", patterns.join(", "))
+        }
+    };
+    let cpu_seconds: f64 = all.iter().map(|(_, s)| s.worker_cpu_seconds).sum();
+    Some(format!(
+        "{}, {} of them with memory that is not registered ({}); kernel workers used {} of CPU ({}); how many operations went to them the \
+         kernel does not tell",
+        count(operations, "operation"),
+        sum(|s| s.plain),
+        with(&|s| s.plain > 0),
+        format_seconds(cpu_seconds),
+        with(&|s| s.worker_cpu_seconds > 0.0)
+    ))
 }
 
 fn share(r: &PatternRecord, part_seconds: f64) -> String {

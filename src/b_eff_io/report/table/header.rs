@@ -2,7 +2,7 @@
 //! what is unusual about it. Whatever does not fit into its line is in the section on the set-up.
 
 use crate::b_eff_io::config::{
-    CollectivePolicy, Config, ExchangePolicy, Inject, PreallocatePolicy, Termination, Verify,
+    Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, PreallocatePolicy, Termination, Verify,
 };
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
@@ -90,6 +90,7 @@ pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
     settings([
         config.inject.map(|damage| format!("DAMAGED ON PURPOSE ({})", damage_name(damage))),
         (config.types != layout::TYPES).then(|| format!("types {} only", list(&types))),
+        option(config.buffers == Buffers::Reused, "--buffers reused (FROM WARM BUFFERS)"),
         direct,
         (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache))),
         collective,

@@ -1,7 +1,7 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
 use crate::b_eff_io::config::{
-    CollectivePolicy, Config, ExchangePolicy, Partitions, PreallocatePolicy, Termination, Verify,
+    Buffers, CollectivePolicy, Config, ExchangePolicy, Partitions, PreallocatePolicy, Termination, Verify,
 };
 use crate::b_eff_io::records::{RunResult, TuningRecord};
 use crate::b_eff_io::report::layout;
@@ -85,8 +85,13 @@ fn data(result: &RunResult) -> String {
         Verify::Full => "every byte of every file is compared, untimed, after and before each access, and all that reads leave in memory".to_owned(),
     };
     let inject = config.inject.map(|damage| format!("; DAMAGED ON PURPOSE: {}", damage_name(damage)));
-    let period = format_size(result.manifest.period_bytes);
-    format!("seed {}, period {period}; {verify}{}", config.seed, inject.unwrap_or_default())
+    let memory = match config.buffers {
+        Buffers::Cold => format!("period {}", format_size(result.manifest.period_bytes)),
+        Buffers::Reused => {
+            "ONE WINDOW for all calls of a pattern, whole pages: WARM, all of them write the same".to_owned()
+        }
+    };
+    format!("seed {}, {memory}; {verify}{}", config.seed, inject.unwrap_or_default())
 }
 
 /// `: 1.2 % of them, 100 % of it past the page cache`.

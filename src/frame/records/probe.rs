@@ -1,0 +1,45 @@
+//! What the storage did for a short fixed pattern before and after a run.
+
+use serde::{Deserialize, Serialize};
+
+/// When a probe was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProbeAt {
+    /// Before everything that is measured.
+    #[default]
+    Start,
+    /// After it.
+    End,
+}
+
+impl ProbeAt {
+    /// The word as it is printed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::End => "end",
+        }
+    }
+}
+
+/// Rank 0 alone, past the page cache, while all others wait: rewrites and reads of blocks of one file, in rounds. A round rewrites and
+/// then reads the same number of bytes; times are those of its calls alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRecord {
+    /// When.
+    pub at: ProbeAt,
+    /// Bytes of one call.
+    pub block_bytes: u64,
+    /// Bytes that a round rewrites, and reads.
+    pub round_bytes: u64,
+    /// Time of the rewrites of each round.
+    pub write_seconds: Vec<f64>,
+    /// Time of the reads of each round.
+    pub read_seconds: Vec<f64>,
+    /// Time that all of the probe took, its preparation too.
+    pub seconds: f64,
+    /// Why there is nothing of it; else null.
+    pub not_known: Option<String>,
+}
