@@ -9,6 +9,7 @@
 set -eu
 out=${OUT:-$PWD/results} scratch=${SCRATCH:?the directory on the storage to measure}
 mkdir -p "$out"
+# Ranks that srun leaves unbound are bound by the program (--bind auto). Jobs that share a node need --cpu-bind=cores, or a cpuset for each.
 # --mpi=pmi2 for MPICH and Intel MPI, --mpi=pmix for Open MPI.
 srun --mpi="${SRUN_MPI:-pmix}" beff-raw --backend mpiio,posix -T 15m --path "$scratch" \
     --out "$out/{host}-{date}" --metrics "$out/progress.prom" &

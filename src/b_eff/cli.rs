@@ -6,8 +6,9 @@ use clap::Args;
 
 use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::{Buffers, Family};
+use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
-use crate::frame::options::{self, common_help, words, ProgressArgs, DEFAULT_SEED, MEASURED, OUTPUT, TRUST};
+use crate::frame::options::{self, common_help, words, BindArgs, ProgressArgs, DEFAULT_SEED, MEASURED, OUTPUT, TRUST};
 
 /// Time of the whole measurement when nothing is said, seconds.
 pub const DEFAULT_SECONDS: f64 = 240.0;
@@ -41,6 +42,9 @@ pub struct CommArgs {
     /// Rmax of LINPACK on this system in Gflop/s, for the balance factor
     #[arg(long, value_name = "GFLOPS", value_parser = options::positive, help_heading = MEASURED)]
     pub rmax: Option<f64>,
+    /// Where ranks run.
+    #[command(flatten)]
+    pub ranks: BindArgs,
     /// Seed of the random rings and of the data; two runs with the same seed have the same plan
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
     pub seed: u64,
@@ -94,6 +98,7 @@ impl CommArgs {
             buffers: self.buffers,
             memory_per_process_bytes: self.memory_per_process,
             rmax_gflops: self.rmax,
+            bind: self.ranks.policy(BindPolicy::Auto),
             out: self.out.clone(),
             bare: self.bare,
             inject: self.inject,

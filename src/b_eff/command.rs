@@ -10,6 +10,7 @@ use super::records::{Announcement, CommLine, CommResult, CommSetup};
 use super::report::plan as comm_plan;
 use super::report::SUFFIXES;
 use super::run::Run;
+use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::conduct;
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
@@ -76,7 +77,7 @@ fn measure(universe: &Universe, world: &Comm, config: &CommConfig, args: &CommAr
         );
         return Err(Early::Everywhere(alone.into()));
     }
-    let survey = start::look_around(world)?;
+    let survey = bind_and_look(world, config.bind)?;
     let memory_bytes = config.memory_per_process_bytes.unwrap_or(survey.memory_per_rank_bytes);
     let plan = start::step(world, "plan", || {
         let plan = make_plan(config, world.size(), memory_bytes)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff::plan::{Buffers, Family};
+use crate::frame::config::BindPolicy;
 
 /// Everything that decides what b_eff measures and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub struct CommConfig {
     pub memory_per_process_bytes: Option<u64>,
     /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor.
     pub rmax_gflops: Option<f64>,
+    /// What is done about ranks that may run on several CPUs.
+    #[serde(default)]
+    pub bind: BindPolicy,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
     pub out: Option<PathBuf>,

@@ -11,7 +11,7 @@ use super::config::{
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+    self, common_help, words, BindArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
 };
 
 /// Options of `io`.
@@ -145,6 +145,9 @@ pub struct RunArgs {
     /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The definition forbids it: it may delay every sync to the close
     #[arg(long, help_heading = ACCESS)]
     pub unique_open: bool,
+    /// Where ranks run.
+    #[command(flatten)]
+    pub ranks: BindArgs,
     /// Rounds into which each pattern is divided: the backends take turns round by round, and a write ends each round with
     /// its sync; gives the intervals of the ratios [default: 8 with several backends, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = TRUST)]

@@ -12,6 +12,7 @@ use super::report::suffixes;
 use super::run::drivers::driver_options;
 use super::run::state::Run;
 use super::run::whole::execute;
+use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::{conduct, Files};
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
@@ -37,7 +38,7 @@ pub fn run(args: &IoArgs) -> anyhow::Result<Exit> {
 }
 
 fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) -> Result<Exit, Early> {
-    let survey = start::look_around(world)?;
+    let survey = bind_and_look(world, config.bind)?;
     let storage = start::storage_below(world, &config.path)?;
     let plan = start::step(world, "plan", || make_plan(config, &survey, &storage, world.size()))?;
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, config.latency)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::backends;
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::hints::HintRule;
 
 /// Which published definition of b_eff_io sets the schedule, the default partitions and the validity.
@@ -264,6 +264,9 @@ pub struct Config {
     /// The time of every call is recorded.
     #[serde(default)]
     pub latency: bool,
+    /// What is done about ranks that may run on several CPUs.
+    #[serde(default)]
+    pub bind: BindPolicy,
     /// MPI_MODE_UNIQUE_OPEN.
     pub unique_open: bool,
     /// Hint rules in file order; later ones win.

@@ -13,7 +13,7 @@ use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
     backends, check_direct, check_effect, check_out, check_run_dir, join, names, no_effect, KnownBackend,
 };
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::hints::{HintPlace, HintRule};
@@ -117,6 +117,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         buffers: run.buffers,
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
         latency: run.latency,
+        bind: run.ranks.policy(BindPolicy::Auto),
         unique_open: run.unique_open,
         hints: all_hints(run)?,
         seed: run.seed,

@@ -10,7 +10,7 @@ use crate::b_eff_io::config::{
 use crate::commands::report::ReportArgs;
 use crate::frame::benchmark::{typed, unsaid};
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::options::DEFAULT_SEED;
+use crate::frame::options::{BindArgs, DEFAULT_SEED};
 use crate::imb_io::cli::ImbArgs;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::Policy;
@@ -100,6 +100,7 @@ fn defaults() {
         exchange: ExchangePolicy::Auto,
         preallocate: PreallocatePolicy::Auto,
         buffers: Buffers::Cold,
+        ranks: BindArgs { bind: None },
         rounds: None,
         latency: false,
         hints: None,

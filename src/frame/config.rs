@@ -1,4 +1,4 @@
-//! What several benchmarks can be told about files: how they are accessed, and what is done about the page cache.
+//! What several benchmarks can be told: how files are accessed, what is done about the page cache, and where ranks run.
 
 use crate::frame::backends;
 use beff_backends::Direct;
@@ -43,6 +43,31 @@ pub enum CachePolicy {
     /// Nothing. What a result without this field was measured with.
     #[default]
     Keep,
+}
+
+/// What is done about ranks that may run on several CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BindPolicy {
+    /// Ranks that share a host and were not bound get a CPU each, if there is one for each.
+    Auto,
+    /// Every rank gets a CPU of its own, or the run is refused.
+    Core,
+    /// Nothing. What a result without this field was measured with.
+    #[default]
+    None,
+}
+
+impl BindPolicy {
+    /// The word of the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Core => "core",
+            Self::None => "none",
+        }
+    }
 }
 
 impl CachePolicy {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::system::host::host_name;
 use crate::frame::units;
 
@@ -16,6 +16,8 @@ pub const DEFAULT_SEED: u64 = 20_000_829;
 pub(crate) const MEASURED: &str = "What is measured";
 
 pub(crate) const PLACE: &str = "Where the files go";
+
+pub(crate) const RANKS: &str = "Where the ranks run";
 
 pub(crate) const ACCESS: &str = "How the files are accessed";
 
@@ -52,6 +54,29 @@ words! { CachePolicy:
     Dontcache = "dontcache", "buffered transfers drop their pages themselves (RWF_DONTCACHE; posix, uring)";
     RankShift = "rank-shift", "ranks read what a rank of another host has written";
     Keep = "keep", "nothing: reads may come from memory";
+}
+
+words! { BindPolicy:
+    Auto = "auto", "a CPU for each rank, where several ranks of a host were left unbound and there are enough CPUs";
+    Core = "core", "a CPU for each rank, within what the launcher gave; refused where that cannot be";
+    None = "none", "as the launcher left them";
+}
+
+/// Where ranks run on their hosts.
+#[derive(Clone, Debug, Args)]
+pub struct BindArgs {
+    /// Bind ranks to CPUs before memory is touched. What the launcher has bound stays as it is with auto. CPUs to which busy programs
+    /// of others are bound are avoided [default: auto; replay: none, as the application ran]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = RANKS)]
+    pub bind: Option<BindPolicy>,
+}
+
+impl BindArgs {
+    /// The policy in force where nothing was typed, or what was typed.
+    #[must_use]
+    pub fn policy(&self, default: BindPolicy) -> BindPolicy {
+        self.bind.unwrap_or(default)
+    }
 }
 
 words! { ProgressMode:

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+    self, common_help, words, BindArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
 };
 use crate::imb_io::config::{Buffers, FileState, Multi};
 use crate::imb_io::plan::{ModeChoice, Policy};
@@ -120,6 +120,9 @@ pub struct ImbAccessArgs {
     /// Open with MPI_MODE_UNIQUE_OPEN (mpiio)
     #[arg(long, help_heading = ACCESS)]
     pub unique_open: bool,
+    /// Where ranks run.
+    #[command(flatten)]
+    pub ranks: BindArgs,
     /// After the rows, run some of them in turns with bare C loops of the same MPI calls, and show what this program costs
     /// beside them (mpiio)
     #[arg(long, help_heading = TRUST)]

@@ -13,6 +13,7 @@ use super::report::plan as imb_plan;
 use super::report::{imb_format, SUFFIXES};
 use super::run::whole::{data_bytes, driver_options, Run};
 use super::values::ImbDerived;
+use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::{conduct, exit_of, Files, Page};
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
@@ -66,7 +67,7 @@ fn make_plan(config: &ImbConfig, ranks: u64) -> Result<ImbPlan, UsageError> {
 }
 
 fn measure(universe: &Universe, world: &Comm, config: &ImbConfig, args: &ImbArgs) -> Result<Exit, Early> {
-    let survey = start::look_around(world)?;
+    let survey = bind_and_look(world, config.bind)?;
     let storage = start::storage_below(world, &config.path)?;
     let plan = start::step(world, "plan", || {
         let plan = make_plan(config, world.size())?;

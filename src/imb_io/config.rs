@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::imb_io::plan::{ModeChoice, Repetitions, Sizes};
 
 /// Which groups of `-multi` are shown.
@@ -80,6 +80,9 @@ pub struct ImbConfig {
     pub direct: DirectPolicy,
     /// Operations in flight at most (uring).
     pub queue_depth: u32,
+    /// What is done about ranks that may run on several CPUs.
+    #[serde(default)]
+    pub bind: BindPolicy,
     /// Seed of the data.
     pub seed: u64,
     /// After the rows, our loops are compared with bare ones in C.

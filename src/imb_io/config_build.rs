@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::frame::checks::{backends, check_direct, check_effect, check_out, check_run_dir, join, names, KnownBackend};
+use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::input;
@@ -59,6 +60,7 @@ impl ImbArgs {
             cache: access.cache,
             direct: access.direct,
             queue_depth: access.depth.unwrap_or(DEFAULT_DEPTH),
+            bind: access.ranks.policy(BindPolicy::Auto),
             seed: access.seed,
             bare: access.bare,
             inject: access.inject,

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+    self, common_help, words, BindArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
 };
 use crate::replay::config::{Detail, Pace};
 
@@ -75,6 +75,9 @@ pub struct ReplayAccessArgs {
     /// An MPI-IO hint for every file; wins over the hint that was recorded (mpiio)
     #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
     pub hint: Vec<(String, String)>,
+    /// Where ranks run.
+    #[command(flatten)]
+    pub ranks: BindArgs,
     /// Compare what reads bring with what must be there, as far as the profile tells who wrote it last. Between the calls,
     /// outside the clock
     #[arg(long, value_name = "on|off", default_value = "on", default_missing_value = "on", num_args = 0..=1,

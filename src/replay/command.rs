@@ -20,6 +20,7 @@ use super::run::scan::Sums;
 use super::run::source::Sources;
 use super::run::whole::{execute, options, refusals, Look, Means};
 use super::run::Stuck;
+use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::{conduct, Files, Page};
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
@@ -187,7 +188,7 @@ fn data_bytes(config: &ReplayConfig, sums: &Sums, landing_bytes: u64) -> Result<
 }
 
 fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &ReplayArgs) -> Result<Exit, Early> {
-    let survey = start::look_around(world)?;
+    let survey = bind_and_look(world, config.bind)?;
     let profile = start::step(world, "profile", || {
         let profile = Profile::open(config)?;
         check_ranks(world.size(), &profile.head, config)?;

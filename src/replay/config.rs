@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 
 /// When a call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,9 @@ pub struct ReplayConfig {
     pub verify: bool,
     /// How much is shown.
     pub detail: Detail,
+    /// What is done about ranks that may run on several CPUs.
+    #[serde(default)]
+    pub bind: BindPolicy,
     /// Seed of the data.
     pub seed: u64,
     /// One bit of what was read is turned over on purpose.

@@ -1,6 +1,7 @@
 //! What `beff-raw replay` will run, from what was typed.
 
 use crate::frame::checks::{backends, check_direct, check_effect, check_out, check_run_dir, names, KnownBackend};
+use crate::frame::config::BindPolicy;
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::replay::cli::ReplayArgs;
@@ -59,6 +60,9 @@ impl ReplayArgs {
             direct: access.direct,
             verify: access.verify,
             detail,
+            // A program is replayed where its launcher has put it: a replay that is placed better than what was recorded is faster
+            // than it for another reason than the storage.
+            bind: access.ranks.policy(BindPolicy::None),
             seed: access.seed,
             inject: access.inject,
         })

@@ -14,7 +14,7 @@ use crate::frame::values::machine_share::is_shared;
 const NOISE: f64 = 1.5;
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 10] = [
+const FIELDS: [(&str, Field); 11] = [
     ("quick", definition("quick mode")),
     ("buffers", definition("buffers")),
     ("families", definition("families")),
@@ -26,6 +26,8 @@ const FIELDS: [(&str, Field); 10] = [
     ("rmax_gflops", Field::Silent),
     ("bare", Field::Silent),
     ("out", Field::Silent),
+    // Told by where the ranks were.
+    ("bind", Field::Silent),
 ];
 
 /// What there is to compare.
@@ -47,7 +49,6 @@ pub(super) fn comparable(result: &CommResult, derived: &CommDerived) -> Comparab
 
 pub(super) fn facts(result: &CommResult) -> Vec<Fact> {
     let setup = &result.setup;
-    let binding = setup.binding.clone().unwrap_or_else(|| "not told".into());
     let device = setup.transport.device.clone().unwrap_or_else(|| "not told".into());
     let numbering = serde_json::to_value(setup.numbering).ok();
     let numbering = numbering.as_ref().and_then(|word| word.as_str()).unwrap_or_default().replace('_', " ");
@@ -56,7 +57,6 @@ pub(super) fn facts(result: &CommResult) -> Vec<Fact> {
     let mut facts = facts::of_config(&result.config, &FIELDS);
     facts.push(Fact::new(Kind::Definition, "Lmax", format_size(setup.lmax_bytes)));
     facts.push(Fact::new(Kind::Definition, "random rings", random_rings.to_string()));
-    facts.push(Fact::new(Kind::SetUp, "binding of the ranks", binding));
     facts.push(Fact::new(Kind::SetUp, "numbering of the ranks", numbering));
     facts.push(Fact::new(Kind::SetUp, "transport", device));
     facts.push(Fact::new(Kind::SetUp, "libraries of the transport", setup.transport.loaded.join(", ")));

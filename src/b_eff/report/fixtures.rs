@@ -95,6 +95,13 @@ pub fn failed() -> CommResult {
     for (rank, place) in result.setup.placement.iter_mut().enumerate() {
         *place = Placement { host: rank as u64 % 2, cpus: "0-1".into(), cores: Some(2) };
     }
+    for (number, host) in result.setup.machine.binding.iter_mut().flat_map(|b| &mut b.hosts).enumerate() {
+        host.state = BindState::NotAsked;
+        for (rank, place) in host.ranks.iter_mut().enumerate() {
+            let cpus = "0-1".to_owned();
+            *place = RankBinding { rank: (2 * rank + number) as u64, found_cpus: cpus.clone(), cpus, cores: Some(2) };
+        }
+    }
     result.setup.binding = None;
     result.setup.transport = Transport::default();
     result.setup.clock_resolution_ns = 1000.0;
@@ -155,8 +162,20 @@ pub fn every_warning() -> Vec<CommWarning> {
     vec![
         CommWarning::Numbering { numbering: Numbering::RoundRobin, hosts: 2 },
         CommWarning::Numbering { numbering: Numbering::Mixed, hosts: 3 },
-        CommWarning::NotBound { ranks: 1, rank: 0, cpus: "0-3,8".into(), host: "node01".into() },
-        CommWarning::NotBound { ranks: 4, rank: 1, cpus: "0-3".into(), host: "node02".into() },
+        CommWarning::Shared(Warning::NotBound {
+            ranks: 1,
+            rank: 0,
+            cpus: "0-3,8".into(),
+            host: "node01".into(),
+            state: None,
+        }),
+        CommWarning::Shared(Warning::NotBound {
+            ranks: 4,
+            rank: 1,
+            cpus: "0-3".into(),
+            host: "node02".into(),
+            state: Some(BindState::NotAsked),
+        }),
         CommWarning::EffortReduced {
             loop_seconds: 0.0005,
             single_from_bytes: Some(1 << 20),

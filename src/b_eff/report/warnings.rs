@@ -29,7 +29,6 @@ pub fn brief(warning: &CommWarning) -> Brief {
             20,
             format!("{loops} of {of} loops were disturbed: repetitions differ by up to a factor of {}", figure(*ratio)),
         ),
-        CommWarning::NotBound { ranks, .. } => (30, format!("{} not bound to a core", count(*ranks, "rank"))),
         CommWarning::Numbering { .. } => {
             (31, "ranks are not numbered host by host: neighbours are on other hosts".to_owned())
         }
@@ -55,13 +54,6 @@ fn cause(warning: &CommWarning) -> String {
                 "Ranks are numbered {how} over {}: many neighbours in a ring are on different hosts. The paper shows twice the \
                  b_eff and more with ranks numbered host by host (SR 8000, 24 processes: 1806 against 915 MB/s).",
                 count(*hosts, "host")
-            )
-        }
-        CommWarning::NotBound { ranks, rank, cpus, host } => {
-            let which = if *ranks == 1 { String::new() } else { format!(" ({} in all)", count(*ranks, "rank")) };
-            format!(
-                "Rank {rank}{which} is not bound to a core: it may run on CPUs {cpus} of host {host}, and the kernel may move \
-                 it inside the clock."
             )
         }
         CommWarning::EffortReduced { .. } => effort_reduced(warning),
@@ -155,7 +147,6 @@ fn next_step(warning: &CommWarning, config: &CommConfig) -> String {
         CommWarning::Numbering { .. } => {
             "Measure the other numbering too and report both: with Open MPI --map-by core, with MPICH a host list of name:ranks."
         }
-        CommWarning::NotBound { .. } => "Bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
         CommWarning::EffortReduced { .. } | CommWarning::Overrun { .. } if config.quick => {
             "Leave out --quick for a value that counts."
         }

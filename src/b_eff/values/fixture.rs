@@ -86,6 +86,7 @@ fn config() -> CommConfig {
     CommConfig {
         time_seconds: 240.0,
         quick: false,
+        bind: crate::frame::config::BindPolicy::Auto,
         seed: 42,
         families: vec![PingPong, Ring, Random, WorstCycle, Bisection, Cartesian],
         buffers: Buffers::Cyclic,

@@ -30,7 +30,7 @@ pub use buffers::MessagesFrom;
 pub use curve::{bytes_per_second, Curve, MethodPoint, Point};
 pub use validity::{single_sizes, FREELY_SINGLE_FROM, LOOP_SECONDS, MOST_ITERATIONS};
 pub use value::{CommValue, Latencies, Level, MethodValue};
-pub use warning::{loose_ranks, CommWarning};
+pub use warning::CommWarning;
 
 use serde::Serialize;
 

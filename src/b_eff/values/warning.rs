@@ -1,7 +1,5 @@
 //! What the reader of the numbers of b_eff must know. At most one of a kind, with the worst case named.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::curve::Curve;
@@ -9,9 +7,9 @@ use super::validity::LOOP_SECONDS;
 use super::{efforts, identical, RANDOM_RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
-use crate::frame::records::{Numbering, Placement, Warning};
-use crate::frame::values::machine_share;
+use crate::frame::records::{Numbering, Warning};
 use crate::frame::values::warning::{is_overrun, of_machine};
+use crate::frame::values::{binding, machine_share};
 
 /// A worst repetition this many times slower than the best of the same loop is disturbed.
 const DISTURBED: f64 = 2.0;
@@ -21,9 +19,6 @@ const DISTURBED_SHARE: f64 = 0.1;
 
 /// A loop shorter than this many steps of the clock is not timed well.
 const CLOCK_STEPS: f64 = 100.0;
-
-/// CPUs that two hardware threads of one core are.
-const CPUS_OF_A_CORE: u64 = 2;
 
 /// One warning. The values are a closed set; text is made when shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,17 +30,6 @@ pub enum CommWarning {
         numbering: Numbering,
         /// Over how many hosts.
         hosts: u64,
-    },
-    /// Ranks are not bound to cores.
-    NotBound {
-        /// How many.
-        ranks: u64,
-        /// The first of them.
-        rank: u64,
-        /// CPUs it may run on.
-        cpus: String,
-        /// Its host.
-        host: String,
     },
     /// The time did not allow the whole definition. Each field is the least over the run.
     EffortReduced {
@@ -120,7 +104,8 @@ pub(super) fn warnings(result: &CommResult, curves: &[Curve]) -> Vec<CommWarning
     let watched = result.patterns.iter().map(|p| (p.pattern.clone(), p.machine.as_ref()));
     found.extend(machine_share::warning("pattern", watched).map(CommWarning::Shared));
     found.extend(numbering(result));
-    found.extend(not_bound(result));
+    let setup = &result.setup;
+    found.extend(binding::not_bound(&setup.machine, &setup.placement).map(CommWarning::Shared));
     found.extend(effort_reduced(result));
     found.extend(disturbed(curves));
     found.extend(identical_differ(result, curves));
@@ -133,63 +118,6 @@ fn numbering(result: &CommResult) -> Option<CommWarning> {
     let numbering = result.setup.numbering;
     let hosts = result.setup.machine.hosts.len() as u64;
     matches!(numbering, Numbering::RoundRobin | Numbering::Mixed).then_some(CommWarning::Numbering { numbering, hosts })
-}
-
-/// A rank, its cores, and its CPUs as first and last of ranges.
-type Bound = (usize, Option<u64>, Vec<(u64, u64)>);
-
-/// A rank that may run on several cores. Where cores are not known: on several CPUs, and it shares one of them with another rank,
-/// or has a whole host for itself that is more than one core.
-fn not_bound(result: &CommResult) -> Option<CommWarning> {
-    let (placement, hosts) = (&result.setup.placement, &result.setup.machine.hosts);
-    let loose = loose_ranks(placement);
-    let rank = *loose.first()?;
-    let first = &placement[rank];
-    let host = usize::try_from(first.host).ok().and_then(|h| hosts.get(h)).map(|h| h.name.clone());
-    Some(CommWarning::NotBound {
-        ranks: loose.len() as u64,
-        rank: rank as u64,
-        cpus: first.cpus.clone(),
-        host: host.unwrap_or_default(),
-    })
-}
-
-/// The ranks that are not bound to a core.
-#[must_use]
-pub fn loose_ranks(placement: &[Placement]) -> Vec<usize> {
-    // Host by host: all pairs of ranks of a large machine would be too many.
-    let mut of_host: BTreeMap<u64, Vec<Bound>> = BTreeMap::new();
-    for (rank, place) in placement.iter().enumerate() {
-        of_host.entry(place.host).or_default().push((rank, place.cores, ranges(&place.cpus)));
-    }
-    let mut loose: Vec<usize> = of_host.values().flat_map(|ranks| loose_of_host(ranks)).collect();
-    loose.sort_unstable();
-    loose
-}
-
-fn loose_of_host(ranks: &[Bound]) -> Vec<usize> {
-    let is_loose = |(rank, cores, cpus): &&Bound| {
-        if let Some(cores) = cores {
-            return *cores > 1;
-        }
-        let number: u64 = cpus.iter().map(|(first, last)| last.saturating_sub(*first) + 1).sum();
-        let shares = || ranks.iter().any(|(other, _, theirs)| other != rank && overlap(cpus, theirs));
-        number > 1 && (shares() || (ranks.len() == 1 && number > CPUS_OF_A_CORE))
-    };
-    ranks.iter().filter(is_loose).map(|(rank, ..)| *rank).collect()
-}
-
-/// `0-3,8` as pairs of first and last; what cannot be read is left out.
-fn ranges(list: &str) -> Vec<(u64, u64)> {
-    let pair = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
-    };
-    list.split(',').filter_map(pair).collect()
-}
-
-fn overlap(a: &[(u64, u64)], b: &[(u64, u64)]) -> bool {
-    a.iter().any(|(first, last)| b.iter().any(|(f, l)| first <= l && f <= last))
 }
 
 fn effort_reduced(result: &CommResult) -> Option<CommWarning> {

@@ -14,7 +14,7 @@ use crate::frame::values::probe::{self, Verdict};
 use crate::frame::values::NULL_BACKEND;
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 33] = [
+const FIELDS: [(&str, Field); 34] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -48,6 +48,8 @@ const FIELDS: [(&str, Field); 33] = [
     ("run_dir", Field::Silent),
     ("keep_files", Field::Silent),
     ("out", Field::Silent),
+    // Told by where the ranks were.
+    ("bind", Field::Silent),
     ("seed", Field::Silent),
 ];
 

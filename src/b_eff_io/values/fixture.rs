@@ -7,7 +7,7 @@ use crate::b_eff_io::plan::{PatternSpec, Role};
 use crate::b_eff_io::records::{
     Ended, Intervals, Manifest, PartitionRecord, PatternRecord, RunResult, TypeRecord, Verification,
 };
-use crate::frame::config::DirectPolicy;
+use crate::frame::config::{BindPolicy, DirectPolicy};
 use crate::frame::records::{fixture, Access, HarnessCost, HostRecord, Machine, Outcome};
 use crate::frame::units::MIB;
 
@@ -146,6 +146,7 @@ fn config(release: Release, sizes: &[u64]) -> Config {
         latency: false,
         unique_open: false,
         hints: Vec::new(),
+        bind: BindPolicy::Auto,
         seed: 1,
         inject: None,
         inject_at: None,

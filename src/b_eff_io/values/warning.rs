@@ -8,6 +8,7 @@ use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, Patt
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::{Access, ColdRecord};
+use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::probe;
 use crate::frame::values::source::Cached;
@@ -29,6 +30,7 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
     let mut found = result.warnings.clone();
     let Manifest { machine, storage, .. } = &result.manifest;
     found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
+    found.extend(in_each_others_way(machine).map(IoWarning::Shared));
     let named =
         |p: &PatternRecord| format!("{} of pattern {} on {} ranks, {}", p.access.name(), p.pattern, p.ranks, p.backend);
     let watched = result.patterns.iter().map(|p| (named(p), p.machine.as_ref()));

@@ -2,6 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr.
 
+pub(crate) mod binding;
 pub(crate) mod directory;
 pub(crate) mod finish;
 pub mod observer;

@@ -26,7 +26,7 @@ use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{able, agree, harness};
 use crate::frame::system::launcher::{before_init, wrong_launcher};
 use crate::frame::system::storage::storage_record;
-use crate::frame::system::survey::{machine, survey, Survey, LIBRARY_CHARS};
+use crate::frame::system::survey::{machine, Survey, LIBRARY_CHARS};
 
 /// Seconds after which ranks that an MPI library leaves waiting are ended: [`stranded`].
 const PATIENCE: &str = "BEFF_RAW_STRANDED_SECONDS";
@@ -267,14 +267,6 @@ pub(crate) fn or_abort<T>(result: Result<T, impl Display>) -> T {
         beff_ffi::universe::abort(i32::from(Exit::Failure.code()));
         std::process::exit(i32::from(Exit::Failure.code()))
     })
-}
-
-/// What is known of the machine when the plan is made. The same on all ranks.
-///
-/// # Errors
-/// Everywhere: a fact that cannot be found out.
-pub(crate) fn look_around(world: &Comm) -> Result<Survey, Early> {
-    survey(world)?.map_err(|e| Early::Everywhere(anyhow!(e)))
 }
 
 /// The storage below `path`, as rank 0 sees it. Collective.

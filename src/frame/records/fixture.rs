@@ -1,6 +1,7 @@
 //! A made-up machine for the tests of all benchmarks.
 
-use super::{HostRecord, Machine, MachineShare, StorageRecord};
+use super::{BindState, Binding, HostBinding, HostRecord, Machine, MachineShare, RankBinding, StorageRecord};
+use crate::frame::config::BindPolicy;
 
 /// With a core for each rank.
 pub(crate) fn host(name: &str, ranks: u64) -> HostRecord {
@@ -30,8 +31,35 @@ pub(crate) fn machine(hosts: Vec<HostRecord>, command_line: &[&str]) -> Machine 
         kernel_version: Some("#1 SMP PREEMPT_DYNAMIC 6.18.0-1".into()),
         ranks: hosts.iter().map(|h| h.ranks).sum(),
         memory_per_rank_bytes: (1 << 30) / hosts[0].ranks,
+        binding: Some(binding(&hosts)),
         hosts,
         environment: Vec::new(),
+    }
+}
+
+/// The launcher has bound each rank to a core.
+fn binding(hosts: &[HostRecord]) -> Binding {
+    let mut ranks = 0_u64..;
+    let mut of_host = |host: &HostRecord| {
+        let cpus = |last: u64| if last == 0 { "0".to_owned() } else { format!("0-{last}") };
+        let all = cpus(host.ranks - 1);
+        let rank = |(cpu, rank): (u64, u64)| {
+            let cpu = cpu.to_string();
+            RankBinding { rank, found_cpus: cpu.clone(), cpus: cpu, cores: Some(1) }
+        };
+        HostBinding {
+            state: BindState::Before,
+            found_cpus: all.clone(),
+            cpus: all,
+            cores: Some(host.ranks),
+            neighbour: None,
+            ranks: (0..host.ranks).zip(ranks.by_ref()).map(rank).collect(),
+        }
+    };
+    Binding {
+        asked: BindPolicy::Auto,
+        launcher: Some("-bind-to of MPICH's mpirun".into()),
+        hosts: hosts.iter().map(&mut of_host).collect(),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Binding;
+
 /// One host of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostRecord {
@@ -75,6 +77,9 @@ pub struct Machine {
     pub hosts: Vec<HostRecord>,
     /// Ranks of the world.
     pub ranks: u64,
+    /// Where the ranks were found, what was asked, and where they ran; None: not recorded.
+    #[serde(default)]
+    pub binding: Option<Binding>,
     /// Memory one rank can use, smallest over the ranks.
     pub memory_per_rank_bytes: u64,
     /// Environment variables that change MPI or I/O.

@@ -3,6 +3,7 @@
 //!
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
+mod binding;
 pub mod cold;
 mod evidence;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod probe;
 mod record;
 mod warning;
 
+pub use binding::{BindState, Binding, HostBinding, Neighbour, RankBinding};
 pub use cold::ColdRecord;
 pub use machine::{HostRecord, Machine, StorageRecord};
 pub use machine_share::MachineShare;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Access;
+use super::{Access, BindState};
 
 /// Something the reader of the numbers must know. The values are a closed set; text is made when shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,20 @@ pub enum Warning {
         ranks: u64,
         /// Cores usable there.
         cores: u64,
+    },
+    /// Ranks are not bound to cores.
+    NotBound {
+        /// How many.
+        ranks: u64,
+        /// The first of them.
+        rank: u64,
+        /// CPUs it may run on.
+        cpus: String,
+        /// Its host.
+        host: String,
+        /// Why it is not bound; None: not recorded.
+        #[serde(default)]
+        state: Option<BindState>,
     },
     /// Others had more than 5 % of the machine during measurements. Shares are 0 to 1.
     MachineShared {

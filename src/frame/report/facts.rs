@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::binding;
 use super::library::short_name;
 use crate::frame::records::{ErrorRecord, Machine, Outcome, StorageRecord};
 use crate::frame::units::{format_seconds, format_size};
@@ -90,6 +91,7 @@ pub fn of_machine(machine: &Machine) -> Vec<Fact> {
         set_up("ranks by host", of_hosts(&|h| h.ranks.to_string())),
         set_up("CPU", of_hosts(&|h| h.cpu.clone())),
         set_up("cores by host", of_hosts(&|h| h.cores.to_string())),
+        set_up("binding of the ranks", binding::in_short(machine.binding.as_ref())),
         set_up("memory by host", of_hosts(&|h| memory(h.memory_bytes, h.cgroup_memory_limit_bytes))),
     ];
     let mut variables = machine.environment.clone();

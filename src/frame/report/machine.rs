@@ -5,6 +5,7 @@ use crate::frame::records::{HostRecord, Machine, Outcome, StorageRecord};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::memory_of_hosts;
 
+use super::binding;
 use super::library::short_name;
 use super::text::{count, list, Page};
 
@@ -100,6 +101,7 @@ pub(crate) fn write(page: &mut Page, machine: &Machine) {
             machine.git_revision
         ),
     );
+    page.fields("binding", binding::lines(machine));
     page.fields("environment", environment(machine));
 }
 

@@ -2,6 +2,7 @@
 //! end, the criteria and the costs in words. Pure functions, but for the files.
 
 pub mod bars;
+mod binding;
 pub mod brief;
 #[cfg(test)]
 pub(crate) mod checks;

@@ -1,5 +1,6 @@
 //! Text of the warnings that every benchmark knows: the cause, with figures, and the next step.
 
+use super::binding;
 use super::brief::Brief;
 use super::text::{count, percent};
 use crate::frame::records::{Access, Warning};
@@ -18,6 +19,14 @@ fn cause(warning: &Warning) -> String {
             count(*cores, "core"),
             others(*hosts, "host")
         ),
+        Warning::NotBound { ranks, rank, cpus, host, state } => {
+            let which = if *ranks == 1 { String::new() } else { format!(" ({} in all)", count(*ranks, "rank")) };
+            format!(
+                "Rank {rank}{which} is not bound to a core: it may run on CPUs {cpus} of host {host}, and the kernel may move \
+                 it inside the clock{}.",
+                state.as_ref().map_or_else(String::new, binding::because)
+            )
+        }
         Warning::MachineShared { noun, marked, of, steal_share, others_share, waited_share, worst, worst_share } => {
             let [steal, others, waited] = [*steal_share, *others_share, *waited_share].map(percent);
             format!(
@@ -72,6 +81,7 @@ pub fn brief(warning: &Warning) -> Brief {
             2,
             format!("{} on {} of {host}: they wait for each other", count(*ranks, "rank"), count(*cores, "core")),
         ),
+        Warning::NotBound { ranks, .. } => Brief::new(30, format!("{} not bound to a core", count(*ranks, "rank"))),
         Warning::JournalBroken { path, .. } => Brief::new(3, format!("the journal {path} is not whole")),
         Warning::JournalTorn { .. } => {
             Brief::new(4, "the journal ends inside a line: the run was killed while it wrote")
@@ -117,6 +127,7 @@ pub(crate) fn clause(reason: &str) -> &str {
 fn next_step(warning: &Warning) -> String {
     let fixed = match warning {
         Warning::Oversubscribed { .. } => "Start no more ranks per host than it has cores, or use more hosts.",
+        Warning::NotBound { state, .. } => binding::remedy(state.as_ref()),
         Warning::MachineShared { .. } => {
             "Repeat it on hosts that nobody else uses. Numbers with mark b are those of a smaller machine."
         }

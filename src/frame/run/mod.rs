@@ -3,6 +3,7 @@
 
 pub mod able;
 pub mod agree;
+pub mod binding;
 pub mod cold;
 pub mod evidence;
 pub mod harness;

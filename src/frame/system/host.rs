@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 
 use nix::sys::utsname::uname;
-use procfs::process::Process;
 use procfs::{CpuInfo, Current};
 
 use super::cgroup;
 use super::cgroup::{Hierarchy, Version};
 use super::{read_trimmed, SystemError};
+
+/// No kernel knows as many CPUs.
+const MOST_CPUS: u32 = 1 << 20;
+
+/// What the kernel tells of the calling thread.
+const STATUS: &str = "/proc/thread-self/status";
 
 const CALL: &str = "This system call works on every Linux: look for a sandbox or seccomp filter that forbids it.";
 
@@ -68,34 +73,60 @@ fn model_of(info: &CpuInfo) -> Option<String> {
     })
 }
 
-/// Numbers of the CPUs (hardware threads) this process may be scheduled on, ascending.
+/// Numbers of the CPUs (hardware threads) the calling thread may be scheduled on, ascending; those that are not online are left out.
 ///
 /// Launchers may bind each rank to a core of its own: then a rank sees one CPU although its host has many. What
 /// a host offers to the ranks together is [`cores_together`].
 ///
 /// # Errors
-/// If /proc/self/status cannot be read or does not tell.
+/// If /proc/thread-self/status cannot be read or does not tell.
 pub fn allowed_cpus() -> Result<Vec<u32>, SystemError> {
     let missing = |cause: String| SystemError {
         operation: "read the allowed CPUs from",
-        subject: "/proc/self/status".into(),
+        subject: STATUS.into(),
         cause,
         next_step: "Mount /proc inside the container or chroot.",
     };
-    let status = Process::myself().and_then(|process| process.status()).map_err(|error| missing(error.to_string()))?;
-    let ranges = status.cpus_allowed_list.ok_or_else(|| missing("no Cpus_allowed_list".into()))?;
-    Ok(ranges.into_iter().flat_map(|(first, last)| first..=last).collect())
+    let status = std::fs::read_to_string(STATUS).map_err(|error| missing(error.to_string()))?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let mut cpus = list.and_then(cpu_numbers).ok_or_else(|| missing("no Cpus_allowed_list".into()))?;
+    // A mask may have CPUs that could be plugged in and are not there, as in many virtual machines.
+    let online = online_cpus();
+    cpus.retain(|cpu| online.as_ref().is_none_or(|online| online.contains(cpu)));
+    Ok(cpus)
 }
 
-/// Physical cores that these CPUs belong to; None if the kernel does not tell which hardware threads share one.
+/// CPUs of this host that are in use, whoever may use them; None: the kernel does not tell.
 #[must_use]
-pub fn cores_of(cpus: &[u32]) -> Option<u64> {
+pub fn online_cpus() -> Option<Vec<u32>> {
+    cpu_numbers(&read_trimmed("/sys/devices/system/cpu/online")?)
+}
+
+/// `0-3,8` as numbers, in the order of the list; None: it is no such list.
+#[must_use]
+pub fn cpu_numbers(list: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        // More than any kernel knows: a damaged file is not to fill the memory.
+        if last.checked_sub(first)? > MOST_CPUS {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+/// Physical cores that these CPUs belong to, each as the list of its hardware threads; None if the kernel does not tell.
+#[must_use]
+pub fn cores_of(cpus: &[u32]) -> Option<BTreeSet<String>> {
     cores_among(cpus, |cpu| read_trimmed(format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")))
 }
 
-fn cores_among(cpus: &[u32], siblings: impl Fn(u32) -> Option<String>) -> Option<u64> {
+fn cores_among(cpus: &[u32], siblings: impl Fn(u32) -> Option<String>) -> Option<BTreeSet<String>> {
     let cores: Option<BTreeSet<String>> = cpus.iter().map(|cpu| siblings(*cpu)).collect();
-    cores.map(|cores| cores.len() as u64).filter(|number| *number > 0)
+    cores.filter(|cores| !cores.is_empty())
 }
 
 /// Processor time the control groups of this process allow, in CPUs (1.5: one and a half); None without a quota.
@@ -155,10 +186,20 @@ mod tests {
     #[test]
     fn hardware_threads_of_one_core_are_one_core() {
         let siblings = |cpu: u32| Some(format!("{},{}", cpu % 2, cpu % 2 + 2));
-        assert_eq!(cores_among(&[0, 2], siblings), Some(1));
-        assert_eq!(cores_among(&[0, 1, 2], siblings), Some(2));
+        let number = |cpus: &[u32]| cores_among(cpus, siblings).map(|cores| cores.len());
+        assert_eq!(number(&[0, 2]), Some(1));
+        assert_eq!(number(&[0, 1, 2]), Some(2));
         assert_eq!(cores_among(&[0], |_| None), None);
-        assert_eq!(cores_among(&[], siblings), None);
+        assert_eq!(number(&[]), None);
+    }
+
+    #[test]
+    fn lists_of_cpus_are_read_or_refused() {
+        assert_eq!(cpu_numbers("0-2,8\n").unwrap(), [0, 1, 2, 8]);
+        assert_eq!(cpu_numbers(" 5 ").unwrap(), [5]);
+        for odd in ["", "x", "3-1", "1,,2", "0-4294967295"] {
+            assert_eq!(cpu_numbers(odd), None, "{odd}");
+        }
     }
 
     #[test]

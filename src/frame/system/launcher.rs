@@ -200,17 +200,38 @@ pub fn speaks_for_all(env: impl Fn(&str) -> Option<String>) -> bool {
     ranks.is_empty() || ranks.contains(&0)
 }
 
+/// Where Open MPI 4 and 5 leave the value of --bind-to.
+const OPEN_MPI_BINDING: [&str; 2] = ["OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"];
+
 /// What binds the ranks, in words, as far as the launcher leaves it in the environment; None: it does not tell. Where ranks
 /// may run in the end is seen by their allowed CPUs alone.
 #[must_use]
 pub fn binding(env: impl Fn(&str) -> Option<String>) -> Option<String> {
     let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
-    let open_mpi = ["OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"];
-    let of_open_mpi = open_mpi.iter().find_map(|name| Some(format!("--bind-to {} of Open MPI's mpirun", set(name)?)));
+    let of_open_mpi =
+        OPEN_MPI_BINDING.iter().find_map(|name| Some(format!("--bind-to {} of Open MPI's mpirun", set(name)?)));
     let of_slurm = || Some(format!("srun --cpu-bind={}", set("SLURM_CPU_BIND")?));
     let of_intel = || Some(format!("I_MPI_PIN_DOMAIN={}", set("I_MPI_PIN_DOMAIN")?));
     let of_hydra = || set("HYDRA_USER_PROVIDED_BINDING").map(|_| "-bind-to of MPICH's mpirun".to_owned());
     of_open_mpi.or_else(of_slurm).or_else(of_intel).or_else(of_hydra)
+}
+
+/// True if the launcher was told by a word to bind ranks to something: CPUs that all ranks of a host share are then meant so. `none` is not
+/// such a word. Of Slurm only where srun started the ranks themselves: below an mpirun it speaks of that program's daemons.
+#[must_use]
+pub fn was_told_to_bind(env: impl Fn(&str) -> Option<String>) -> bool {
+    let says_something = |name: &str| env(name).is_some_and(|v| !v.trim().is_empty() && !v.contains("none"));
+    let by_mpirun = [
+        "MPI_LOCALRANKID",
+        "HYDI_CONTROL_FD",
+        "OMPI_MCA_ess",
+        "OMPI_MCA_orte_ess_num_procs",
+        "PRTE_MCA_ess_base_nspace",
+    ]
+    .iter()
+    .any(|name| env(name).is_some());
+    OPEN_MPI_BINDING.into_iter().chain(["I_MPI_PIN_DOMAIN"]).any(says_something)
+        || (!by_mpirun && says_something("SLURM_CPU_BIND"))
 }
 
 #[cfg(test)]

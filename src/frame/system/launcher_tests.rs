@@ -112,3 +112,24 @@ fn what_binds_is_told_by_the_launcher_that_does() {
     );
     assert_eq!(with(&[]), None);
 }
+
+#[test]
+fn only_a_word_of_the_launcher_of_the_ranks_makes_a_common_set_a_binding() {
+    let told = |set: &[(&str, &str)]| {
+        let set: Vec<(String, String)> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        was_told_to_bind(|name| set.iter().find(|(k, _)| k == name).map(|(_, v)| v.clone()))
+    };
+    assert!(told(&[("OMPI_MCA_hwloc_base_binding_policy", "socket")]));
+    assert!(told(&[("PRTE_MCA_hwloc_default_binding_policy", "numa:overload-allowed")]));
+    assert!(told(&[("I_MPI_PIN_DOMAIN", "socket")]));
+    assert!(told(&[("SLURM_CPU_BIND", "quiet,mask_cpu:0x3")]));
+    assert!(
+        !told(&[])
+            && !told(&[("OMPI_MCA_hwloc_base_binding_policy", "none")])
+            && !told(&[("SLURM_CPU_BIND", "quiet,none")])
+    );
+    // Of the daemons below mpirun, one on each node; and MPICH does not tell to what.
+    assert!(!told(&[("SLURM_CPU_BIND", "quiet,mask_cpu:0xF"), ("MPI_LOCALRANKID", "0")]));
+    assert!(!told(&[("SLURM_CPU_BIND", "quiet,mask_cpu:0xF"), ("PRTE_MCA_ess_base_nspace", "prterun")]));
+    assert!(!told(&[("HYDRA_USER_PROVIDED_BINDING", "1"), ("MPI_LOCALRANKID", "0")]));
+}

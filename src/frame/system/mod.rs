@@ -2,6 +2,7 @@
 //!
 //! Read-only looks at /proc, /sys and a few system calls. Nothing here touches MPI or the files of a run.
 
+pub mod affinity;
 pub mod caches;
 pub mod cgroup;
 pub mod cpu_time;
@@ -12,11 +13,13 @@ pub mod keeper;
 pub mod launcher;
 pub mod memory;
 mod mount;
+pub mod neighbours;
 pub mod placement;
 pub mod residency;
 pub mod storage;
 pub mod survey;
 pub mod terminal;
+pub mod topology;
 pub mod traffic;
 pub mod workers;
 

@@ -1,6 +1,7 @@
 //! What follows from the records of any benchmark: where reads came from, how sure a ratio is, what must be warned of.
 //! Pure functions.
 
+pub mod binding;
 pub mod bootstrap;
 pub mod causes;
 pub mod comparable;

@@ -103,7 +103,7 @@ pub fn lap_steps(sample_bytes: u64, steps: u64) -> u64 {
 mod tests {
     use super::super::{ModeChoice, Sizes};
     use super::*;
-    use crate::frame::config::{CachePolicy, DirectPolicy};
+    use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
     use crate::imb_io::config::{Buffers, FileState};
 
     fn config(benchmarks: &[&str]) -> ImbConfig {
@@ -126,6 +126,7 @@ mod tests {
             cache: CachePolicy::Drop,
             direct: DirectPolicy::ByBackend,
             queue_depth: 32,
+            bind: BindPolicy::Auto,
             seed: 1,
             bare: false,
             inject: false,

@@ -15,7 +15,7 @@ use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 use crate::imb_io::values::{ImbDerived, RowValue};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 21] = [
+const FIELDS: [(&str, Field); 22] = [
     ("benchmarks", definition("benchmarks")),
     ("sizes", Field::Silent),
     ("repetitions", definition("repetitions")),
@@ -36,6 +36,8 @@ const FIELDS: [(&str, Field); 21] = [
     ("run_dir", Field::Silent),
     ("keep_files", Field::Silent),
     ("out", Field::Silent),
+    // Told by where the ranks were.
+    ("bind", Field::Silent),
     ("seed", Field::Silent),
     ("bare", Field::Silent),
 ];

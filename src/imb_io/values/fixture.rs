@@ -2,7 +2,7 @@
 
 use beff_backends::Direction;
 
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::records::*;
 use crate::imb_io::config::{Buffers, FileState, ImbConfig};
 use crate::imb_io::plan::names::find;
@@ -108,6 +108,7 @@ fn config() -> ImbConfig {
         cache: CachePolicy::Drop,
         direct: DirectPolicy::ByBackend,
         queue_depth: 16,
+        bind: BindPolicy::Auto,
         seed: 42,
         bare: false,
         inject: false,

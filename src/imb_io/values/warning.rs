@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::row::RowValue;
 use super::verdict::{is_not_verified, ImbVerdict};
 use crate::frame::records::Warning;
+use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, number_and_first, of_machine, without_repetition};
@@ -106,6 +107,7 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
     found.extend(allocations(result));
     found.extend(not_verified(result));
     found.extend(of_machine(&result.setup.machine, Some(&result.setup.storage)).map(ImbWarning::Shared));
+    found.extend(in_each_others_way(&result.setup.machine).map(ImbWarning::Shared));
     for backend in &result.config.backends {
         let own = || result.rows.iter().zip(values).filter(|(r, _)| &r.backend == backend);
         found.extend(not_run(backend, own().map(|(r, _)| r)));

@@ -10,7 +10,7 @@ use crate::replay::records::ReplayResult;
 use crate::replay::values::{Level as Line, LevelKind, Part, ReplayDerived};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 16] = [
+const FIELDS: [(&str, Field); 17] = [
     ("pace", definition("pace")),
     ("scale", definition("scale")),
     ("cache", definition("page cache")),
@@ -27,6 +27,8 @@ const FIELDS: [(&str, Field); 16] = [
     ("run_dir", Field::Silent),
     ("keep_files", Field::Silent),
     ("out", Field::Silent),
+    // Told by where the ranks were.
+    ("bind", Field::Silent),
     ("seed", Field::Silent),
 ];
 

@@ -1,6 +1,6 @@
 //! Hand-made results of replays for tests, by simple formulas; no measurement.
 
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::records::*;
 use crate::replay::config::{Detail, Pace, ReplayConfig};
 use crate::replay::plan::{Both, CallClass, Tally};
@@ -105,6 +105,7 @@ fn config(backends: &[&str], repeat: u64) -> ReplayConfig {
         direct: DirectPolicy::ByBackend,
         verify: true,
         detail: Detail::Function,
+        bind: BindPolicy::Auto,
         seed: 42,
         inject: false,
     }

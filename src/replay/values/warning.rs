@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::caches;
 use super::verdict::Verdict;
+use crate::frame::config::BindPolicy;
 use crate::frame::records::Warning;
+use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::source::CACHE_SHARE;
 use crate::frame::values::warning::{of_machine, without_repetition};
@@ -135,6 +137,10 @@ pub(super) fn warnings(result: &ReplayResult, verdict: &Verdict) -> Vec<ReplayWa
     found.extend(unchecked(result, verdict));
     found.extend(allocations(result));
     found.extend(of_machine(&result.setup.machine, Some(&result.setup.storage)).map(ReplayWarning::Shared));
+    // Where the launcher put them is where the recorded program would have been, too.
+    if result.config.bind != BindPolicy::None {
+        found.extend(in_each_others_way(&result.setup.machine).map(ReplayWarning::Shared));
+    }
     let watched = result.passes.iter().map(|p| (format!("{}, pass {}", p.backend, p.pass), p.machine.as_ref()));
     found.extend(machine_share::warning("pass", watched).map(ReplayWarning::Shared));
     without_repetition(found)

@@ -1,10 +1,11 @@
 //! How the run was set up, in full: what a reader needs to repeat it or to explain a number.
 
 use crate::b_eff::records::CommResult;
-use crate::b_eff::values::{loose_ranks, LOOP_SECONDS, MOST_ITERATIONS};
+use crate::b_eff::values::{LOOP_SECONDS, MOST_ITERATIONS};
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, Page};
 use crate::frame::units::{format_seconds, format_size};
+use crate::frame::values::binding::loose_ranks;
 
 use super::header;
 
@@ -31,7 +32,8 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     let inject = if config.inject { "; DAMAGED ON PURPOSE: one byte of a received message is turned over" } else { "" };
     page.field("data", &format!("seed {}; received messages are compared outside the clock{inject}", config.seed));
     page.field("ranks", &placement(result));
-    page.field("binding", &binding(result));
+    // Newer results have it with the machine.
+    page.fields("binding", setup.machine.binding.is_none().then(|| binding(result)));
     page.field("transport", &header::transport(setup));
     machine::write(page, &setup.machine);
 }

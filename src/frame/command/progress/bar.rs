@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{Moment, Teller};
 use crate::frame::plain::line;
 use crate::frame::run::{Live, Standing};
+use crate::frame::system::affinity;
 use crate::frame::units::{format_seconds, mb_per_second};
 
 /// Between two looks.
@@ -89,6 +90,7 @@ impl Bar {
         let tick = move || {
             // What is drawn is no part of what is measured.
             alloc::leave_out_this_thread();
+            affinity::as_found();
             while !over.load(Ordering::Acquire) {
                 thread::park_timeout(TICK);
                 draw(&bar, &part, &live);

@@ -1,0 +1,114 @@
+//! Ranks are bound to CPUs at the start of a run: after MPI is there, before memory of the measurement is touched. Each host decides for
+//! itself, from what its ranks were found on; what fails somewhere, all ranks hear.
+
+use anyhow::anyhow;
+use beff_ffi::Comm;
+use serde::{Deserialize, Serialize};
+
+use super::start::{step, Early};
+use crate::frame::config::BindPolicy;
+use crate::frame::error::UsageError;
+use crate::frame::records::BindState;
+use crate::frame::run::agree;
+use crate::frame::run::binding::{asks_for_claims, choose, Choice, HostFacts};
+use crate::frame::system::launcher::{binding, was_told_to_bind};
+use crate::frame::system::survey::{survey, Bound, Survey};
+use crate::frame::system::topology::Topology;
+use crate::frame::system::{affinity, host, neighbours};
+
+/// Hardware threads of a core; none has more.
+const MOST_THREADS: usize = 8;
+
+/// What one rank tells the first one of its host.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Found {
+    cpus: Vec<u32>,
+    process: u64,
+}
+
+/// What the first rank of a host has decided for all of them.
+#[derive(Debug, Serialize, Deserialize)]
+struct Decided {
+    choice: Choice,
+    /// Why it cannot be as asked: cause, and what to do.
+    refused: Option<(String, String)>,
+}
+
+/// Binds the ranks as asked, and then looks what they and their hosts are: what is known of the machine when the plan is made. The same on
+/// all ranks. Collective.
+///
+/// # Errors
+/// Everywhere: ranks cannot be bound as asked, a fact that cannot be found out.
+pub(crate) fn bind_and_look(world: &Comm, policy: BindPolicy) -> Result<Survey, Early> {
+    let bound = bind(world, policy)?;
+    survey(world, &bound)?.map_err(|e| Early::Everywhere(anyhow!(e)))
+}
+
+fn bind(world: &Comm, policy: BindPolicy) -> Result<Bound, Early> {
+    let found = step(world, "allowed CPUs", || host::allowed_cpus().map_err(|e| anyhow!("rank {} {e}", world.rank())))?;
+    let node = if world.size() > 1 { world.node()? } else { None }.unwrap_or_else(Comm::own);
+    let mine = Found { cpus: found.clone(), process: u64::from(std::process::id()) };
+    let all: Vec<Found> = agree::gather(&node, &mine)?;
+    let decided =
+        if node.is_root() { decide(policy, &all) } else { Decided { choice: Choice::default(), refused: None } };
+    let packed = node.bcast_bytes(serde_json::to_vec(&decided)?, 0)?;
+    let Decided { mut choice, refused } = serde_json::from_slice(&packed)?;
+    let refused = refused.map(|(cause, next_step)| {
+        let name = host::host_name().unwrap_or_else(|_| "unknown".into());
+        UsageError::new(format!("host {name}: {cause}"), next_step)
+    });
+    step(world, "binding", || refused.map_or(Ok(()), |refused| Err(refused.into())))?;
+
+    let wanted = usize::try_from(node.rank()).ok().and_then(|rank| choice.cpus.get(rank).copied());
+    let done = wanted.map_or(Ok(()), |cpu| affinity::bind(cpu, &found));
+    let failed = agree::first_message(&node, done.err())?.map(|(_, message)| message);
+    let is_forced = policy == BindPolicy::Core;
+    step(world, "binding in force", || match &failed {
+        Some(message) if is_forced => Err(UsageError::new(
+            format!("--bind core: {message}"),
+            "Look for a sandbox or seccomp filter that forbids it, or leave --bind core out.",
+        )
+        .into()),
+        // A host whose ranks are bound in part is neither the one nor the other.
+        Some(_) => affinity::restore(&found).map_err(|e| anyhow!("rank {} cannot be let go again: {e}", world.rank())),
+        None => Ok(()),
+    })?;
+    if let Some(message) = failed {
+        choice.state = BindState::Refused { message };
+    }
+    let env = |name: &str| std::env::var(name).ok();
+    Ok(Bound { asked: policy, launcher: binding(env), found, state: choice.state, neighbour: choice.neighbour })
+}
+
+/// For the ranks of this host.
+fn decide(policy: BindPolicy, all: &[Found]) -> Decided {
+    let found: Vec<Vec<u32>> = all.iter().map(|rank| rank.cpus.clone()).collect();
+    let mut union = found.concat();
+    union.sort_unstable();
+    union.dedup();
+    let topology = Topology::of_this_host(union.iter().copied());
+    let facts = HostFacts {
+        found: &found,
+        launcher_was_told: was_told_to_bind(|name| std::env::var(name).ok()),
+        quota: host::cgroup_cpu_quota(),
+        topology: &topology,
+        claims: &[],
+    };
+    let claims = if asks_for_claims(policy, &facts) {
+        let own: Vec<u64> = all.iter().map(|rank| rank.process).collect();
+        // Who may use one core, where there are others, cannot be put elsewhere by the kernel.
+        let online = host::online_cpus().map_or(0, |cpus| cpus.len());
+        let is_bound = |cpus: &[u32]| {
+            cpus.len() <= MOST_THREADS
+                && cpus.len() < online
+                && host::cores_of(cpus).is_some_and(|cores| cores.len() == 1)
+        };
+        neighbours::claims(&union, is_bound, &own)
+    } else {
+        Vec::new()
+    };
+    match choose(policy, &HostFacts { claims: &claims, ..facts }) {
+        Ok(choice) => Decided { choice, refused: None },
+        Err(no) => Decided { choice: Choice::default(), refused: Some((no.cause, no.next_step.to_owned())) },
+    }
+}

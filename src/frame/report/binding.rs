@@ -1,0 +1,127 @@
+//! Where ranks ran, in words.
+
+use super::text::{count, list};
+use crate::frame::records::{BindState, Binding, HostBinding, Machine};
+
+/// Hosts named of a group that was treated alike.
+const HOST_NAMES: usize = 6;
+
+/// For the set-up: a line for each group of hosts that were treated alike, and what the launcher says.
+pub(super) fn lines(machine: &Machine) -> Vec<String> {
+    let Some(binding) = &machine.binding else { return Vec::new() };
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (host, name) in binding.hosts.iter().zip(machine.hosts.iter().map(|host| host.name.clone())) {
+        let text = of_host(binding, host);
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((text, vec![name])),
+        }
+    }
+    let only = groups.len() == 1;
+    let lines = groups.into_iter().map(|(text, names)| {
+        let shown = if names.len() > HOST_NAMES {
+            format!("{}, ... ({})", names[..HOST_NAMES].join(", "), count(names.len() as u64, "host"))
+        } else {
+            list(&names)
+        };
+        if only {
+            text
+        } else {
+            format!("{shown}: {text}")
+        }
+    });
+    lines.chain(binding.launcher.as_ref().map(|word| format!("the launcher says {word}"))).collect()
+}
+
+fn of_host(binding: &Binding, host: &HostBinding) -> String {
+    let ranks = count(host.ranks.len() as u64, "rank");
+    let (cpus, found) = (&host.cpus, &host.found_cpus);
+    match &host.state {
+        BindState::Program => {
+            let cores = host.cores.filter(|cores| *cores < host.ranks.len() as u64);
+            let shared = cores.map_or_else(String::new, |cores| {
+                format!(", on {} (threads of one core are shared)", count(cores, "core"))
+            });
+            let beside = host.neighbour.as_ref().map_or_else(String::new, |other| {
+                format!("; process {} ({}) is bound there, too", other.process, other.program)
+            });
+            let asked = binding.asked.name();
+            format!("a CPU for each of {ranks} by --bind {asked}: {cpus} of {found}{shared}{beside}")
+        }
+        BindState::Before if is_on_cores(host) => {
+            format!("each of {ranks} on a core since before the start: CPUs {cpus}")
+        }
+        BindState::Before => format!("{ranks} on several cores each since before the start: CPUs {cpus}"),
+        BindState::NotAsked => format!("NOT BOUND, --bind none: CPUs {cpus}"),
+        BindState::Alone => format!("not bound, a rank alone on its host: CPUs {cpus}"),
+        BindState::TooFewCpus { cpus: usable, .. } => {
+            format!("NOT BOUND, {ranks} and {} (CPUs {cpus})", count(*usable, "CPU"))
+        }
+        BindState::Neighbours { free_cpus, first } => format!(
+            "NOT BOUND, {free_cpus} of CPUs {found} are free for {ranks}: process {} ({}) is bound to {}",
+            first.process, first.program, first.cpus
+        ),
+        BindState::Refused { message } => format!("NOT BOUND, {message}: CPUs {cpus}"),
+    }
+}
+
+fn is_on_cores(host: &HostBinding) -> bool {
+    host.ranks.iter().all(|rank| rank.cores == Some(1))
+}
+
+/// For a comparison: what was in force, the same words for the same thing.
+pub(super) fn in_short(binding: Option<&Binding>) -> String {
+    let Some(binding) = binding else { return "not recorded".into() };
+    let of_host = |host: &HostBinding| match host.state {
+        BindState::Program if host.cores.is_some_and(|cores| cores < host.ranks.len() as u64) => {
+            "a CPU for each rank, cores shared"
+        }
+        BindState::Program => "a CPU for each rank",
+        BindState::Before if is_on_cores(host) => "a core for each rank, by the launcher",
+        BindState::Before => "several cores for each rank, by the launcher",
+        BindState::Alone => "not bound, a rank alone",
+        _ => "not bound",
+    };
+    let mut all: Vec<&str> = Vec::new();
+    for text in binding.hosts.iter().map(of_host) {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.join(", ")
+}
+
+/// Behind the sentence that a rank is not bound: why.
+pub(super) fn because(state: &BindState) -> String {
+    match state {
+        BindState::Before => "; the launcher gave it several cores".into(),
+        BindState::Program => String::new(),
+        BindState::NotAsked => "; --bind none leaves it there".into(),
+        BindState::Alone => "; it is alone on its host, where --bind auto binds nobody".into(),
+        BindState::TooFewCpus { ranks, cpus } => {
+            format!("; {} have {}", count(*ranks, "rank"), count(*cpus, "CPU"))
+        }
+        BindState::Neighbours { first, .. } => format!(
+            "; other programs are bound to CPUs that the ranks would need (process {}, {}, CPUs {})",
+            first.process, first.program, first.cpus
+        ),
+        BindState::Refused { message } => format!("; {message}"),
+    }
+}
+
+/// What to do about a rank that is not bound.
+pub(super) fn remedy(state: Option<&BindState>) -> &'static str {
+    match state {
+        Some(BindState::NotAsked) => "Leave --bind none out, or bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
+        Some(BindState::Before) => "--bind core binds each rank to one of its CPUs; or let the launcher do it: with Open MPI --bind-to core, with MPICH -bind-to core.",
+        Some(BindState::Alone) => "--bind core binds it to a CPU.",
+        Some(BindState::Neighbours { .. }) => {
+            "Give each run CPUs of its own (a cpuset, taskset, numactl), or wait for the other program. --bind core binds the ranks beside it."
+        }
+        _ => "Bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
+    }
+}
+
+#[cfg(test)]
+#[path = "binding_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+use super::*;
+use crate::frame::config::BindPolicy;
+use crate::frame::records::fixture::{host, machine};
+use crate::frame::records::Neighbour;
+
+fn neighbour() -> Neighbour {
+    Neighbour { process: 4711, program: "beff-raw".into(), cpus: "0".into() }
+}
+
+/// Two hosts of two ranks; the first one was treated like this.
+fn with(asked: BindPolicy, change: impl Fn(&mut HostBinding)) -> Machine {
+    let mut machine = machine(vec![host("a", 2), host("b", 2)], &[]);
+    let binding = machine.binding.as_mut().unwrap();
+    (binding.asked, binding.launcher) = (asked, None);
+    change(&mut binding.hosts[0]);
+    machine
+}
+
+#[test]
+fn hosts_that_were_treated_alike_are_one_line() {
+    let alike = with(BindPolicy::Auto, |_| {});
+    assert_eq!(lines(&alike), ["each of 2 ranks on a core since before the start: CPUs 0-1"]);
+    let other = with(BindPolicy::Auto, |h| h.state = BindState::Program);
+    let other = lines(&other);
+    assert_eq!(other.len(), 2);
+    assert_eq!(other[0], "a: a CPU for each of 2 ranks by --bind auto: 0-1 of 0-1");
+    assert!(other[1].starts_with("b: each of 2 ranks on a core"));
+    let mut told = alike;
+    told.binding.as_mut().unwrap().launcher = Some("x".into());
+    assert_eq!(lines(&told)[1], "the launcher says x");
+    told.binding = None;
+    assert_eq!((lines(&told).len(), in_short(None).as_str()), (0, "not recorded"));
+}
+
+/// Every state, as a line, as a fact of a comparison, as a reason and as a next step.
+#[test]
+fn every_state_is_told() {
+    let refused = BindState::Refused { message: "sched_setaffinity to CPUs 0: EPERM".into() };
+    let states = [
+        BindState::Program,
+        BindState::Before,
+        BindState::NotAsked,
+        BindState::Alone,
+        BindState::TooFewCpus { ranks: 2, cpus: 1 },
+        BindState::Neighbours { free_cpus: 1, first: neighbour() },
+        refused,
+    ];
+    let mut text = String::new();
+    for state in states {
+        let (because, remedy) = (because(&state), remedy(Some(&state)));
+        assert!(remedy.ends_with('.'));
+        for several in [false, true] {
+            let machine = with(BindPolicy::Core, |h| {
+                h.state = state.clone();
+                if several {
+                    h.cores = Some(1);
+                    h.neighbour = Some(neighbour());
+                    h.ranks.iter_mut().for_each(|r| r.cores = Some(2));
+                }
+            });
+            text += &format!("{}\n  {}\n", lines(&machine)[0], in_short(machine.binding.as_ref()));
+        }
+        text += &format!("  because{because}\n  -> {remedy}\n");
+    }
+    insta::assert_snapshot!("binding", text);
+}
