@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,16 @@ int memfd_create(const char *name, unsigned flags) {
         return -1;
     }
     return next(name, flags);
+}
+
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus) {
+    static int (*next)(pid_t, size_t, const cpu_set_t *);
+    if (!next) next = (int (*)(pid_t, size_t, const cpu_set_t *))dlsym(RTLD_NEXT, "sched_setaffinity");
+    if (refused("sched_setaffinity")) {
+        errno = EPERM;
+        return -1;
+    }
+    return next(pid, size, cpus);
 }
 
 long syscall(long number, ...) {

@@ -1,6 +1,8 @@
 //! Tests that time something, or look at what all share (page cache, devices, control groups, network): one at a time, when
 //! all others are over. The word `alone` in their path tells the scripts and [`crate::support`].
 
+#[path = "binding.rs"]
+mod binding;
 #[path = "cluster.rs"]
 mod cluster;
 #[path = "costs.rs"]
