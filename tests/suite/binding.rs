@@ -113,7 +113,7 @@ fn each_rank_has_the_cpu_that_the_result_names() {
     );
 }
 
-/// Who else is bound on this machine decides, too: then the result names it, and it is tried again.
+/// Who else is busy on this machine decides, too: then the result says so, and it is tried again.
 #[test]
 fn ranks_that_nobody_bound_are_bound() {
     let found = match cpus(2) {
@@ -123,7 +123,7 @@ fn ranks_that_nobody_bound_are_bound() {
     let mut other = Value::Null;
     for _ in 0..5 {
         let (run, result) = measured(Launch::new(2).arg("--full"));
-        if kind(&result) == "neighbours" {
+        if ["neighbours", "busy"].contains(&kind(&result)) {
             assert!(warnings(&result).contains(&"not_bound".to_owned()) && run.stdout.contains("NOT BOUND"), "{run}");
             other = host(&result)["state"].clone();
             continue;
@@ -133,7 +133,7 @@ fn ranks_that_nobody_bound_are_bound() {
         assert!(run.stdout.contains("a CPU for each of 2 ranks by --bind auto"), "{run}");
         return;
     }
-    skip(&format!("other programs are bound on this machine all the time: {other}"));
+    skip(&format!("others use this machine all the time: {other}"));
 }
 
 #[test]
@@ -287,26 +287,35 @@ fn what_the_kernel_refuses_to_one_rank_is_undone_on_all() {
         let (_, result) = measured(launch());
         assert!(of_ranks(&result, "cpus").iter().all(|cpus| *cpus == found), "{}", host(&result));
         assert!(warnings(&result).contains(&"not_bound".to_owned()));
-        if kind(&result) == "neighbours" {
+        if ["neighbours", "busy"].contains(&kind(&result)) {
             continue;
         }
         assert_eq!(kind(&result), "refused");
         assert!(host(&result)["state"]["message"].as_str().unwrap().contains("sched_setaffinity"));
         return;
     }
-    skip("other programs are bound on this machine all the time");
+    skip("others use this machine all the time");
 }
 
-/// Programs that work on one CPU each, as the ranks of another run do.
+/// Programs that work all the time.
 struct Busy(Vec<Child>);
 
 impl Busy {
+    /// One on each of these CPUs, as the ranks of another run are.
     fn on(cpus: &[u32]) -> Self {
         let spin = |cpu: &u32| {
             let mut command = Command::new("taskset");
             command.args(["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"]).spawn().expect("taskset")
         };
         Self(cpus.iter().map(spin).collect())
+    }
+}
+
+impl Busy {
+    /// So many that are bound to nothing.
+    fn anywhere(number: usize) -> Self {
+        let spin = |_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+        Self((0..number).map(spin).collect())
     }
 }
 
@@ -345,6 +354,31 @@ fn a_second_run_leaves_the_cores_of_the_first() {
     let (_, forced) = measured(Launch::new(2).args(["--bind", "core"]));
     assert_each_has_a_cpu(&forced, &found);
     assert!(host(&forced)["neighbour"]["process"].is_u64(), "{}", host(&forced));
+}
+
+/// Programs of others that are not bound: whoever is bound waits for them.
+#[test]
+fn on_a_busy_machine_ranks_stay_free() {
+    let found = match cpus(2) {
+        Ok(found) => found,
+        Err(reason) => return skip(&reason),
+    };
+    let _busy = Busy::anywhere(found.len());
+    std::thread::sleep(Duration::from_secs(1));
+    let (run, result) = measured(Launch::new(found.len() as u64).arg("--full"));
+    let state = &host(&result)["state"];
+    if state["kind"] == "neighbours" {
+        return skip(&format!("others are bound on this machine: {state}"));
+    }
+    assert_eq!(state["kind"], "busy");
+    assert!(number(&state["others_percent"]) > 25, "{state}");
+    assert!(
+        warnings(&result).contains(&"not_bound".to_owned()) && run.stdout.contains("NOT BOUND, others used"),
+        "{run}"
+    );
+    assert!(of_ranks(&result, "cpus").iter().all(|cpus| *cpus == found));
+    let (_, forced) = measured(Launch::new(2).args(["--bind", "core"]));
+    assert_each_has_a_cpu(&forced, &found);
 }
 
 /// Since Linux 6.2 the kernel's workers of io_uring are where the rank is that they work for, as docs/results.md has it.

@@ -1,8 +1,11 @@
 //! Ranks are bound to CPUs at the start of a run: after MPI is there, before memory of the measurement is touched. Each host decides for
 //! itself, from what its ranks were found on; what fails somewhere, all ranks hear.
 
+use std::thread;
+use std::time::Duration;
+
 use anyhow::anyhow;
-use beff_ffi::Comm;
+use beff_ffi::{Comm, MpiError};
 use serde::{Deserialize, Serialize};
 
 use super::start::{step, Early};
@@ -14,16 +17,21 @@ use crate::frame::run::binding::{asks_for_claims, choose, Choice, HostFacts};
 use crate::frame::system::launcher::{binding, was_told_to_bind};
 use crate::frame::system::survey::{survey, Bound, Survey};
 use crate::frame::system::topology::Topology;
-use crate::frame::system::{affinity, host, neighbours};
+use crate::frame::system::{affinity, cpu_time, host, neighbours};
 
 /// Hardware threads of a core; none has more.
 const MOST_THREADS: usize = 8;
+
+/// Time for which ranks sleep to see what others use. The kernel counts in steps of 10 ms.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// What one rank tells the first one of its host.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Found {
     cpus: Vec<u32>,
     process: u64,
+    /// Of its CPUs by everybody, and by this process; None: not looked, or not known.
+    used_ns: Option<(u64, u64)>,
 }
 
 /// What the first rank of a host has decided for all of them.
@@ -47,7 +55,8 @@ pub(crate) fn bind_and_look(world: &Comm, policy: BindPolicy) -> Result<Survey, 
 fn bind(world: &Comm, policy: BindPolicy) -> Result<Bound, Early> {
     let found = step(world, "allowed CPUs", || host::allowed_cpus().map_err(|e| anyhow!("rank {} {e}", world.rank())))?;
     let node = if world.size() > 1 { world.node()? } else { None }.unwrap_or_else(Comm::own);
-    let mine = Found { cpus: found.clone(), process: u64::from(std::process::id()) };
+    let used_ns = if policy == BindPolicy::Auto && node.size() > 1 { used(&node, &found)? } else { None };
+    let mine = Found { cpus: found.clone(), process: u64::from(std::process::id()), used_ns };
     let all: Vec<Found> = agree::gather(&node, &mine)?;
     let decided =
         if node.is_root() { decide(policy, &all) } else { Decided { choice: Choice::default(), refused: None } };
@@ -80,6 +89,22 @@ fn bind(world: &Comm, policy: BindPolicy) -> Result<Bound, Early> {
     Ok(Bound { asked: policy, launcher: binding(env), found, state: choice.state, neighbour: choice.neighbour })
 }
 
+/// Time of these CPUs that somebody used, and that of this process, while all ranks of the host slept. Collective.
+fn used(node: &Comm, cpus: &[u32]) -> Result<Option<(u64, u64)>, MpiError> {
+    node.barrier()?;
+    let (host, own) = (cpu_time::host(cpus), cpu_time::own());
+    thread::sleep(LOOK);
+    let (own, host) = (cpu_time::own().since(own), cpu_time::host(cpus).zip(host).map(|(now, then)| now.since(then)));
+    Ok(host.map(|host| (host.user_ns + host.kernel_ns + host.steal_ns, own.user_ns + own.kernel_ns)))
+}
+
+/// What others used of the CPUs of the first rank, in percent of one CPU.
+fn others_percent(all: &[Found]) -> Option<u64> {
+    let (used_ns, _) = all.first()?.used_ns?;
+    let own_ns: u64 = all.iter().filter_map(|rank| Some(rank.used_ns?.1)).sum();
+    Some(used_ns.saturating_sub(own_ns) * 100 / LOOK.as_nanos() as u64)
+}
+
 /// For the ranks of this host.
 fn decide(policy: BindPolicy, all: &[Found]) -> Decided {
     let found: Vec<Vec<u32>> = all.iter().map(|rank| rank.cpus.clone()).collect();
@@ -92,6 +117,7 @@ fn decide(policy: BindPolicy, all: &[Found]) -> Decided {
         launcher_was_told: was_told_to_bind(|name| std::env::var(name).ok()),
         quota: host::cgroup_cpu_quota(),
         topology: &topology,
+        others_percent: others_percent(all),
         claims: &[],
     };
     let claims = if asks_for_claims(policy, &facts) {

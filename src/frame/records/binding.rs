@@ -71,6 +71,11 @@ pub enum BindState {
         /// One of the programs.
         first: Neighbour,
     },
+    /// Not bound: others were using CPUs that the ranks would need. A bound rank waits for them, one that is free goes elsewhere.
+    Busy {
+        /// Use of the CPUs found by others just before, steal included, in percent of one CPU.
+        others_percent: u64,
+    },
     /// Not bound: the kernel did not do it.
     Refused {
         /// What it said.

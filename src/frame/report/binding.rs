@@ -61,8 +61,16 @@ fn of_host(binding: &Binding, host: &HostBinding) -> String {
             "NOT BOUND, {free_cpus} of CPUs {found} are free for {ranks}: process {} ({}) is bound to {}",
             first.process, first.program, first.cpus
         ),
+        BindState::Busy { others_percent } => {
+            format!("NOT BOUND, others used {} of CPUs {cpus} before the start", of_cpus(*others_percent))
+        }
         BindState::Refused { message } => format!("NOT BOUND, {message}: CPUs {cpus}"),
     }
+}
+
+/// A use of CPUs, in percent of one.
+fn of_cpus(percent: u64) -> String {
+    format!("{:.1}", percent as f64 / 100.0)
 }
 
 fn is_on_cores(host: &HostBinding) -> bool {
@@ -105,6 +113,12 @@ pub(super) fn because(state: &BindState) -> String {
             "; other programs are bound to CPUs that the ranks would need (process {}, {}, CPUs {})",
             first.process, first.program, first.cpus
         ),
+        BindState::Busy { others_percent } => {
+            format!(
+                "; others used {} CPUs before the start, and a bound rank would wait for them",
+                of_cpus(*others_percent)
+            )
+        }
         BindState::Refused { message } => format!("; {message}"),
     }
 }
@@ -117,6 +131,9 @@ pub(super) fn remedy(state: Option<&BindState>) -> &'static str {
         Some(BindState::Alone) => "--bind core binds it to a CPU.",
         Some(BindState::Neighbours { .. }) => {
             "Give each run CPUs of its own (a cpuset, taskset, numactl), or wait for the other program. --bind core binds the ranks beside it."
+        }
+        Some(BindState::Busy { .. }) => {
+            "Measure on a machine that nobody else uses. --bind core binds the ranks whatever others do."
         }
         _ => "Bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
     }

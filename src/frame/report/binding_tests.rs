@@ -43,6 +43,7 @@ fn every_state_is_told() {
         BindState::Alone,
         BindState::TooFewCpus { ranks: 2, cpus: 1 },
         BindState::Neighbours { free_cpus: 1, first: neighbour() },
+        BindState::Busy { others_percent: 137 },
         refused,
     ];
     let mut text = String::new();

@@ -10,6 +10,10 @@ use crate::frame::system::neighbours::Claim;
 use crate::frame::system::placement::cpu_list;
 use crate::frame::system::topology::Topology;
 
+/// Others may use this much more than the CPUs that are left over before ranks are not bound, in percent of one CPU: daemons, and the
+/// launcher itself.
+const SPARE_PERCENT: u64 = 25;
+
 /// What is known of a host before anything is bound.
 #[derive(Clone, Debug)]
 pub struct HostFacts<'a> {
@@ -21,6 +25,8 @@ pub struct HostFacts<'a> {
     pub quota: Option<f64>,
     /// Where the CPUs are.
     pub topology: &'a Topology,
+    /// Use of the CPUs by others just before, steal included, in percent of one CPU; None: not known.
+    pub others_percent: Option<u64>,
     /// Programs of others that are bound to some of the CPUs.
     pub claims: &'a [Claim],
 }
@@ -119,12 +125,17 @@ fn each_has_a_core(facts: &HostFacts<'_>) -> bool {
     })
 }
 
+/// CPUs of all ranks together, at most what the quota pays for.
+fn usable(facts: &HostFacts<'_>) -> usize {
+    let union: BTreeSet<u32> = facts.found.iter().flatten().copied().collect();
+    // A quota is a small positive number, so the cast keeps its value.
+    facts.quota.map_or(union.len(), |quota| union.len().min(quota.ceil() as usize)).max(1)
+}
+
 /// What `auto` does not touch.
 fn left_by_auto(facts: &HostFacts<'_>) -> Option<BindState> {
     let ranks = facts.found.len();
-    let union: BTreeSet<u32> = facts.found.iter().flatten().copied().collect();
-    // A quota is a small positive number, so the cast keeps its value.
-    let usable = facts.quota.map_or(union.len(), |quota| union.len().min(quota.ceil() as usize)).max(1);
+    let usable = usable(facts);
     if ranks > 1 && are_alike(facts.found) && ranks > usable {
         return Some(BindState::TooFewCpus { ranks: ranks as u64, cpus: usable as u64 });
     }
@@ -144,6 +155,10 @@ fn auto(facts: &HostFacts<'_>) -> Choice {
     let first = facts.claims.iter().find(|claim| claim.is_busy).filter(|_| cpus.is_none());
     if let Some(first) = first {
         return Choice::left(BindState::Neighbours { free_cpus: quiet.len() as u64, first: neighbour_of(first) });
+    }
+    let left_over = usable(facts).saturating_sub(ranks) as u64;
+    if let Some(others_percent) = facts.others_percent.filter(|others| *others > 100 * left_over + SPARE_PERCENT) {
+        return Choice::left(BindState::Busy { others_percent });
     }
     // Without a busy neighbour all CPUs are quiet, and there are enough.
     Choice::bound(cpus.unwrap_or_default(), facts.claims, facts.topology)

@@ -22,7 +22,7 @@ fn alike(ranks: usize, cpus: &[u32]) -> Vec<Vec<u32>> {
 }
 
 fn facts<'a>(found: &'a [Vec<u32>], topology: &'a Topology) -> HostFacts<'a> {
-    HostFacts { found, launcher_was_told: false, quota: None, topology, claims: &[] }
+    HostFacts { found, launcher_was_told: false, quota: None, topology, others_percent: None, claims: &[] }
 }
 
 fn claim(cpus: &[u32], is_busy: bool) -> Claim {
@@ -211,4 +211,27 @@ fn nobody_is_looked_for_where_nothing_is_bound() {
     assert!(asks(BindPolicy::Auto, &alike(2, &[0, 1])) && asks(BindPolicy::Core, &alike(2, &[0, 1])));
     assert!(!asks(BindPolicy::None, &alike(2, &[0, 1])) && !asks(BindPolicy::Auto, &alike(3, &[0, 1])));
     assert!(!asks(BindPolicy::Auto, &alike(1, &[0, 1])) && !asks(BindPolicy::Core, &[vec![0], vec![1]]));
+}
+
+/// Compilers, a run of somebody else that is not bound, a hypervisor that takes CPUs away.
+#[test]
+fn ranks_stay_free_on_a_busy_machine() {
+    let four = machine(1, 1, 4, 1);
+    let state = |ranks, others_percent, policy| {
+        let found = alike(ranks, &[0, 1, 2, 3]);
+        choose(policy, &HostFacts { others_percent, ..facts(&found, &four) }).unwrap().state
+    };
+    for (ranks, others, busy) in
+        [(4, 25, false), (4, 26, true), (2, 200, false), (2, 225, false), (2, 226, true), (3, 0, false)]
+    {
+        let expected = if busy { BindState::Busy { others_percent: others } } else { BindState::Program };
+        assert_eq!(state(ranks, Some(others), BindPolicy::Auto), expected, "{ranks} ranks, {others} %");
+        assert_eq!(state(ranks, Some(others), BindPolicy::Core), BindState::Program, "by word");
+    }
+    assert_eq!(state(4, None, BindPolicy::Auto), BindState::Program, "not known");
+    // A neighbour that is bound is named.
+    let found = alike(4, &[0, 1, 2, 3]);
+    let claims = [claim(&[0], true)];
+    let both = HostFacts { others_percent: Some(100), claims: &claims, ..facts(&found, &four) };
+    assert!(matches!(choose(BindPolicy::Auto, &both).unwrap().state, BindState::Neighbours { free_cpus: 3, .. }));
 }
