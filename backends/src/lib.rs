@@ -220,7 +220,8 @@ pub trait OpenFile {
 
     /// Makes the file long enough for a write of `batch`, for drivers that cannot write beyond its end (mmap) or are slow there
     /// (posix and uring, direct: [`Preallocate`]). Called before each [`OpenFile::write`], with a time of its own. Collective over the
-    /// communicator of the file: no rank comes with a later batch before all have written this one.
+    /// communicator of the file: all ranks come with the same batches, and where [`OpenFile::keeps_step`] none with a later one before all have
+    /// written this one.
     ///
     /// # Errors
     /// What the kernel says; no space only where a write is impossible without (mmap).
@@ -241,6 +242,12 @@ pub trait OpenFile {
     /// Operations that this file has handed to a queue of io_uring since it was opened; None: it has none.
     fn submitted(&self) -> Option<Submitted> {
         None
+    }
+
+    /// True if no rank may begin a batch of the prepared pattern before all have ended the one before. Otherwise ranks may be some batches
+    /// apart.
+    fn keeps_step(&self) -> bool {
+        false
     }
 
     /// Why room was no longer made in batches since `prepare`, which go on without; None: it was, or was never meant to be.

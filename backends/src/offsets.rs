@@ -108,6 +108,11 @@ impl Offsets {
         self.room_failed.take().map_or(given_back, Err)
     }
 
+    /// The answer of [`crate::OpenFile::keeps_step`].
+    pub(crate) fn keeps_step(&self) -> bool {
+        self.room.keeps_step()
+    }
+
     /// The answer of [`crate::OpenFile::without_room`].
     pub(crate) fn without_room(&self) -> Option<String> {
         self.room.ended()

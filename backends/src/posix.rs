@@ -97,6 +97,10 @@ impl OpenFile for PosixFile {
         self.file.give_back()
     }
 
+    fn keeps_step(&self) -> bool {
+        self.file.keeps_step()
+    }
+
     fn without_room(&self) -> Option<String> {
         self.file.without_room()
     }

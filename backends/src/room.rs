@@ -160,6 +160,12 @@ impl Room {
         &self.told
     }
 
+    /// The answer of [`crate::OpenFile::keeps_step`]: ftruncate takes away what a rank that is a batch further has written behind the new
+    /// end between the look at the length and the call.
+    pub(crate) fn keeps_step(&self) -> bool {
+        self.means == Means::Length && self.made.as_ref().is_some_and(|made| made.pattern.is_interleaved())
+    }
+
     /// Why there is no more room for the prepared pattern.
     pub(crate) fn ended(&self) -> Option<String> {
         self.made.as_ref().and_then(|made| made.ended.clone())
@@ -225,7 +231,8 @@ impl Made {
 
     fn blocks(&mut self, file: &File) -> io::Result<()> {
         let target = self.target();
-        // Another rank has been here: the stretch is that of all ranks, and they come with the same batches.
+        // Another rank has been here: the stretch is that of all ranks, they come with the same batches, and whoever makes a file
+        // longer has room up to where it ended.
         if self.pattern.is_interleaved() && length(file)? >= target {
             self.end = target;
             return Ok(());

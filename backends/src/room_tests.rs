@@ -188,6 +188,24 @@ fn a_last_sector_behind_the_data_is_cut_off_by_whoever_wrote_it() {
     }
 }
 
+/// What another rank has written further behind would be cut off.
+#[test]
+fn ranks_keep_step_where_one_sets_the_length_for_all() {
+    let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..pattern(1024, 1, 1024) };
+    let dir = scratch();
+    let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
+    for (p, keeps) in [(scattered(0), true), (scattered(2), true), (segment, false), (pattern(1024, 1, 9), false)] {
+        for (means, makes_length) in [(Means::Length, true), (Means::Blocks, false), (Means::Nothing, false)] {
+            let mut room = Room { means, ..Room::none() };
+            assert!(!room.keeps_step(), "nothing is prepared");
+            room.prepare(&files, &p, Direction::Write, true).unwrap();
+            assert_eq!(room.keeps_step(), keeps && makes_length);
+            room.prepare(&files, &p, Direction::Read, true).unwrap();
+            assert!(!room.keeps_step());
+        }
+    }
+}
+
 #[test]
 fn a_segment_has_nothing_ahead_and_gives_nothing_back() {
     let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..pattern(1024, 1, 1024) };

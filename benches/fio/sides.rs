@@ -208,7 +208,7 @@ fn one_of_ours(work: &Work, path: PathBuf, barrier: &Barrier) -> Result<Sample, 
     };
     let mut progress = Progress::default();
     let begin = Instant::now();
-    while let Step::Run(calls) = next(&limits, &progress) {
+    while let Step::Run(calls) = next(&limits, &progress, progress.made()) {
         let batch = Batch { first_call: progress.calls, calls };
         let batch_begin = Instant::now();
         match direction {

@@ -47,6 +47,7 @@ macro_rules! constant {
 }
 
 pub mod access;
+mod agreement;
 pub mod alloc;
 pub mod bare;
 pub mod bare_file;
@@ -73,6 +74,7 @@ mod shim {
 }
 
 pub use access::Access;
+pub use agreement::Agreement;
 pub use bare_file::{BareCall, BareFile, BareLoop};
 pub use comm::Comm;
 pub use datatype::{Element, FileType, TransferType};

@@ -56,7 +56,7 @@ impl Comm {
     }
 }
 
-fn complete(mut request: MPI_Request) -> Result<()> {
+pub(crate) fn complete(mut request: MPI_Request) -> Result<()> {
     let mut questions = 0;
     loop {
         let mut done: c_int = 0;

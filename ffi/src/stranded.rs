@@ -61,7 +61,7 @@ pub fn expect_others(error: String) {
 /// This rank has come back from another call after the failed one.
 #[inline]
 pub fn goes_on() {
-    if EXPECTED.load(Ordering::Relaxed) {
+    if are_expected() {
         moved();
     }
 }
@@ -73,10 +73,16 @@ fn moved() {
     }
 }
 
+/// True from a failed collective call of this rank to the next agreement.
+#[inline]
+pub(crate) fn are_expected() -> bool {
+    EXPECTED.load(Ordering::Relaxed)
+}
+
 /// All ranks have agreed on something.
 #[inline]
 pub(crate) fn others_came() {
-    if EXPECTED.load(Ordering::Relaxed) {
+    if are_expected() {
         forget();
     }
 }
@@ -110,6 +116,7 @@ fn watch() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Agreement, Comm};
 
     #[test]
     fn what_is_expected_ends_with_an_agreement() {
@@ -123,6 +130,17 @@ mod tests {
         goes_on();
         assert!(since().as_ref().map(|(moment, _)| *moment) > before);
         others_came();
+        assert!(since().is_none() && !EXPECTED.load(Ordering::Relaxed));
+
+        // An agreement that was begun before the call failed says nothing of where the others are now.
+        let own = Comm::own();
+        let mut agreement = Agreement::new(&own, 1);
+        agreement.begin(&[1.0]).unwrap();
+        expect_others("an error under an agreement".to_owned());
+        assert_eq!(agreement.finish().unwrap(), [1.0]);
+        assert!(since().is_some());
+        agreement.begin(&[2.0]).unwrap();
+        assert_eq!(agreement.finish().unwrap(), [2.0]);
         assert!(since().is_none() && !EXPECTED.load(Ordering::Relaxed));
     }
 }

@@ -7,14 +7,16 @@ mod ranks;
 use std::path::Path;
 use std::time::Duration;
 
-use beff_ffi::{Comm, Message, Requests};
+use beff_ffi::{Agreement, Comm, Message, Requests};
 
 /// One program for both: MPI starts once in a process.
 #[test]
 fn failed_waits_and_long_gathers() {
     ranks::on_1_2_and_3("failed_waits_and_long_gathers", Path::new(env!("CARGO_TARGET_TMPDIR")), |comm, _| {
         lengths_that_differ_are_gathered_in_rounds(comm);
+        agreements_are_under_way_while_ranks_work(comm);
         if comm.size() > 1 {
+            who_begins_an_agreement_waits_for_nobody(comm);
             what_is_pending_behind_an_error_is_waited_for(comm);
         }
     });
@@ -32,6 +34,56 @@ fn lengths_that_differ_are_gathered_in_rounds(comm: &Comm) {
     let all = comm.gather_in_rounds(&only_last, 9).unwrap();
     assert!(!comm.is_root() || all[all.len() - 1] == [7; 100]);
     assert!(comm.gather_in_rounds(&[], 9).unwrap().iter().all(Vec::is_empty));
+}
+
+/// Several at once, ranks late in turns, all over again in the same memory.
+fn agreements_are_under_way_while_ranks_work(comm: &Comm) {
+    let mut agreements: Vec<Agreement<'_>> = (0..3).map(|_| Agreement::new(comm, 2)).collect();
+    let (mine, largest) = (comm.rank() as f64, comm.size() as f64 - 1.0);
+    for round in 0..30 {
+        for (n, agreement) in agreements.iter_mut().enumerate() {
+            if (round + n as u64) % comm.size() == comm.rank() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            agreement.begin(&[mine + n as f64, -mine]).unwrap();
+            agreement.ask().unwrap();
+            assert!(agreement.is_under_way());
+        }
+        for (n, agreement) in agreements.iter_mut().enumerate() {
+            for _ in 0..2 {
+                assert_eq!(agreement.finish().unwrap(), [largest + n as f64, 0.0], "round {round}");
+                assert!(!agreement.is_under_way());
+                agreement.ask().unwrap();
+            }
+        }
+    }
+    // Who lets go of one that is under way completes it.
+    agreements[1].begin(&[mine, mine]).unwrap();
+    drop(agreements);
+    let mut after = [mine];
+    comm.max_f64(&mut after).unwrap();
+    assert_eq!(after, [largest]);
+}
+
+/// The others begin only when rank 0 has told them that it has.
+fn who_begins_an_agreement_waits_for_nobody(comm: &Comm) {
+    let mut agreement = Agreement::new(comm, 1);
+    let mut requests = Requests::with_capacity(comm.size() as usize);
+    let mut word = [7_u8];
+    if comm.is_root() {
+        agreement.begin(&[1.0]).unwrap();
+        for rank in 1..comm.size() {
+            // SAFETY: the memory outlives the wait and does not change.
+            unsafe { comm.begin(Message::Send, word.as_mut_ptr(), 1, rank, &mut requests).unwrap() };
+        }
+        requests.wait_all().unwrap();
+    } else {
+        // SAFETY: the memory outlives the wait and is not looked at before.
+        unsafe { comm.begin(Message::Receive, word.as_mut_ptr(), 1, 0, &mut requests).unwrap() };
+        requests.wait_all().unwrap();
+        agreement.begin(&[1.0 + comm.rank() as f64]).unwrap();
+    }
+    assert_eq!(agreement.finish().unwrap(), [comm.size() as f64]);
 }
 
 /// The first message is longer than its memory; the second comes much later, into memory that must not be given back before.

@@ -294,6 +294,10 @@ impl OpenFile for UringFile {
         Some(self.queue.submitted + self.file.two_phase.submitted())
     }
 
+    fn keeps_step(&self) -> bool {
+        self.file.keeps_step()
+    }
+
     fn without_room(&self) -> Option<String> {
         self.file.without_room()
     }

@@ -6,6 +6,11 @@
 //! (agreements, waiting for slower ranks included), *sync*. The rank with the largest sum is the one that is recorded, with its own
 //! parts, so that they add up. For each decision the smallest time over the ranks is its cost; the rest is waiting.
 //!
+//! The ranks tell each other what a batch took and run the next ones while that agreement is under way, so a rank waits only for one that
+//! is batches behind. The time of a decision is what telling and hearing take, not the batches between. What is heard, and when, is the
+//! same on all ranks, and so is what follows from it; an error or a signal ends the loop some batches after it was told. The ranks wait for
+//! each other where a driver needs it ([`OpenFile::keeps_step`]), and with a decision after each call, as release 2.1 did.
+//!
 //! Allocations are counted from after `prepare` to after the sync. The counter sees Rust's allocator, not what the MPI library
 //! allocates in C.
 
@@ -20,6 +25,7 @@ use crate::b_eff_io::records::{Ended, Intervals};
 use crate::b_eff_io::run::batching::{next, Limits, Progress, Step};
 use crate::b_eff_io::run::handed::Handed;
 use crate::b_eff_io::run::measured::{Measured, Notes};
+use crate::b_eff_io::run::told::{Heard, Told, NUMBERS};
 use crate::frame::run::agree::first_message;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::system::memory::{process_io, process_io_since};
@@ -57,7 +63,14 @@ struct Loop<'a, 'i> {
     started: Instant,
     /// Time of the rounds before.
     carried_seconds: f64,
+    /// This rank's calls, and its last batch.
     progress: Progress,
+    /// What all ranks know of each other.
+    agreed: Progress,
+    told: Told<'a>,
+    /// This rank's file needs it, and what all agreed on; true until they have.
+    keeps_step: bool,
+    all_keep_step: bool,
     intervals: Intervals,
     moved_bytes: u64,
     error: Option<BackendError>,
@@ -119,68 +132,123 @@ impl Loop<'_, '_> {
         Ok(())
     }
 
-    /// All ranks learn the slowest rank's times, and whether one of them has an error or a signal, which ends the loop. As
-    /// release 2.1 did it: barrier, clock at the root, broadcast; an error elsewhere than at the root is then not seen
-    /// before the loop ends.
-    fn decide(&mut self) -> Result<Option<Ended>, MpiError> {
-        let begin = Instant::now();
-        // Whether all ranks could prepare is always asked of all: no collective call may follow if one could not.
-        let as_release_2_1 = self.task.limits.termination == Termination::PerCall && self.decisions > 0;
-        if as_release_2_1 {
-            self.comm.bare_barrier()?;
-        }
-        let mut shared = [
+    /// What this rank has to tell: its time, that of its last batch, whether it has a signal, an error, a file for which the ranks have to keep
+    /// step. Alone, it has nobody to wait for.
+    fn numbers(&self) -> [f64; NUMBERS] {
+        [
             self.elapsed_seconds(),
             self.progress.last_seconds,
             f64::from(u8::from(self.interrupt.raised())),
             f64::from(u8::from(self.error.is_some())),
-        ];
-        if as_release_2_1 {
-            self.comm.bcast_f64(&mut shared, 0)?;
-        } else {
-            self.comm.max_f64(&mut shared)?;
+            f64::from(u8::from(self.keeps_step || self.comm.size() == 1)),
+        ]
+    }
+
+    /// Begins to tell the other ranks of the last batch.
+    fn tell(&mut self) -> Result<(), MpiError> {
+        self.intervals.decide_seconds += self.told.tell(self.progress, self.numbers())?;
+        Ok(())
+    }
+
+    /// All ranks learn the slowest rank's times of what was told first, and whether one of them has an error or a signal, which ends the
+    /// loop.
+    fn hear(&mut self) -> Result<Option<Ended>, MpiError> {
+        let Some(heard) = self.told.hear()? else { return Ok(None) };
+        self.intervals.decide_seconds += heard.hearing_seconds;
+        Ok(self.know(&heard))
+    }
+
+    fn know(&mut self, heard: &Heard) -> Option<Ended> {
+        let [elapsed_seconds, last_seconds, signal, error, keeps_step] = heard.numbers;
+        if heard.of.calls > self.agreed.calls {
+            self.notes.batch(heard.of.last_calls, last_seconds);
         }
-        self.progress.elapsed_seconds = shared[0];
-        self.progress.last_seconds = shared[1];
-        let end = match (shared[3] > 0.0, shared[2] > 0.0) {
+        self.agreed = Progress { elapsed_seconds, last_seconds, ..heard.of };
+        self.all_keep_step = keeps_step > 0.0;
+        self.notes.decided(heard.telling_seconds + heard.hearing_seconds);
+        self.decisions += 1;
+        match (error > 0.0, signal > 0.0) {
             (true, _) => Some(Ended::Error),
             (_, true) => Some(Ended::Interrupted),
             _ => None,
-        };
-        let seconds = begin.elapsed().as_secs_f64();
-        self.intervals.decide_seconds += seconds;
-        self.notes.decided(seconds);
-        self.decisions += 1;
-        Ok(end)
+        }
+    }
+
+    /// As release 2.1 did it: barrier, clock at the root, broadcast; an error elsewhere than at the root is then not seen
+    /// before the loop ends.
+    fn decide_as_release_2_1(&mut self) -> Result<Option<Ended>, MpiError> {
+        let begin = Instant::now();
+        self.comm.bare_barrier()?;
+        let mut numbers = self.numbers();
+        self.comm.bcast_f64(&mut numbers, 0)?;
+        let hearing_seconds = begin.elapsed().as_secs_f64();
+        self.intervals.decide_seconds += hearing_seconds;
+        Ok(self.know(&Heard { of: self.progress, numbers, telling_seconds: 0.0, hearing_seconds }))
     }
 
     fn run(&mut self, file: &mut dyn OpenFile, ring: &mut Ring) -> Result<Ended, MpiError> {
-        // The first decision tells whether every rank could prepare.
+        // The first decision tells whether every rank could prepare. All are asked, and all hear before they go on: no collective call may follow
+        // if one could not.
         if self.task.resume.is_none() {
-            if let Some(ended) = self.decide()? {
+            self.tell()?;
+            if let Some(ended) = self.hear()? {
                 return Ok(ended);
             }
         }
         loop {
-            let calls = match next(self.task.limits, &self.progress) {
+            let ended = match next(self.task.limits, &self.agreed, self.progress.made()) {
                 Step::Stop(ended) => return Ok(ended),
-                Step::Run(calls) => calls.min(self.inspector.as_ref().map_or(u64::MAX, |i| i.most_calls)),
+                Step::Agree => self.hear()?,
+                Step::Run(calls) => self.batch(file, ring, calls)?,
             };
-            // With the per-call decision a rank may have an error that the others do not know of yet; they still need it
-            // in their collective calls.
-            if self.error.is_none() || self.task.pattern.kind != AccessKind::Independent {
-                self.transfer(file, ring, calls);
-            } else {
-                self.progress.calls += calls;
-            }
-            self.inspect(ring, calls)?;
-            // Nothing is left to decide after the last call; errors are agreed on after the clock.
-            let end = if self.progress.calls < self.task.limits.max_calls { self.decide()? } else { None };
-            self.notes.batch(calls, self.progress.last_seconds);
-            if let Some(ended) = end {
+            if let Some(ended) = ended {
                 return Ok(ended);
             }
         }
+    }
+
+    /// One batch, which is told then, and what is heard meanwhile.
+    fn batch(&mut self, file: &mut dyn OpenFile, ring: &mut Ring, calls: u64) -> Result<Option<Ended>, MpiError> {
+        let calls = calls.min(self.inspector.as_ref().map_or(u64::MAX, |i| i.most_calls));
+        // A rank may have an error that the others do not know of yet; they still need it in their collective calls.
+        if self.error.is_none() || self.task.pattern.kind != AccessKind::Independent {
+            self.transfer(file, ring, calls);
+        } else {
+            let calls_made = self.progress.calls + calls;
+            self.progress = Progress { calls: calls_made, last_calls: calls, last_seconds: 0.0, ..self.progress };
+        }
+        self.inspect(ring, calls)?;
+        // Nothing is left to decide after the last call; errors are agreed on after the clock.
+        let is_last = self.progress.calls >= self.task.limits.max_calls;
+        if self.task.limits.termination == Termination::PerCall {
+            return if is_last { Ok(None) } else { self.decide_as_release_2_1() };
+        }
+        if is_last {
+            return Ok(None);
+        }
+        if self.told.is_full() {
+            if let Some(ended) = self.hear()? {
+                return Ok(Some(ended));
+            }
+        }
+        self.tell()?;
+        if self.all_keep_step {
+            return self.hear();
+        }
+        Ok(None)
+    }
+
+    /// Behind the clock: what was told and is not needed any more, and the last batch, of which nothing was told.
+    fn hear_the_rest(&mut self) -> Result<(), MpiError> {
+        while let Some(heard) = self.told.hear()? {
+            self.know(&Heard { hearing_seconds: 0.0, ..heard });
+        }
+        if self.progress.calls > self.agreed.calls {
+            self.notes.batch(self.progress.last_calls, self.progress.last_seconds);
+        } else {
+            self.progress.last_seconds = self.agreed.last_seconds;
+        }
+        Ok(())
     }
 }
 
@@ -198,6 +266,7 @@ pub fn run(
 ) -> Result<Measured, MpiError> {
     notes.clear();
     let handed = Handed::begin(file);
+    let told = Told::new(comm);
     let io_before = process_io();
     comm.barrier()?;
 
@@ -221,6 +290,10 @@ pub fn run(
         started,
         carried_seconds: before.elapsed_seconds,
         progress: before,
+        agreed: before,
+        told,
+        keeps_step: file.keeps_step(),
+        all_keep_step: true,
         intervals: Intervals { view_seconds, ..Intervals::default() },
         moved_bytes: 0,
         error,
@@ -242,6 +315,7 @@ pub fn run(
     let allocations = alloc::allocations() - allocations - l.stopped_allocations;
     // The clock has stopped.
 
+    l.hear_the_rest()?;
     if let (Err(e), None) = (sync_result, &l.error) {
         l.error = Some(e);
     }

@@ -5,7 +5,7 @@
 //! no result files.
 //!
 //! From outside to inside: `whole` (the outermost loops), `type_run` (open files), `pattern_run` (backends in turn), `turn`
-//! (one round), `clocked` (the clock). All of them work on `state`, at a `place`; `calibrate` and `tune` come before.
+//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate` and `tune` come before.
 
 pub mod batching;
 pub mod calibrate;
@@ -24,6 +24,7 @@ pub mod prelude;
 pub mod recheck;
 pub mod region;
 pub mod state;
+pub mod told;
 pub mod tune;
 pub mod turn;
 pub mod type_run;

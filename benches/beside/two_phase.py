@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Two-phase transfers beside the library's write_all, and what common decisions cost.
+
+    eval "$(scripts/env.sh mpich)" && cargo build --release
+    benches/beside/two_phase.py DIR                     # two-phase of uring beside write_all, types 0 and 4, 2 ranks
+    benches/beside/two_phase.py DIR --decisions         # share of the decisions of each backend, 2 ranks and 4
+
+DIR is on the storage. Runs (default 7) follow each other; in each both backends take turns within every pattern, so a run is one pair
+for each line. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
+logarithms). Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which
+is waiting. `--decisions` shows medians and the largest of 95 % of the patterns. BEFF_MPIRUN and CARGO_TARGET_DIR as from scripts/env.sh;
+PROGRAM names another program, LAUNCH what stands behind `mpirun -n N` (e.g. --bind-to core).
+"""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# 97.5 % quantiles of Student's t by degrees of freedom.
+STUDENT = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131]
+NUMBERS = itertools.count()
+CHUNKS = (1024, 1032, 32768, 32776, 1048576)
+
+
+def launch(arguments, directory, ranks, options):
+    """The document of one run."""
+    program = os.environ.get("PROGRAM") or os.path.join(os.environ["CARGO_TARGET_DIR"], "release/beff-raw")
+    out = os.path.join(directory, f"out{next(NUMBERS)}")
+    command = [*shlex.split(os.environ["BEFF_MPIRUN"]), "-n", str(ranks), *shlex.split(os.environ.get("LAUNCH", ""))]
+    command += [program, "io", "--path", directory, "--out", out, "--quiet", "-T", arguments.time]
+    command += ["--space", arguments.space, *options, *shlex.split(arguments.options)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=arguments.limit)
+    if done.returncode:
+        sys.exit(f"{shlex.join(command)}: exit {done.returncode}\n{done.stderr}")
+    with open(out + ".json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def seconds(record):
+    """Time of the slowest rank, all intervals."""
+    return sum(record["intervals"].values())
+
+
+def interval(ratios):
+    """Geometric mean and 95 % interval."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return math.exp(mean), 0.0, math.inf
+    t = STUDENT[min(len(logs) - 1, len(STUDENT)) - 1]
+    half = t * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def named(chunk):
+    """A chunk size as in the table of the patterns."""
+    for unit, letter in ((1 << 20, "MB"), (1 << 10, "kB")):
+        if chunk >= unit:
+            return f"{chunk // unit} {letter}" + (f"+{chunk % unit}" if chunk % unit else "")
+    return str(chunk)
+
+
+def two_phase(arguments, directory):
+    """The table of pairs."""
+    pairs = {}
+    # Where several patterns of a type have chunks of one size, each is a pair.
+    options = ["--backend", "uring,mpiio", "--collective", "two-phase", "--types", "0,4"]
+    for _ in range(arguments.runs):
+        result = launch(arguments, directory, arguments.ranks, options)
+        of_run = {}
+        for record in result["patterns"]:
+            key = record["pattern_type"], record["chunk_bytes"]
+            if record["access"] == "write" and record["chunk_bytes"] in CHUNKS and record["time_units"] and record["calls"]:
+                of_run.setdefault((key, record["pattern"]), {})[record["backend"]] = record
+        for (key, _), both in of_run.items():
+            if len(both) == 2:
+                pairs.setdefault(key, []).append(both)
+    print(f"{arguments.ranks} ranks, -T {arguments.time}, {arguments.runs} runs: first writes, sync included")
+    print("type    chunk pairs  write_all two-phase  MB/s | ratio [95 %]        | two-phase: decide (cost) room sync %")
+    for (pattern_type, chunk), both in sorted(pairs.items()):
+        rate = lambda record: record["moved_bytes"] / seconds(record) / 1e6
+        median = lambda name: statistics.median(rate(pair[name]) for pair in both)
+        ratio, low, high = interval([rate(pair["uring"]) / rate(pair["mpiio"]) for pair in both])
+        ours = [pair["uring"] for pair in both]
+        share = lambda value: 100 * statistics.median(value(record) / seconds(record) for record in ours)
+        decide, room, sync = (
+            share(lambda record, part=part: record["intervals"][part])
+            for part in ("decide_seconds", "room_seconds", "sync_seconds")
+        )
+        cost = share(lambda record: record["decision_cost_seconds"])
+        print(
+            f"{pattern_type:4} {named(chunk):>8} {len(both):5} {median('mpiio'):10.0f} {median('uring'):9.0f}"
+            f"       | {ratio:5.2f} [{low:5.2f}, {high:5.2f}] | {decide:15.1f} ({cost:.1f}) {room:5.1f} {sync:5.1f}"
+        )
+
+
+def decisions(arguments, directory):
+    """The shares of the decisions."""
+    print(f"-T {arguments.time}, {arguments.runs} runs; % of the time in the clock, median and 95 % of the patterns")
+    print("ranks backend   cost          with waiting  patterns")
+    for ranks in (2, 4):
+        shares = {}
+        for _ in range(arguments.runs):
+            for backend in ("mpiio", "posix", "uring", "mmap"):
+                result = launch(arguments, directory, ranks, ["--backend", backend])
+                for record in result["patterns"]:
+                    if record["calls"] and seconds(record) > 0:
+                        both = record["decision_cost_seconds"], record["intervals"]["decide_seconds"]
+                        shares.setdefault(backend, []).append([100 * value / seconds(record) for value in both])
+        for backend, values in shares.items():
+            cost, all_of_it = (sorted(value[at] for value in values) for at in (0, 1))
+            most = lambda ordered: ordered[max(0, math.ceil(0.95 * len(ordered)) - 1)]
+            print(
+                f"{ranks:5} {backend:8} {statistics.median(cost):5.2f} {most(cost):6.2f}  "
+                f"{statistics.median(all_of_it):6.2f} {most(all_of_it):6.2f}  {len(values):7}"
+            )
+
+
+def main():
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", help="on the storage")
+    parser.add_argument("--decisions", action="store_true", help="shares of the decisions instead of the pairs")
+    parser.add_argument("--runs", type=int, default=7, help="runs, each a pair")
+    parser.add_argument("--ranks", type=int, default=2, help="ranks of the pairs")
+    parser.add_argument("--time", default="30s", help="-T of each run")
+    parser.add_argument("--space", default="8G", help="--space of each run")
+    parser.add_argument("--limit", type=float, default=900, help="seconds that a run may take")
+    parser.add_argument("--options", default="", help="more options of beff-raw io")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="beside-two-phase.", dir=arguments.directory) as directory:
+        (decisions if arguments.decisions else two_phase)(arguments, directory)
+
+
+if __name__ == "__main__":
+    main()

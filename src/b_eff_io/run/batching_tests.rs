@@ -1,0 +1,237 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+fn limits(time: f64) -> Limits {
+    Limits {
+        max_calls: u64::MAX,
+        calls_end: CallsEnd::Count,
+        time_seconds: Some(time),
+        time_is_guard: false,
+        sync: None,
+        call_bytes_all_ranks: 1024,
+        termination: Termination::Geometric,
+    }
+}
+
+#[test]
+fn the_latency_that_was_learned_is_taken_off_a_long_sync() {
+    let mut model = SyncModel::default();
+    model.learn(LATENCY_BYTES - 1, 0.25);
+    assert_eq!(model.to_parts(), [0.25, f64::INFINITY]);
+    // From exactly this size on it is a rate.
+    model.learn(LATENCY_BYTES, 1.25);
+    assert_eq!(model.to_parts(), [0.25, LATENCY_BYTES as f64]);
+    assert_eq!(model.predict_seconds(LATENCY_BYTES), 1.25);
+    assert_eq!(SyncModel::from_parts([0.5, 8.0]).to_parts(), [0.5, 8.0]);
+    assert_eq!(SyncModel::from_parts(model.to_parts()), model);
+}
+
+/// What became of a loop.
+struct Played {
+    calls: u64,
+    seconds: f64,
+    batches: u64,
+    /// Agreements on the last batch, with nothing to do meanwhile.
+    waits: u64,
+    /// The most time of batches of which nothing was known when the last of them began.
+    unknown_seconds: f64,
+}
+
+/// Plays a loop whose call `n` takes `cost(n)` seconds, with so many agreements under way while a batch runs.
+fn play_ahead(slots: usize, limits: &Limits, cost: impl Fn(u64) -> f64) -> Played {
+    let (mut agreed, mut made) = (Progress::default(), Progress::default());
+    let mut told: VecDeque<Progress> = VecDeque::new();
+    let (mut batches, mut waits, mut unknown_seconds) = (0, 0, 0.0_f64);
+    loop {
+        match next(limits, &agreed, made.made()) {
+            Step::Run(calls) => {
+                let last_seconds: f64 = (made.calls..made.calls + calls).map(&cost).sum();
+                let elapsed_seconds = made.elapsed_seconds + last_seconds;
+                made = Progress { calls: made.calls + calls, elapsed_seconds, last_calls: calls, last_seconds, ..made };
+                told.push_back(made);
+                unknown_seconds = unknown_seconds.max(told.iter().map(|p| p.last_seconds).sum());
+                if told.len() > slots {
+                    agreed = told.pop_front().unwrap();
+                }
+                batches += 1;
+            }
+            Step::Agree => {
+                agreed = told.pop_front().expect("calls ahead");
+                waits += u64::from(told.is_empty());
+            }
+            Step::Stop(ended) => {
+                let by_calls = matches!(ended, Ended::Count | Ended::Space);
+                assert!(by_calls || told.is_empty(), "a guess ended the loop: {told:?}");
+                let Progress { calls, elapsed_seconds: seconds, .. } = made;
+                return Played { calls, seconds, batches, waits, unknown_seconds };
+            }
+        }
+    }
+}
+
+/// The same where all is agreed on at once; returns (calls, seconds, decisions).
+fn play(limits: &Limits, cost: impl Fn(u64) -> f64) -> (u64, f64, u64) {
+    let played = play_ahead(0, limits, cost);
+    assert_eq!(played.waits, 0);
+    (played.calls, played.seconds, played.batches)
+}
+
+#[test]
+fn few_decisions_fill_the_time() {
+    let (calls, seconds, decisions) = play(&limits(1.0), |_| 1e-6);
+    assert!((0.99..=1.0).contains(&seconds), "{seconds}");
+    assert!(calls > 990_000);
+    assert!(decisions < 60, "{decisions}");
+}
+
+#[test]
+fn a_loop_that_becomes_ten_times_slower_overruns_by_less_than_a_batch() {
+    let (_, seconds, _) = play(&limits(1.0), |n| if n < 300_000 { 1e-6 } else { 1e-5 });
+    assert!(seconds < 1.0 + 10.0 / 16.0, "{seconds}");
+    assert!(seconds > 0.9);
+}
+
+#[test]
+fn slow_calls_run_at_least_once_and_stop() {
+    let (calls, _, _) = play(&limits(1.0), |_| 3.0);
+    assert_eq!(calls, 1);
+    let (calls, seconds, _) = play(&limits(1.0), |_| 0.3);
+    assert_eq!(calls, 3);
+    assert!(seconds < 1.0);
+}
+
+#[test]
+fn the_sync_is_inside_the_time() {
+    let mut model = SyncModel::default();
+    model.learn(100 << 20, 1.0); // 105 MB/s
+    let l = Limits { sync: Some(model), call_bytes_all_ranks: 1 << 20, ..limits(1.0) };
+    let (calls, seconds, _) = play(&l, |_| 1e-3);
+    let sync = model.predict_seconds(calls << 20);
+    assert!(seconds + sync <= 1.0 && seconds + sync > 0.9, "{seconds} + {sync}");
+}
+
+#[test]
+fn sync_model_believes_bad_news_at_once() {
+    let mut m = SyncModel::default();
+    m.learn(1 << 30, 1.0);
+    m.learn(1 << 30, 10.0);
+    assert!(m.predict_seconds(1 << 30) > 9.9);
+    m.learn(1 << 30, 1.0);
+    assert!(m.predict_seconds(1 << 30) > 2.0);
+}
+
+#[test]
+fn counts_and_space_end_a_loop() {
+    let l = Limits { max_calls: 10, time_seconds: None, ..limits(1.0) };
+    let ten = Progress { calls: 10, ..Progress::default() };
+    assert_eq!(next(&l, &ten, ten.made()), Step::Stop(Ended::Count));
+    let l = Limits { calls_end: CallsEnd::Space, ..l };
+    assert_eq!(next(&l, &ten, ten.made()), Step::Stop(Ended::Space));
+    assert_eq!(play(&l, |_| 1e-3).0, 10);
+}
+
+#[test]
+fn rounds_share_time_and_calls() {
+    let whole = Limits { max_calls: 10, ..limits(8.0) };
+    let parts: Vec<_> = (0..4).map(|r| whole.until(r, 4)).map(|l| (l.max_calls, l.time_seconds)).collect();
+    assert_eq!(parts, [(3, Some(2.0)), (5, Some(4.0)), (8, Some(6.0)), (10, Some(8.0))]);
+    let endless = Limits { max_calls: u64::MAX, ..whole };
+    assert_eq!(endless.until(7, 8).max_calls, u64::MAX);
+    assert!(endless.until(0, 8).max_calls >= u64::MAX / 8);
+}
+
+#[test]
+fn a_sync_that_has_been_is_not_predicted_again() {
+    let mut model = SyncModel::default();
+    model.learn(100 << 20, 1.0);
+    let l = Limits { sync: Some(model), call_bytes_all_ranks: 1 << 20, ..limits(2.0) };
+    let before = Progress { calls: 100, elapsed_seconds: 1.0, last_calls: 1, last_seconds: 1e-3, synced_calls: 0 };
+    assert!(matches!(next(&l, &before, before.made()), Step::Stop(_)));
+    assert!(matches!(next(&l, &Progress { synced_calls: 100, ..before }, before.made()), Step::Run(_)));
+}
+
+#[test]
+fn per_call_decides_after_every_call() {
+    let l = Limits { termination: Termination::PerCall, ..limits(0.1) };
+    let (calls, _, decisions) = play(&l, |_| 1e-3);
+    assert_eq!(calls, decisions);
+    assert!((99..=100).contains(&calls));
+}
+
+/// Agreements under way at once.
+const SLOTS: [usize; 4] = [0, 1, 2, 3];
+
+#[test]
+fn ahead_the_time_is_filled_as_well_with_few_waits() {
+    for (slots, per_call) in SLOTS.into_iter().flat_map(|slots| [1e-6, 3e-5, 1e-3].map(|per_call| (slots, per_call))) {
+        let played = play_ahead(slots, &limits(1.0), |_| per_call);
+        assert!(played.seconds <= 1.0 && played.seconds > 0.99 - per_call, "{}", played.seconds);
+        assert!(played.batches < 70 && played.waits <= 8, "{slots}: {} {}", played.batches, played.waits);
+    }
+    // Much longer than the longest batch: as many as it takes, and the waits are at the ends.
+    for slots in SLOTS {
+        let played = play_ahead(slots, &limits(60.0), |_| 1e-4);
+        assert!(played.seconds > 59.9 && played.seconds <= 60.0, "{}", played.seconds);
+        assert!(played.batches < 300 && played.waits <= 8, "{slots}: {} {}", played.batches, played.waits);
+        assert!(played.unknown_seconds <= 2.0 * LONGEST_BATCH_SECONDS + 1e-9, "{}", played.unknown_seconds);
+    }
+}
+
+#[test]
+fn ahead_calls_that_are_long_are_known_before_the_next() {
+    for slots in SLOTS {
+        for (cost, calls) in [(3.0, 1), (0.3, 3), (0.14, 7)] {
+            let played = play_ahead(slots, &limits(1.0), |_| cost);
+            assert_eq!(played.calls, calls, "{slots}: {cost}");
+            assert!(slots == 0 || played.batches == played.waits, "{slots}: {cost}");
+        }
+        let endless = Limits { max_calls: 5, time_seconds: None, ..limits(1.0) };
+        let played = play_ahead(slots, &endless, |_| 1.0);
+        assert_eq!((played.calls, played.waits), (5, if slots == 0 { 0 } else { 4 }));
+        // By their count alone, short ones: nobody waits but for the first.
+        let played = play_ahead(slots, &Limits { max_calls: 1000, ..endless }, |_| 1e-3);
+        assert_eq!((played.calls, played.waits), (1000, u64::from(slots > 0)));
+    }
+}
+
+#[test]
+fn ahead_the_sync_is_inside_the_time() {
+    let mut model = SyncModel::default();
+    model.learn(100 << 20, 1.0);
+    let l = Limits { sync: Some(model), call_bytes_all_ranks: 1 << 20, ..limits(1.0) };
+    for slots in SLOTS {
+        let played = play_ahead(slots, &l, |_| 1e-3);
+        let whole = played.seconds + model.predict_seconds(played.calls << 20);
+        assert!(whole <= 1.0 && whole > 0.9, "{slots}: {whole}");
+    }
+}
+
+proptest! {
+    /// Whenever the calls become slower, up to ten times: the time is overrun as little as if all was known.
+    #[test]
+    fn ahead_a_loop_that_becomes_slower_overruns_by_less_than_a_batch(
+        slots in 0_usize..4, turn in 0_u64..1_000_000, factor in 1.0_f64..10.0, time in 0.05_f64..20.0, calls in 500.0_f64..1e6,
+    ) {
+        let per_call = time / calls;
+        let cost = |n: u64| if n < turn { per_call } else { factor * per_call };
+        let played = play_ahead(slots, &limits(time), cost);
+        let share = (time * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
+        let most = factor * (share + per_call);
+        prop_assert!(played.seconds < time + most, "{} of {time}, {most}", played.seconds);
+        prop_assert!(played.unknown_seconds <= 2.0 * most);
+        prop_assert!(played.seconds > time - 1.01 * factor * per_call, "{} of {time}", played.seconds);
+    }
+
+    /// Faster and slower by chance: no loop ends before its time or without a call, and all ends are those of the limits.
+    #[test]
+    fn ahead_loops_end_at_their_limits(
+        slots in 0_usize..4, costs in proptest::collection::vec(1e-5_f64..1e-2, 1..50), most in 1_u64..5000,
+    ) {
+        let cost = |n: u64| costs[(n / 7) as usize % costs.len()];
+        let l = Limits { max_calls: most, ..limits(1.0) };
+        let played = play_ahead(slots, &l, cost);
+        prop_assert!(played.calls >= 1 && played.calls <= most);
+        prop_assert!(played.calls == most || played.seconds > 0.98, "{} calls, {} s", played.calls, played.seconds);
+    }
+}
