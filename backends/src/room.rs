@@ -197,7 +197,7 @@ impl Room {
         Err(BackendError::from_io(operation, &files.path, Some(from), &error))
     }
 
-    /// Gives back what is behind the last batch. A segment has nothing there.
+    /// Gives back what is behind the last batch.
     pub(crate) fn give_back(&mut self, files: &FdPair) -> Result<()> {
         self.cut(files, |made| made.ahead)
     }
@@ -221,11 +221,12 @@ impl Made {
         self.pattern.ranks > 1 && !self.pattern.is_interleaved()
     }
 
+    /// Whose part ends the file.
+    fn is_last(&self) -> bool {
+        self.pattern.rank + 1 >= self.pattern.ranks
+    }
+
     fn target(&self) -> u64 {
-        if self.is_segment() {
-            // What is ahead could not be given back by the length of the file.
-            return self.needed;
-        }
         target(self.begin, self.end, self.needed, self.limit)
     }
 
@@ -238,7 +239,7 @@ impl Made {
             return Ok(());
         }
         // A refusal may leave a part.
-        self.ahead = !self.is_segment();
+        self.ahead = true;
         match allocate(file, self.end, target) {
             Err(error) if target > self.needed && is_full(&error) => {
                 allocate(file, self.end, self.needed)?;
@@ -270,8 +271,9 @@ impl Made {
     /// The rank whose part comes last does it alone: of two ranks the one with the shorter file would take away what the other has
     /// written.
     fn length(&mut self, file: &File) -> io::Result<()> {
-        let target = self.target();
-        if self.pattern.ranks <= 1 || self.pattern.rank + 1 == self.pattern.ranks {
+        // A hole needs nothing ahead, and could not be given back before the segments of others.
+        let target = if self.is_segment() { self.needed } else { self.target() };
+        if self.is_last() {
             if length(file)? < target {
                 uninterrupted(|| file.set_len(target))?;
             }
@@ -281,8 +283,27 @@ impl Made {
         Ok(())
     }
 
+    /// Between its own data and the segment of the next rank the file cannot become shorter: the blocks go back alone. Where the file system
+    /// cannot do that they stay, for the patterns that this rank writes there.
+    fn punch(&self, file: &File) -> io::Result<()> {
+        let (from, end) = (self.needed.next_multiple_of(AHEAD_UNIT_BYTES), self.end);
+        if from >= end {
+            return Ok(());
+        }
+        let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        match fallocate_with(flags, file, from, end) {
+            Err(error) if is_refusal(&error) => Ok(()),
+            other => other,
+        }
+    }
+
     /// Ranks that are not as far yet write before `needed` too, which is the same for all.
     fn cut(&mut self, file: &File) -> io::Result<()> {
+        if self.is_segment() && !self.is_last() {
+            self.punch(file)?;
+            (self.end, self.ahead) = (self.needed, false);
+            return Ok(());
+        }
         let end = self.needed.max(self.length);
         if length(file)? > end {
             uninterrupted(|| file.set_len(end))?;
@@ -308,9 +329,13 @@ fn length(file: &File) -> io::Result<u64> {
 }
 
 fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
+    fallocate_with(FallocateFlags::empty(), file, from, to)
+}
+
+fn fallocate_with(flags: FallocateFlags, file: &File, from: u64, to: u64) -> io::Result<()> {
     let position = |bytes| i64::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
     let (from, len) = (position(from)?, position(to - from)?);
-    uninterrupted(|| Ok(fallocate(file, FallocateFlags::empty(), from, len)?))
+    uninterrupted(|| Ok(fallocate(file, flags, from, len)?))
 }
 
 fn errno(error: &io::Error) -> Errno {

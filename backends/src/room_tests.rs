@@ -1,6 +1,6 @@
 //! How far room is made, and that nothing of it is left.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use beff_ffi::Comm;
@@ -206,15 +206,57 @@ fn ranks_keep_step_where_one_sets_the_length_for_all() {
     }
 }
 
+/// The blocks of a segment go back, those of its data and of the other ranks stay, and the last rank cuts the file off.
 #[test]
-fn a_segment_has_nothing_ahead_and_gives_nothing_back() {
+fn a_segment_gives_back_what_is_ahead_of_its_own_data() {
+    let segment = |rank: u64| Pattern {
+        base_bytes: rank * MIB,
+        rank,
+        ranks: 3,
+        rank_distance_bytes: MIB,
+        ..pattern(1024, 1, 1024)
+    };
+    let file = tempfile::tempfile().unwrap();
+    let mut rooms: Vec<Made> = (0..3).map(|rank| made(&segment(rank))).collect();
+    for (rank, room) in (0..3).zip(&mut rooms) {
+        room.needed = rank * MIB + 12 * 1024;
+        room.blocks(&file).unwrap();
+        assert_eq!(room.end, rank * MIB + 24 * 1024);
+        file.write_all_at(&[7; 12 * 1024], rank * MIB).unwrap();
+    }
+    let blocks = || file.metadata().unwrap().blocks() * 512;
+    assert!(blocks() >= 3 * 24 * 1024);
+    for (rank, room) in (0..3).zip(&mut rooms) {
+        room.cut(&file).unwrap();
+        assert_eq!((room.end, room.ahead), (room.needed, false));
+        assert_eq!(length(&file).unwrap(), 2 * MIB + if rank < 2 { 24 } else { 12 } * 1024);
+    }
+    let told = blocks();
+    assert!((3 * 12 * 1024..3 * 24 * 1024).contains(&told), "{told}");
+    let mut data = vec![0; 12 * 1024];
+    for rank in 0..3 {
+        file.read_exact_at(&mut data, rank * MIB).unwrap();
+        assert!(data.iter().all(|byte| *byte == 7));
+    }
+}
+
+/// Never into the segment of the next rank, however long the batches are.
+#[test]
+fn a_segment_has_nothing_behind_its_last_call() {
     let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..pattern(1024, 1, 1024) };
     let mut room = made(&segment);
-    room.needed = MIB + 1024;
-    assert_eq!(room.target(), MIB + 1024);
+    for calls in [1, 7, 300, 700, 1023, 1024] {
+        room.needed = MIB + calls * 1024;
+        if room.needed > room.end {
+            room.end = room.target();
+        }
+        assert!((room.needed..=2 * MIB).contains(&room.end), "{calls}");
+    }
     let file = tempfile::tempfile().unwrap();
+    let mut room = made(&segment);
+    room.needed = MIB + 8192;
     room.length(&file).unwrap();
-    assert!(!room.ahead && length(&file).unwrap() == 0);
+    assert!(!room.ahead && room.end == room.needed && length(&file).unwrap() == 0);
 }
 
 #[test]
