@@ -1,6 +1,7 @@
 //! The calls that manage files.
 
 use std::ffi::{c_int, CString};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use beff_trace::{Amode, Call, ErrorClass, Whence};
 
@@ -59,16 +60,19 @@ pub fn without_driver(name: &str) -> &str {
     }
 }
 
-/// Size of a file before it is opened, -1 if there is none.
-fn size(name: &str) -> i64 {
-    let Ok(path) = CString::new(without_driver(name)) else { return -1 };
+/// A file before it is opened: its size in bytes and how long it has been as it is, in ns. None: there is none.
+fn before(name: &str) -> Option<(i64, u64)> {
+    let path = CString::new(without_driver(name)).ok()?;
     // SAFETY: a status is numbers, for which zeros are values.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the path ends with zero, the status is ours.
-    match unsafe { libc::stat(path.as_ptr(), &raw mut status) } {
-        0 => status.st_size,
-        _ => -1,
+    if unsafe { libc::stat(path.as_ptr(), &raw mut status) } != 0 {
+        return None;
     }
+    let changed_ns = i128::from(status.st_mtime) * 1_000_000_000 + i128::from(status.st_mtime_nsec);
+    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
+    // The clock of a server may be ahead.
+    Some((status.st_size, u64::try_from(now_ns - changed_ns).unwrap_or(0)))
 }
 
 /// MPI_File_open.
@@ -76,7 +80,7 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
     let Some(mut inside) = name.enter() else { return call() };
     // SAFETY: the program gives a name.
     let path = unsafe { text_at(path) };
-    let size = path.as_deref().map(size);
+    let found = path.as_deref().map(before);
     let begin = ticks();
     let code = call();
     let end = ticks();
@@ -86,7 +90,8 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
     let opened = (code == 0).then(|| unsafe { *(file as *const Word) });
     call.handle = Some(dictionary::opened(opened));
     call.name = path;
-    call.number = size;
+    call.number = found.map(|found| found.map_or(-1, |(size_bytes, _)| size_bytes));
+    call.unchanged_ns = found.flatten().map(|(_, unchanged_ns)| unchanged_ns);
     call.amode = Some(amode(mode as c_int));
     if !is(&call, "MPI_ERR_COMM") {
         call.comm = lane.comm(handle(comm), begin);

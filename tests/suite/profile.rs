@@ -5,10 +5,11 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::profile_support::{application, calls_of, launched, profile};
-use crate::support::{signal, skip, succeed, Launch, Scratch, PROGRAM};
+use crate::replay::replay;
+use crate::support::{items, number, signal, skip, succeed, Launch, Scratch, PROGRAM};
 
 fn path(path: &Path) -> &str {
     path.to_str().expect("names of scratch files are text")
@@ -58,6 +59,34 @@ fn the_file_system_of_each_file_is_in_the_profile() {
     let text = fs::read_to_string(&output).unwrap();
     let line = text.lines().find(|line| line.starts_with("file,")).unwrap_or_else(|| panic!("{text}"));
     assert!(line.ends_with(&format!(",fs={kind}")), "{line}: df says {kind}");
+}
+
+/// A file that the program made while it ran is made at its opening in the replay, the other one before the first call.
+#[test]
+fn files_that_the_program_made_itself_are_told_from_those_that_were_there() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "made");
+    let (output, old, new) = (scratch.join("made.csv"), scratch.join("old"), scratch.join("new"));
+    fs::write(&old, [b'o'; 300_000]).unwrap();
+    let run = profile(&output, 2, &program, &[path(&old), path(&new)]).run();
+    assert_eq!((run.code(), run.stdout.as_str()), (0, "0 wrong\n"), "{run}");
+    let text = fs::read_to_string(&output).unwrap();
+    let file = |name: &Path| {
+        let line = text.lines().find(|line| line.starts_with("file,") && line.contains(path(name)));
+        line.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    assert!(!file(&old).contains("made="), "{text}");
+    let (_, made_ns) = file(&new).split_once(",made=").map(|(a, b)| (a.to_owned(), b.parse::<u64>().unwrap())).unwrap();
+    let opened_ns = |n: usize| calls_of(&text, "File_open")[n].split(',').next().unwrap().parse::<u64>().unwrap();
+    // The clock of the file system ticks every few milliseconds.
+    assert!(opened_ns(0) < made_ns + 20_000_000 && made_ns <= opened_ns(1), "{text}");
+
+    let (_scratch, run, result) = replay(2, &text, "--backend mpiio,posix,uring --repeat 2");
+    for pass in items(&result["passes"]) {
+        assert_eq!(number(&pass["calls"]), number(&pass["calls_as_recorded"]), "{pass}; {run}");
+        assert_eq!(number(&pass["bytes_checked"]), 2 * 2 * 300_000, "{pass}; {run}");
+        assert_eq!(number(&pass["prefilled_bytes"]), 300_000, "the other one is made later: {pass}; {run}");
+    }
 }
 
 #[test]
@@ -175,8 +204,9 @@ fn a_killed_program_leaves_what_it_did() {
         let entries = fs::read_dir(&parts).into_iter().flatten().flatten();
         entries.filter(|entry| entry.metadata().is_ok_and(|m| m.len() > 200_000)).count()
     };
+    let begin = Instant::now();
     while recorded() < 2 {
-        assert!(!running.is_over(), "{}", running.log("stderr"));
+        assert!(!running.is_over() && begin.elapsed() < Duration::from_secs(120), "{}", running.log("stderr"));
         std::thread::sleep(Duration::from_millis(20));
     }
     let ranks: Vec<i32> = below(running.pid()).into_iter().filter(|pid| is(*pid, "turns")).collect();

@@ -130,6 +130,30 @@ fn a_file_that_grew_without_mpi_is_as_long_when_it_is_opened_again() {
     check_passes(&result, &run, 11, 6000);
 }
 
+/// Before the program had made it, it was not there to be opened.
+#[test]
+fn a_file_that_the_program_made_is_there_from_its_opening_on() {
+    let of_0 = "
+100,200,File_open,handle=1,file=1,comm=0,error=MPI_ERR_NO_SUCH_FILE,mode=rdonly
+500,510,File_open,handle=2,file=1,comm=0,mode=rdonly,number=100000
+600,610,File_read_at,handle=2,offset=0,count=200000,type=0,bytes=100000,from=100000@file
+620,630,File_close,handle=2";
+    let of_1 = "
+101,200,File_open,handle=1,file=1,comm=0,error=MPI_ERR_NO_SUCH_FILE,mode=rdonly
+501,510,File_open,handle=2,file=1,comm=0,mode=rdonly,number=100000
+621,630,File_close,handle=2";
+    let there = format!("{HEAD}{}", calls(&[of_0, of_1]));
+    let made = there.replace("in.dat,100000", "in.dat,100000,made=300");
+    for (profile, as_recorded) in [(&made, 7), (&there, 5)] {
+        let scratch = Scratch::new();
+        let run = launch(2, &scratch, profile, "--backend mpiio --cache keep").run();
+        run.expect(0);
+        let pass = document(&scratch)["passes"][0].clone();
+        assert_eq!(number(&pass["calls_as_recorded"]), as_recorded, "{pass}; {run}");
+        assert_eq!((number(&pass["bytes_checked"]), number(&pass["bytes_wrong"])), (100_000, 0), "{pass}; {run}");
+    }
+}
+
 #[test]
 fn what_a_write_would_have_left_that_is_not_made_is_unknown() {
     let of_0 = "

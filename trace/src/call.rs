@@ -48,6 +48,8 @@ pub struct Call {
     pub info: Option<u32>,
     /// Hints in force after File_open, set_view, set_info.
     pub granted: Option<u32>,
+    /// Raw files only, of File_open: how long before it the file was last changed by anybody, in ns. None: unknown, or there was none.
+    pub unchanged_ns: Option<u64>,
     /// Of seeks.
     pub whence: Option<Whence>,
     /// Atomicity that is set or found.
@@ -146,6 +148,7 @@ impl Call {
             amode: None,
             info: None,
             granted: None,
+            unchanged_ns: None,
             whence: None,
             flag: None,
             number: None,

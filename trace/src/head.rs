@@ -84,4 +84,7 @@ pub struct OpenedFile {
     pub size_bytes: Option<u64>,
     /// Kind of its file system, if known.
     pub fs_type: String,
+    /// If it was made, or changed, by other means than MPI-IO while the program ran: when that ended, in ns since the first call. None: it was
+    /// as it was before, or did not exist.
+    pub made_ns: Option<u64>,
 }

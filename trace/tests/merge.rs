@@ -399,6 +399,35 @@ fn ranks_that_met_before_a_collective_call_are_told_from_ranks_that_did_not() {
 }
 
 #[test]
+fn a_file_that_the_program_made_while_it_ran_is_told_from_one_that_was_there() {
+    let open = |size_bytes: i64, unchanged_ns: Option<u64>| Call { unchanged_ns, ..opened(500, 510, 0, size_bytes) };
+    let first = simple(Function::Delete, 100, 102);
+    let delete = |name: &str| Call { handle: None, name: Some(name.to_owned()), ..first.clone() };
+    let made_ns = |programs: &[Vec<Call>], comms: &[Vec<u32>]| {
+        merged(programs, comms, |_| (), &Options::default())
+            .0
+            .files
+            .iter()
+            .find(|file| file.path == "f")
+            .unwrap()
+            .made_ns
+    };
+    let one = |call: Call| made_ns(&[vec![delete("other"), call]], &[vec![0]]);
+    assert_eq!(one(open(8, Some(150))), Some(250), "since the first call, which began at 100");
+    assert_eq!(one(open(8, Some(400))), Some(0));
+    assert_eq!(one(open(8, Some(401))), None, "before it");
+    assert_eq!(one(open(8, None)), None, "not known");
+    assert_eq!(one(open(0, Some(150))), None, "nothing to be made");
+    assert_eq!(one(open(-1, None)), None, "it was not there");
+    assert_eq!(made_ns(&[vec![delete("f"), open(8, Some(150))]], &[vec![0]]), None, "it was there before");
+    let own = |comm: u32, begin_ns: u64| Call { begin_ns, ..Call { comm: Some(comm), ..open(8, Some(150)) } };
+    let two = |comms: [u32; 2]| [vec![delete("other"), own(comms[0], 400)], vec![own(comms[1], 402)]];
+    let comms = [vec![0], vec![1], vec![0, 1]];
+    assert_eq!(made_ns(&two([2, 2]), &comms), Some(150), "together");
+    assert_eq!(made_ns(&two([0, 1]), &comms), None, "each for itself");
+}
+
+#[test]
 fn a_file_is_lost_with_deletion_size_and_unknown_places() {
     let mut size = simple(Function::SetSize, 30, 32);
     size.offset = Some(6);

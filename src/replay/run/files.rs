@@ -1,4 +1,5 @@
-//! Files that must be there before the first call, made with their size and known words. Outside the clock.
+//! Files that must be there, made with their size and known words, outside the clock: before the first call, or before their first opening
+//! if the program itself made them while it ran (`made`). Their pages are then as young in the replay as they were there.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use beff_backends::FilePath;
 use beff_ffi::{Comm, MpiError};
-use beff_trace::Head;
+use beff_trace::{Head, OpenedFile};
 use nix::fcntl::OFlag;
 
 use crate::frame::run::agree;
@@ -16,7 +17,12 @@ use crate::replay::run::source::Sources;
 /// Written in blocks of this many bytes, the ranks in turns.
 const BLOCK: u64 = 4 << 20;
 
-/// Makes the files of a pass. Inner: rank and message of what went wrong, equal on all ranks. Collective.
+/// True for a file that is made right before its first opening.
+fn is_made_late(file: &OpenedFile) -> bool {
+    file.made_ns.is_some() && file.size_bytes.is_some_and(|bytes| bytes > 0)
+}
+
+/// Makes the files of a pass that are there from the begin. Inner: rank and message of what went wrong, equal on all ranks. Collective.
 ///
 /// # Errors
 /// MPI between the ranks.
@@ -27,8 +33,9 @@ pub(super) fn make(
     sources: &Sources,
     drop_pages: bool,
 ) -> Result<Result<u64, (u64, String)>, MpiError> {
+    let early = |file: &OpenedFile| file.size_bytes.filter(|_| !is_made_late(file));
     let wanted =
-        || head.files.iter().zip(paths).enumerate().filter_map(|(n, (f, path))| Some((n, path, f.size_bytes?)));
+        || head.files.iter().zip(paths).enumerate().filter_map(|(n, (file, path))| Some((n, path, early(file)?)));
     let told = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
     let create = |(_, path, bytes): (usize, &FilePath, u64)| {
         path.create().and_then(|file| file.set_len(bytes)).map_err(|e| told(path, e))
@@ -71,7 +78,8 @@ fn fill(comm: &Comm, path: &FilePath, bytes: u64, block: &mut [u8], words: impl 
     file.sync_all()
 }
 
-/// Makes a file as long as it was before an opening, with the same words as at the begin: what calls had not made came by other means.
+/// Makes a file as long as it was before an opening, with the same words as at the begin: what calls had not made came by other means. On
+/// storage then, as the files that were there from the begin, so that a sync of the program finds its own data alone.
 ///
 /// # Errors
 /// What the file system says.
@@ -89,7 +97,7 @@ pub(super) fn grow(path: &FilePath, number: u32, size_bytes: u64, sources: &Sour
         file.write_all_at(&block[..bytes], at)?;
         at += bytes as u64;
     }
-    Ok(())
+    file.sync_data()
 }
 
 /// Bytes of the files in the page cache of this host; None: not known.

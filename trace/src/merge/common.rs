@@ -83,16 +83,30 @@ pub(super) struct Dictionary {
     comms: Table<Vec<u32>>,
     infos: Table<Vec<(String, String)>>,
     files: Table<String>,
-    /// Of each file: begin and answer of its first opening that succeeded.
-    first_opened: Vec<Option<(i128, Option<i64>)>>,
+    /// Of each file: its first opening that succeeded.
+    first_opened: Vec<Option<FirstOpening>>,
+    /// Of the files that were deleted by MPI: begin of the first time.
+    first_deleted: HashMap<u32, i128>,
     /// Files and the communicators with which they were opened.
     opened_with: HashSet<(u32, u32)>,
+    /// When the first call of all began.
+    zero_ns: i128,
     /// Kinds of file systems by path. Empty: processes saw different ones.
     fs_types: HashMap<String, String>,
     /// Of each file given.
     pub(super) numbers: Vec<Numbers>,
     pub(super) ends: Vec<End>,
     pub(super) clocks: Vec<Common>,
+}
+
+/// The first opening of a file that succeeded.
+#[derive(Clone, Copy, Debug)]
+struct FirstOpening {
+    begin_ns: i128,
+    /// Size before it, -1 if there was no file.
+    size_bytes: Option<i64>,
+    /// How long the file had been as it was.
+    unchanged_ns: Option<u64>,
 }
 
 /// Names of file systems that ROMIO and its relatives take before a path.
@@ -161,7 +175,8 @@ impl Dictionary {
             found.numbers.push(numbers);
             found.clocks.push(clock);
         }
-        found.clocks.iter_mut().for_each(|clock| clock.zero_ns = zero_ns.unwrap_or(0));
+        found.zero_ns = zero_ns.unwrap_or(0);
+        found.clocks.iter_mut().for_each(|clock| clock.zero_ns = found.zero_ns);
         found
     }
 
@@ -179,12 +194,16 @@ impl Dictionary {
         let Some(name) = &call.name else { return };
         let file = self.files.number(path_of(name).to_owned()) as usize;
         self.first_opened.resize(self.files.list.len(), None);
+        if call.function == Function::Delete && call.error.is_none() {
+            let deleted = self.first_deleted.entry(file as u32).or_insert(begin_ns);
+            *deleted = begin_ns.min(*deleted);
+        }
         let first = &mut self.first_opened[file];
         let comm = call.comm.and_then(|comm| numbers.comms.get(&comm));
         self.opened_with.extend(comm.map(|comm| (file as u32, *comm)));
         let opens = call.function == Function::Open && call.error.is_none();
-        if opens && first.is_none_or(|(known, _)| begin_ns < known) {
-            *first = Some((begin_ns, call.number));
+        if opens && first.is_none_or(|known| begin_ns < known.begin_ns) {
+            *first = Some(FirstOpening { begin_ns, size_bytes: call.number, unchanged_ns: call.unchanged_ns });
         }
     }
 
@@ -229,20 +248,36 @@ impl Dictionary {
         &self.infos.list
     }
 
-    /// The files with their sizes before they were first opened.
+    fn first_opened(&self, file: usize) -> Option<FirstOpening> {
+        self.first_opened.get(file).copied().flatten()
+    }
+
+    /// The files with what they were before they were first opened.
     pub(super) fn files(&self) -> Vec<OpenedFile> {
-        let size = |index: usize| self.first_opened.get(index).copied().flatten()?.1;
+        let mut comms = vec![0_u32; self.files.list.len()];
+        self.opened_with.iter().for_each(|(file, _)| comms[*file as usize] += 1);
         let opened = |(index, path): (usize, &String)| OpenedFile {
             path: path.clone(),
-            size_bytes: size(index).and_then(|bytes| u64::try_from(bytes).ok()),
+            size_bytes: self.first_opened(index).and_then(|first| u64::try_from(first.size_bytes?).ok()),
             fs_type: self.fs_types.get(path).cloned().unwrap_or_default(),
+            // With several communicators nobody would know who of them makes it again.
+            made_ns: self.made_ns(index).filter(|_| comms[index] == 1),
         };
         self.files.list.iter().enumerate().map(opened).collect()
     }
 
+    /// When a file that was there at its first opening was made, if that was after the first call.
+    fn made_ns(&self, file: usize) -> Option<u64> {
+        let first = self.first_opened(file).filter(|first| first.size_bytes.is_some_and(|bytes| bytes > 0))?;
+        let made_ns = first.begin_ns - i128::from(first.unchanged_ns?);
+        // One that was deleted first has been there before.
+        let is_first = self.first_deleted.get(&(file as u32)).is_none_or(|deleted_ns| first.begin_ns < *deleted_ns);
+        u64::try_from(made_ns - self.zero_ns).ok().filter(|_| is_first)
+    }
+
     /// True if the size of a file before its first opening was recorded, or that there was none.
     pub(super) fn is_size_known(&self, file: usize) -> bool {
-        self.first_opened.get(file).copied().flatten().is_some_and(|(_, number)| number.is_some())
+        self.first_opened(file).is_some_and(|first| first.size_bytes.is_some())
     }
 }
 

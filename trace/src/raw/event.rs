@@ -83,6 +83,10 @@ pub fn put_call(out: &mut Vec<u8>, call: &Call) {
     if let Some(name) = &call.name {
         out.extend_from_slice(name.as_bytes());
     }
+    if let Some(unchanged_ns) = call.unchanged_ns {
+        mask |= 1 << 19;
+        put(out, unchanged_ns);
+    }
     out[at..at + 3].copy_from_slice(&mask.to_le_bytes()[..3]);
     put_list(out, &call.requests);
     put(out, call.completions.len() as u64);
@@ -149,6 +153,7 @@ fn call(from: &mut Bytes<'_>, tick: u64) -> Option<Call> {
                 call.name = Some(String::from_utf8(name.to_vec()).ok()?);
                 from.0 = rest;
             }
+            19 => call.unchanged_ns = Some(value),
             _ => return None,
         }
     }

@@ -25,8 +25,8 @@ pub use clock::Clock;
 pub use head::ProcessHead;
 pub use reader::{Events, ProcessFile};
 
-/// Version of the format. 2: [`Event::Storage`].
-pub const VERSION: u32 = 2;
+/// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`].
+pub const VERSION: u32 = 3;
 
 /// Size of a block in bytes.
 pub const BLOCK_BYTES: usize = 1 << 16;

@@ -224,12 +224,15 @@ impl HeadParser {
     fn file(&mut self, fields: &mut Fields<'_>) -> Result<()> {
         consecutive(fields, self.head.files.len(), "file", "number")?;
         let path = fields.need("path", "write file,NUMBER,PATH,SIZE")?.text()?;
-        let mut file = OpenedFile { path, size_bytes: None, fs_type: String::new() };
+        let mut file = OpenedFile { path, size_bytes: None, fs_type: String::new(), made_ns: None };
         while let Some(field) = fields.next() {
             let field = field?;
             match (field.pair()?, field.number) {
                 (Some((key, value)), _) if *key == *b"fs" => {
                     file.fs_type = text(value).map_err(|e| e.field(field.number, "fs"))?
+                }
+                (Some((key, value)), _) if *key == *b"made" => {
+                    file.made_ns = Some(unsigned(&value).map_err(|e| e.field(field.number, "made"))?)
                 }
                 (None, 4) if *field.bytes()? == *b"-" => {}
                 (None, 4) => {
@@ -240,7 +243,7 @@ impl HeadParser {
                 _ => {
                     return Err(TextError::new(
                         "this belongs to no file",
-                        "write file,NUMBER,PATH,SIZE and perhaps fs=KIND",
+                        "write file,NUMBER,PATH,SIZE and perhaps fs=KIND, made=TIME",
                     )
                     .field(field.number, ""))
                 }

@@ -109,6 +109,9 @@ fn write_file(out: &mut Vec<u8>, n: usize, file: &OpenedFile) {
     if !file.fs_type.is_empty() {
         put_pair(out, "fs", &file.fs_type);
     }
+    if let Some(made_ns) = file.made_ns {
+        number(out, "made", made_ns);
+    }
 }
 
 fn number(out: &mut Vec<u8>, key: &str, value: impl itoa::Integer) {
