@@ -41,6 +41,8 @@ mod imb_format;
 mod inject;
 #[path = "suite/matrix.rs"]
 mod matrix;
+#[path = "suite/measured_again.rs"]
+mod measured_again;
 #[path = "suite/memory_fuse.rs"]
 mod memory_fuse;
 #[path = "suite/mistakes.rs"]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::{Buffers, Family};
-use crate::frame::config::BindPolicy;
+use crate::frame::config::{BindPolicy, Repeat};
 use crate::frame::error::UsageError;
 use crate::frame::options::{self, common_help, words, BindArgs, ProgressArgs, DEFAULT_SEED, MEASURED, OUTPUT, TRUST};
 
@@ -35,6 +35,15 @@ pub struct CommArgs {
     /// few windows again and again, which shows the caches and is never valid
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Buffers::Cyclic, help_heading = MEASURED)]
     pub buffers: Buffers,
+    /// What is done with the time that is left behind the three repetitions of the definition. auto: all patterns are measured
+    /// again, round after round, those first that know least about themselves, so that the intervals of their means become
+    /// narrower; N: so many rounds at most; off: nothing. The value is that of the three repetitions in each case
+    #[arg(long, value_name = "auto|off|N", value_parser = options::repeat, default_value = "auto", help_heading = MEASURED)]
+    pub repeat: Repeat,
+    /// End the repeats when the 95 % interval of b_eff, over single repetitions, reaches no farther than this from its mean,
+    /// e.g. 5% [default: when the time is over]
+    #[arg(long, value_name = "PERCENT", value_parser = options::percent, help_heading = MEASURED)]
+    pub until: Option<f64>,
     /// Memory of the unit that one rank runs on; decides the longest message, Lmax = SIZE / 128, at most 128M [default:
     /// memory of the node or of its control group, divided by the ranks on it]
     #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = MEASURED)]
@@ -89,6 +98,7 @@ impl CommArgs {
                 format!("Give at least {SHORTEST_SECONDS} s."),
             ));
         }
+        self.check_until()?;
         let families = Family::ALL.into_iter().filter(|family| self.families.contains(family)).collect();
         Ok(CommConfig {
             time_seconds,
@@ -96,6 +106,8 @@ impl CommArgs {
             seed: self.seed,
             families,
             buffers: self.buffers,
+            repeat: self.repeat,
+            until_share: self.until,
             memory_per_process_bytes: self.memory_per_process,
             rmax_gflops: self.rmax,
             bind: self.ranks.policy(BindPolicy::Auto),
@@ -103,6 +115,27 @@ impl CommArgs {
             bare: self.bare,
             inject: self.inject,
         })
+    }
+
+    /// What can never be reached is refused.
+    fn check_until(&self) -> Result<(), UsageError> {
+        if self.until.is_none() {
+            return Ok(());
+        }
+        if self.repeat == Repeat::Off {
+            return Err(UsageError::new(
+                "--until says when the repeats end, and with --repeat off there are none",
+                "Leave one of the two out.",
+            ));
+        }
+        let has = |family| self.families.contains(&family);
+        if !(has(Family::Ring) && has(Family::Random)) {
+            return Err(UsageError::new(
+                "--until is about the interval of b_eff, and without ring and random there is no b_eff",
+                "Add them to --families, or leave --until out.",
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -128,6 +161,8 @@ pub(crate) const COMM: &str = concat!(
       mpirun -n 64 beff-raw comm --quick --rmax 3200
   Only ping-pong and rings, with the curves of every method:
       mpirun -n 4 beff-raw comm --families ping-pong,ring --details
+  No longer than needed to know b_eff within 2 %:
+      mpirun -n 64 beff-raw comm --until 2%
   Which rings 1000 ranks would form:
       beff-raw comm --plan 1000
 

@@ -15,7 +15,9 @@ use crate::frame::command::finish::conduct;
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, start};
+use crate::frame::config::Repeat;
 use crate::frame::error::{Exit, UsageError};
+use crate::frame::report::text::{count, percent};
 use crate::frame::report::{Level, Views};
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::Observer;
@@ -140,12 +142,21 @@ fn check_memory(plan: &CommPlan, config: &CommConfig, survey: &Survey) -> Result
 fn announce(config: &CommConfig, a: &Announcement, ranks: u64) -> String {
     let expected = format_seconds(a.expected_seconds.ceil());
     let limit = format_seconds(a.limit_seconds);
-    let end = start::end_in(a.expected_seconds);
+    let repeats = match (config.repeat, config.until_share) {
+        (Repeat::Off, _) => String::new(),
+        (Repeat::Auto, None) => ", then repeats until then".to_owned(),
+        (Repeat::Auto, Some(share)) => {
+            format!(", then repeats until then or until b_eff is known within {}", percent(share))
+        }
+        (Repeat::Times(times), _) => format!(", then at most {}", count(times, "round")),
+    };
+    let end = start::end_in(if config.repeat == Repeat::Off { a.expected_seconds } else { a.limit_seconds });
     let fits = if a.expected_seconds <= a.limit_seconds {
         format!("at most {limit}")
     } else {
         format!("LONGER than the {limit} of --time, which is too short for the least of it")
     };
+    let whole = if config.repeat == Repeat::Off { "" } else { " for the value" };
     let quick = if config.quick { ", quick mode: no value to compare" } else { "" };
-    format!("b_eff on {ranks} ranks: about {expected}, {fits}; until about {end}{quick}")
+    format!("b_eff on {ranks} ranks: about {expected}{whole}, {fits}; until about {end}{repeats}{quick}")
 }

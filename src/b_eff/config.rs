@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff::plan::{Buffers, Family};
-use crate::frame::config::BindPolicy;
+use crate::frame::config::{BindPolicy, Repeat};
 
 /// Everything that decides what b_eff measures and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,12 @@ pub struct CommConfig {
     /// Memory that the messages use. Results from before there was a choice reused theirs.
     #[serde(default)]
     pub buffers: Buffers,
+    /// What is done with the time that is left behind the three repetitions. Results from before it could be used left it.
+    #[serde(default)]
+    pub repeat: Repeat,
+    /// Reach of the 95 % interval of b_eff at which the repeats end, as a share; None: the time ends them.
+    #[serde(default)]
+    pub until_share: Option<f64>,
     /// Memory of the unit one rank runs on; None: found out. Decides Lmax.
     pub memory_per_process_bytes: Option<u64>,
     /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor.

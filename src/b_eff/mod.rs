@@ -10,6 +10,7 @@
 //!             compare what was received, wipe it <- outside
 //!             one maximum over the ranks for each size: times of the loops, time so far, signal
 //!         one sum over the ranks; record
+//! while time is left: a pattern again, as in one repetition     -> intervals; the value stays
 //! ```
 
 pub mod cli;

@@ -49,7 +49,7 @@ impl Method {
 pub struct LoopRecord {
     /// How.
     pub method: Method,
-    /// Repetition, from 0.
+    /// Repetition, from 0; from 3 on behind those of the definition.
     pub repetition: u32,
     /// Iterations.
     pub iterations: u64,
@@ -195,6 +195,15 @@ pub struct MessageMemory {
     pub huge_page_smallest_bytes: Option<u64>,
 }
 
+/// The definition was measured as a whole: what ends the run later takes nothing from its value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    /// From the pilot to the last comparison of the third repetition.
+    pub real_seconds: f64,
+    /// As in [`CommEnding::efforts`].
+    pub efforts: Vec<(u64, Effort)>,
+}
+
 /// Our loops of one kind beside bare ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BareRecord {
@@ -277,6 +286,12 @@ run_record! {
         announcement: Option<Announcement> = Announcement(Announcement),
         /// Patterns in the order in which they were first measured, with all their repetitions.
         patterns: Vec<CommPatternRecord> = Pattern(Visit),
+        /// What was known when the definition was measured as a whole; None: the run did not get there, or is from before it was told.
+        #[serde(default)]
+        whole: Option<Whole> = Whole(Whole),
+        /// Patterns that were measured again in the time that was left, with all these repetitions; the value does not know them.
+        #[serde(default)]
+        repeats: Vec<CommPatternRecord> = Repeat(Visit),
         /// Our loops beside bare ones, if asked for.
         bare: Vec<BareRecord> = Bare(BareRecord),
         /// Corruption found.
@@ -287,12 +302,29 @@ run_record! {
 }
 
 impl CommResult {
-    /// All loops of all patterns.
+    /// All loops of all patterns, as the definition has them.
     pub fn loops(&self) -> impl Iterator<Item = &LoopRecord> {
         self.patterns.iter().flat_map(|p| &p.sizes).flat_map(|s| &s.loops)
     }
 
+    /// Every record of a pattern, of the definition and of the repeats.
+    pub fn measured(&self) -> impl Iterator<Item = &CommPatternRecord> + Clone {
+        self.patterns.iter().chain(&self.repeats)
+    }
+
+    /// Bytes of received messages that were compared.
+    #[must_use]
+    pub fn bytes_checked(&self) -> u64 {
+        self.measured().map(|p| p.bytes_checked).fold(0, u64::saturating_add)
+    }
+
+    /// Of these, bytes that were wrong.
+    #[must_use]
+    pub fn bytes_wrong(&self) -> u64 {
+        self.measured().map(|p| p.bytes_wrong).fold(0, u64::saturating_add)
+    }
+
     fn has_wrong_data(&self) -> bool {
-        self.patterns.iter().any(|p| p.bytes_wrong > 0)
+        self.bytes_wrong() > 0
     }
 }

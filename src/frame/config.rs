@@ -1,4 +1,5 @@
-//! What several benchmarks can be told: how files are accessed, what is done about the page cache, and where ranks run.
+//! What several benchmarks can be told: how files are accessed, what is done about the page cache, where ranks run, and what is measured
+//! again.
 
 use crate::frame::backends;
 use beff_backends::Direct;
@@ -85,6 +86,59 @@ impl From<DirectPolicy> for Direct {
             DirectPolicy::Required => Self::Required,
             DirectPolicy::Auto => Self::Auto,
             DirectPolicy::Off | DirectPolicy::ByBackend => Self::Off,
+        }
+    }
+}
+
+/// What is measured again after everything was measured once, to know how sure it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Repeat {
+    /// Nothing. What a result without this field was measured with.
+    #[default]
+    Off,
+    /// As much as the time allows.
+    Auto,
+    /// So many times more at most.
+    Times(u64),
+}
+
+impl TryFrom<String> for Repeat {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match word.as_str() {
+            "off" => Ok(Self::Off),
+            "auto" => Ok(Self::Auto),
+            number => match number.parse() {
+                Ok(times) if (1..=Self::MOST).contains(&times) => Ok(Self::Times(times)),
+                _ => Err(format!("write auto, off, or how often, 1 to {}", Self::MOST)),
+            },
+        }
+    }
+}
+
+impl From<Repeat> for String {
+    fn from(repeat: Repeat) -> Self {
+        match repeat {
+            Repeat::Off => "off".into(),
+            Repeat::Auto => "auto".into(),
+            Repeat::Times(times) => times.to_string(),
+        }
+    }
+}
+
+impl Repeat {
+    /// Times more at most.
+    pub const MOST: u64 = 10_000;
+
+    /// Whether anything is measured again after so many times more.
+    #[must_use]
+    pub fn goes_on_after(self, times: u64) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Auto => true,
+            Self::Times(most) => times < most,
         }
     }
 }

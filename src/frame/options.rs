@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
 use crate::frame::system::host::host_name;
 use crate::frame::units;
 
@@ -172,6 +172,20 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
+/// What is measured again: auto, off, or how often.
+pub(crate) fn repeat(text: &str) -> Result<Repeat, String> {
+    text.to_owned().try_into()
+}
+
+/// A percentage as a share: 5%, or 5, is 0.05.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 100.0 => Ok(number / 100.0),
+        Ok(_) => Err("the percentage must be above 0% and at most 100%".into()),
+        Err(_) => Err(format!("'{text}' is not a number; write a percentage, e.g. 5%")),
+    }
+}
+
 /// A hint.
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
@@ -203,6 +217,24 @@ pub(crate) use common_help;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_often_and_how_narrow() {
+        assert_eq!(["auto", "off", "3"].map(repeat), [Ok(Repeat::Auto), Ok(Repeat::Off), Ok(Repeat::Times(3))]);
+        for word in ["", "0", "-1", "on", "3.5", "10001"] {
+            assert!(repeat(word).unwrap_err().contains("auto, off, or how often"), "{word}");
+        }
+        assert_eq!(["5%", "0.5 %", "100"].map(percent), [Ok(0.05), Ok(0.005), Ok(1.0)]);
+        for word in ["", "%", "5%%", "0%", "101%", "nan%", "-1%"] {
+            assert!(percent(word).is_err(), "{word}");
+        }
+        for repeat in [Repeat::Off, Repeat::Auto, Repeat::Times(7)] {
+            let text = serde_json::to_string(&repeat).unwrap();
+            assert_eq!(serde_json::from_str::<Repeat>(&text).unwrap(), repeat);
+        }
+        let goes_on = [Repeat::Off, Repeat::Auto, Repeat::Times(2)].map(|r| [r.goes_on_after(1), r.goes_on_after(2)]);
+        assert_eq!(goes_on, [[false, false], [true, true], [true, false]]);
+    }
 
     #[test]
     fn a_prefix_may_have_the_date_and_the_host() {

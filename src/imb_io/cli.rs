@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::Args;
 
 use crate::frame::backends;
-use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::config::{CachePolicy, DirectPolicy, Repeat};
 use crate::frame::options::{
     self, common_help, words, BindArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
 };
@@ -58,6 +58,15 @@ pub struct ImbMeasureArgs {
     /// may come near the limit. A row has one repetition at least [default: 10s]
     #[arg(long, short = 'T', value_name = "TIME", value_parser = options::seconds, help_heading = MEASURED)]
     pub time: Option<f64>,
+    /// Measure the rows again, round after round behind the first one, each time with as many repetitions on files of the same
+    /// state, for a 95 % interval of every row. N: so many times; auto: a row until its interval is as narrow as --until says, or
+    /// the --time of a row is used up, all its rounds together. The row stays what the first round measured
+    #[arg(long, value_name = "auto|off|N", value_parser = options::repeat, default_value = "off", help_heading = MEASURED)]
+    pub repeat: Repeat,
+    /// Measure a row no more when its 95 % interval reaches no farther than this from its mean, e.g. 5%; five rounds at least
+    /// [default: 5% with --repeat auto, else never]
+    #[arg(long, value_name = "PERCENT", value_parser = options::percent, help_heading = MEASURED)]
+    pub until: Option<f64>,
     /// Where the sync of blocking writes belongs; what has one mode only keeps it
     #[arg(long, alias = "aggregate_mode", value_enum, value_name = "MODE", default_value = "multi", ignore_case = true,
         help_heading = MEASURED)]

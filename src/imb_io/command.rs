@@ -18,6 +18,7 @@ use crate::frame::command::finish::{conduct, exit_of, Files, Page};
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, publish_once, start};
+use crate::frame::config::Repeat;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
@@ -188,8 +189,15 @@ fn announce(config: &ImbConfig, a: &ImbAnnouncement, ranks: u64, rows: u64) -> S
     let load = a.cpu_load.map_or_else(String::new, |load| {
         format!("; the CPU load of the overlap takes its time within {:.1} %", load.calibration_error * 100.0)
     });
+    let repeats = match config.repeat {
+        Repeat::Off => String::new(),
+        Repeat::Times(times) => format!("; measured {} in all", count(times.saturating_add(1), "time")),
+        Repeat::Auto => {
+            "; then rows again, each within its time limit, until they are known: not in this time".to_owned()
+        }
+    };
     let (ranks, rows) = (count(ranks, "rank"), count(rows, "row"));
-    format!("IMB-IO on {ranks}: {rows}, about {expected}, until about {end}; {limit}{load}")
+    format!("IMB-IO on {ranks}: {rows}, about {expected}, until about {end}; {limit}{repeats}{load}")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
 use crate::imb_io::plan::{ModeChoice, Repetitions, Sizes};
 
 /// Which groups of `-multi` are shown.
@@ -62,6 +62,12 @@ pub struct ImbConfig {
     pub sizes: Sizes,
     /// How often, and how long.
     pub repetitions: Repetitions,
+    /// What is measured again after all rows were measured once. Results from before there was a choice have nothing of it.
+    #[serde(default)]
+    pub repeat: Repeat,
+    /// Reach of the 95 % interval at which a row is measured no more, as a share; None: it does not end the repeats.
+    #[serde(default)]
+    pub until_share: Option<f64>,
     /// Aggregate, non-aggregate or both.
     pub modes: ModeChoice,
     /// What writes find; None: not known, in a result from before it was told.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::frame::checks::{backends, check_direct, check_effect, check_out, check_run_dir, join, names, KnownBackend};
-use crate::frame::config::BindPolicy;
+use crate::frame::config::{BindPolicy, Repeat};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
 use crate::frame::input;
@@ -12,6 +12,9 @@ use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::names::{find, in_text, select};
 use crate::imb_io::plan::PlanError;
 use crate::imb_io::plan::{Benchmark, Policy, Repetitions, Sizes};
+
+/// Reach at which `--repeat auto` is content when nothing else is said.
+const UNTIL_SHARE: f64 = 0.05;
 
 /// Operations in flight at most when nothing else is said.
 pub const DEFAULT_DEPTH: u32 = 32;
@@ -38,6 +41,8 @@ impl ImbArgs {
         measure.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
         self.output.out.as_deref().map_or(Ok(()), check_out)?;
         let benchmarks = self.benchmarks()?;
+        let repetitions = repetitions(measure)?;
+        let until_share = until(measure, &repetitions)?;
         for backend in &chosen {
             check_runs_something(backend, &benchmarks)?;
         }
@@ -51,7 +56,9 @@ impl ImbArgs {
             npmin: measure.npmin,
             multi: measure.multi,
             sizes: sizes(measure)?,
-            repetitions: repetitions(measure)?,
+            repetitions,
+            repeat: measure.repeat,
+            until_share,
             modes: measure.aggregate_mode,
             file: Some(measure.file),
             buffers: Some(measure.buffers),
@@ -197,6 +204,25 @@ fn repetitions(measure: &ImbMeasureArgs) -> Result<Repetitions, UsageError> {
         ));
     }
     rule.check().map(|()| rule).map_err(|error| UsageError::new(what(error), "Leave --iter and --time out."))
+}
+
+/// When a row is known well enough.
+fn until(measure: &ImbMeasureArgs, rule: &Repetitions) -> Result<Option<f64>, UsageError> {
+    match measure.repeat {
+        Repeat::Off if measure.until.is_some() => Err(UsageError::new(
+            "--until says when a row is measured no more, and without --repeat none is measured again",
+            "Add --repeat auto, or leave --until out.",
+        )),
+        Repeat::Auto if !rule.policy.is_timed() => Err(UsageError::new(
+            format!(
+                "--repeat auto ends by the time limit of a row, and the policy '{}' knows none",
+                rule.policy.name()
+            ),
+            format!("Say how often with --repeat N, or take --iter-policy {}.", Policy::Dynamic.name()),
+        )),
+        Repeat::Auto => Ok(Some(measure.until.unwrap_or(UNTIL_SHARE))),
+        Repeat::Off | Repeat::Times(_) => Ok(measure.until),
+    }
 }
 
 fn two_policies(a: Policy, b: Policy) -> UsageError {

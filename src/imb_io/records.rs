@@ -125,6 +125,15 @@ pub struct RowRecord {
     pub real_seconds: f64,
 }
 
+/// A row that was measured again: as many repetitions, on files of the same state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowRepeat {
+    /// Which of the rows, counted from 0 in the order of their records.
+    pub row: u64,
+    /// What came of it.
+    pub measured: RowRecord,
+}
+
 /// Bytes that were not the bytes written, named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImbCorruption {
@@ -250,6 +259,9 @@ run_record! {
         announcement: Option<ImbAnnouncement> = Announcement(ImbAnnouncement),
         /// Rows in order of measurement.
         rows: Vec<RowRecord> = Row(Box<RowRecord>),
+        /// Rows that were measured again; the rows above do not know them.
+        #[serde(default)]
+        repeats: Vec<RowRepeat> = Repeat(Box<RowRepeat>),
         /// Our loops beside bare ones, if asked for.
         bare: Vec<ImbBareRecord> = Bare(ImbBareRecord),
         /// Corruption found.
@@ -260,7 +272,12 @@ run_record! {
 }
 
 impl ImbResult {
+    /// Every record of a row, of the first round and of the repeats.
+    pub fn measured(&self) -> impl Iterator<Item = &RowRecord> + Clone {
+        self.rows.iter().chain(self.repeats.iter().map(|again| &again.measured))
+    }
+
     fn has_wrong_data(&self) -> bool {
-        self.rows.iter().any(|row| row.bytes_wrong > 0)
+        self.measured().any(|row| row.bytes_wrong > 0)
     }
 }

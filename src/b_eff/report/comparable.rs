@@ -14,7 +14,7 @@ use crate::frame::values::machine_share::is_shared;
 const NOISE: f64 = 1.5;
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 11] = [
+const FIELDS: [(&str, Field); 13] = [
     ("quick", definition("quick mode")),
     ("buffers", definition("buffers")),
     ("families", definition("families")),
@@ -25,6 +25,9 @@ const FIELDS: [(&str, Field); 11] = [
     ("memory_per_process_bytes", Field::Silent),
     ("rmax_gflops", Field::Silent),
     ("bare", Field::Silent),
+    // The value does not know the repeats.
+    ("repeat", Field::Silent),
+    ("until_share", Field::Silent),
     ("out", Field::Silent),
     // Told by where the ranks were.
     ("bind", Field::Silent),

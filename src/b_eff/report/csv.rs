@@ -1,7 +1,7 @@
-//! PREFIX.csv of b_eff: one row for each pattern, size, method and repetition.
+//! PREFIX.csv of b_eff: one row for each pattern, size, method and repetition of the definition, with what the repeats tell of the pattern.
 
 use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord, SizeRecord};
-use crate::b_eff::values::{bytes_per_second, CommDerived};
+use crate::b_eff::values::{bytes_per_second, CommDerived, RepeatedRate};
 use crate::frame::report::csv::{table, Cell, Column, Origin};
 
 /// What a row is made of.
@@ -12,9 +12,11 @@ struct Row<'a> {
     ranks: u64,
     is_best_repetition: bool,
     is_best: bool,
+    /// S of single repetitions of the pattern, repeats included.
+    repeated: Option<RepeatedRate>,
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 14] {
+fn columns<'r>() -> [Column<Row<'r>>; 18] {
     [
         ("pattern", |r| (&r.pattern.pattern).into()),
         ("family", |r| Cell::word(r.pattern.family)),
@@ -33,12 +35,21 @@ fn columns<'r>() -> [Column<Row<'r>>; 14] {
         ("mb_per_second_per_process", |r| r.mb_per_second().map(|rate| rate / r.ranks.max(1) as f64).into()),
         ("best_repetition", |r| r.is_best_repetition.into()),
         ("best", |r| r.is_best.into()),
+        ("pattern_repetitions", |r| r.repeated.map(|s| s.repetitions).into()),
+        ("pattern_mean_mb_per_second", |r| r.repeated.map(|s| s.mean_bytes_per_second / 1e6).into()),
+        ("pattern_low_mb_per_second", |r| r.end(0).into()),
+        ("pattern_high_mb_per_second", |r| r.end(1).into()),
     ]
 }
 
 impl Row<'_> {
     fn mb_per_second(&self) -> Option<f64> {
         bytes_per_second(self.message_bytes, self.pattern.messages, self.of_loop).map(|rate| rate / 1e6)
+    }
+
+    /// An end of the interval of S, 1e6 bytes per second.
+    fn end(&self, which: usize) -> Option<f64> {
+        self.repeated.and_then(|s| s.interval_bytes_per_second).map(|ends| ends[which] / 1e6)
     }
 }
 
@@ -59,6 +70,7 @@ pub fn csv(result: &CommResult, derived: &CommDerived) -> Result<Vec<u8>, ::csv:
                 ranks: result.setup.machine.ranks,
                 is_best_repetition: best.contains(&number),
                 is_best: best.contains(&number) && best_method == Some(of_loop.method),
+                repeated: curve.repeated,
             }));
         }
     }

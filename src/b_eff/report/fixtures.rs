@@ -4,6 +4,7 @@ use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::*;
 use crate::b_eff::values::fixture::run;
 use crate::b_eff::values::{CommDerived, CommWarning};
+use crate::frame::config::Repeat;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
 
@@ -43,9 +44,28 @@ pub fn complete() -> CommResult {
     if let Some(told) = &mut result.announcement {
         told.effort.single_from = 19;
     }
+    result.whole = Some(Whole { real_seconds: 150.5, efforts: Vec::new() });
+    repeat(&mut result, 3);
+    repeat(&mut result, 4);
+    result.config.until_share = Some(0.01);
     result.config.bare = true;
     result.bare = vec![beside_bare(Method::PingPong, 1, 1.01), beside_bare(Method::Sendrecv, 4 << 20, 1.08)];
     result
+}
+
+/// The ping-pong, all rings and all random rings again, as in the first repetition and a little slower.
+fn repeat(result: &mut CommResult, repetition: u32) {
+    result.config.repeat = Repeat::Auto;
+    let is_repeated = |p: &&CommPatternRecord| p.family.in_average() || p.family == Family::PingPong;
+    for mut record in result.patterns.clone().iter().filter(is_repeated).cloned() {
+        for size in &mut record.sizes {
+            size.loops.retain(|one| one.repetition == 0);
+            size.loops.iter_mut().for_each(|one| one.repetition = repetition);
+            size.loops.iter_mut().for_each(|one| one.seconds *= 1.0 + f64::from(repetition) / 128.0);
+        }
+        record.real_seconds = 1.5;
+        result.repeats.take_in(Visit(Box::new(record)));
+    }
 }
 
 fn beside_bare(method: Method, message_bytes: u64, ratio: f64) -> BareRecord {
@@ -207,6 +227,8 @@ pub fn every_warning() -> Vec<CommWarning> {
             ratio: 1.25,
         },
         CommWarning::ShortLoops { loops: 3, of: 900, shortest_seconds: 4e-6, clock_resolution_ns: 1000.0 },
+        CommWarning::UntilNotReached { until_share: 0.05, reach_share: Some(0.125), repetitions: 7 },
+        CommWarning::UntilNotReached { until_share: 0.02, reach_share: None, repetitions: 1 },
         CommWarning::Overrun { limit_seconds: 240.0, expected_seconds: 200.0, real_seconds: 300.0 },
         CommWarning::Shared(Warning::Oversubscribed { hosts: 1, host: "node01".into(), ranks: 4, cores: 2 }),
         CommWarning::Shared(Warning::JournalBroken { path: "run1.jsonl".into(), reason: "no space".into() }),
@@ -219,6 +241,8 @@ pub fn journal_lines(result: &CommResult) -> Vec<CommLine> {
     let mut lines = vec![result.start_line()];
     lines.extend(result.announcement.iter().cloned().map(CommLine::Announcement));
     lines.extend(result.patterns.iter().cloned().map(|p| CommLine::Pattern(Visit(Box::new(p)))));
+    lines.extend(result.whole.iter().cloned().map(CommLine::Whole));
+    lines.extend(result.repeats.iter().cloned().map(|p| CommLine::Repeat(Visit(Box::new(p)))));
     lines.extend(result.bare.iter().cloned().map(CommLine::Bare));
     lines.extend(result.corruptions.iter().cloned().map(CommLine::Corruption));
     lines.extend(result.errors.iter().cloned().map(CommLine::Error));

@@ -3,7 +3,7 @@
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
 use crate::b_eff::values::standout::findings;
-use crate::b_eff::values::{CommDerived, Curve, SizeAverage};
+use crate::b_eff::values::{CommDerived, Curve, RepeatedRate, SizeAverage};
 use crate::frame::report::columns::or_none;
 use crate::frame::report::html::lines::{self, Abscissa, Look, Point};
 use crate::frame::report::html::scale::{size, Log};
@@ -54,6 +54,7 @@ fn mb(bytes_per_second: f64) -> String {
 fn headline(result: &CommResult, derived: &CommDerived) -> Headline {
     let value = &derived.value;
     let numbers = [
+        ("MB/s, one repetition, 95 %", value.of_repetitions.b_eff.and_then(interval)),
         ("MB/s per process", value.b_eff.map(|l| mb(l.per_process_bytes_per_second))),
         ("rings", value.rings.map(|l| mb(l.bytes_per_second))),
         ("random rings", value.random.map(|l| mb(l.bytes_per_second))),
@@ -70,6 +71,11 @@ fn headline(result: &CommResult, derived: &CommDerived) -> Headline {
         verdict: Some((tone, verdict)),
         numbers: numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
     }
+}
+
+/// `low to high`.
+fn interval(rate: RepeatedRate) -> Option<String> {
+    rate.interval_bytes_per_second.map(|[low, high]| format!("{} to {}", mb(low), mb(high)))
 }
 
 fn axis(sizes: impl Iterator<Item = u64>) -> Option<Abscissa> {
@@ -167,15 +173,18 @@ fn methods(derived: &CommDerived) -> Option<Section> {
     })
 }
 
+const PATTERNS: [&str; 6] =
+    ["pattern", "shape", "mean MB/s", "one repetition, 95 %", "at Lmax MB/s", "us at the smallest"];
+
 /// Every pattern in a line.
 fn patterns(derived: &CommDerived) -> Option<Section> {
-    let mut table =
-        Table::new("All patterns", 2, ["pattern", "shape", "mean MB/s", "at Lmax MB/s", "us at the smallest"]);
+    let mut table = Table::new("All patterns", 2, PATTERNS);
     for c in &derived.curves {
         table.row([
             c.pattern.clone(),
             c.shape.clone(),
             or_none(c.mean_bytes_per_second.map(mb)),
+            or_none(c.repeated.and_then(interval)),
             or_none(c.at_lmax_bytes_per_second.map(mb)),
             or_none(c.latency_seconds.map(|s| rate(s * 1e6, None))),
         ]);

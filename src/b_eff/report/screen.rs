@@ -49,7 +49,7 @@ fn write(page: &mut Screen, result: &CommResult, derived: &CommDerived, place: &
 
 /// How much of the data was compared.
 pub(super) fn checked(result: &CommResult) -> Option<String> {
-    let bytes = result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add);
+    let bytes = result.bytes_checked();
     (bytes > 0).then(|| format!("{} received and compared: all as sent", format_size(bytes)))
 }
 
@@ -75,6 +75,20 @@ fn value(page: &mut Screen, result: &CommResult, derived: &CommDerived) {
         span(Look::Bad, quick),
     ]);
     screen::missing(page, [("", derived.criteria.as_slice())]);
+    page.line([span(Look::Plain, format!("  {}", repetitions(derived)))]);
+}
+
+/// How far single repetitions of everything agree.
+pub(super) fn repetitions(derived: &CommDerived) -> String {
+    let Some(found) = derived.value.of_repetitions.b_eff else {
+        return "how sure it is: not known, no repetition is whole".to_owned();
+    };
+    let [mean, number] =
+        [screen::rate(found.mean_bytes_per_second / 1e6, None), count(found.repetitions, "repetition")];
+    match found.interval_bytes_per_second.map(|ends| ends.map(|rate| screen::rate(rate / 1e6, None))) {
+        Some([low, high]) => format!("one repetition {mean} MB/s, 95 % interval {low} to {high}, {number}"),
+        None => format!("one repetition {mean} MB/s, 95 % interval not known, {number}"),
+    }
 }
 
 fn mb(level: Option<f64>) -> String {

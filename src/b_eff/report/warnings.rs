@@ -36,6 +36,11 @@ pub fn brief(warning: &CommWarning) -> Brief {
             (50, format!("shortened to keep the time limit: loops of {}: --time", format_seconds(*loop_seconds)))
         }
         CommWarning::ShortLoops { loops, of, .. } => (51, format!("{loops} of {of} loops are too short for the clock")),
+        CommWarning::UntilNotReached { until_share, reach_share, .. } => {
+            let known =
+                reach_share.map_or_else(|| "not known".to_owned(), |reach| format!("known within {}", percent(reach)));
+            (55, format!("b_eff is {known}, {} were asked for", percent(*until_share)))
+        }
         CommWarning::Overrun { limit_seconds, real_seconds, .. } => {
             (60, format!("took {}, {} were allowed", format_seconds(*real_seconds), format_seconds(*limit_seconds)))
         }
@@ -78,6 +83,16 @@ fn cause(warning: &CommWarning) -> String {
             nanoseconds(*clock_resolution_ns),
             format_seconds(*shortest_seconds)
         ),
+        CommWarning::UntilNotReached { until_share, reach_share, repetitions } => {
+            let (asked, number) = (percent(*until_share), count(*repetitions, "repetition"));
+            match reach_share {
+                Some(reach) => format!(
+                    "The time ended before b_eff was known within {asked}: the 95 % interval over {number} reaches {} from their mean.",
+                    percent(*reach)
+                ),
+                None => format!("b_eff was to be known within {asked}, and {number} of all patterns cannot tell how far they scatter."),
+            }
+        }
         CommWarning::Overrun { limit_seconds, expected_seconds, real_seconds } => format!(
             "The measurement took {}; {} were announced and {} allowed.",
             format_seconds(*real_seconds),
@@ -156,6 +171,9 @@ fn next_step(warning: &CommWarning, config: &CommConfig) -> String {
         }
         CommWarning::IdenticalDiffer { .. } => {
             "Repeat on an idle machine, with each rank bound to a core; the value is not valid until they agree within 10 %."
+        }
+        CommWarning::UntilNotReached { .. } => {
+            "Give a longer --time; where single repetitions scatter widely, look for what else uses the machine first."
         }
         CommWarning::ShortLoops { .. } => {
             "Give a longer --time; if the clock is coarse, look at the clock source of the kernel (available_clocksource)."

@@ -9,6 +9,7 @@
 //!             compare what was received, wipe it <- outside
 //!             one maximum over the ranks for each size: times of the loops, time so far, signal
 //!         one sum over the ranks; record
+//! while time is left: a pattern again, as in one repetition     -> intervals; the value stays
 //! ```
 
 mod bare;
@@ -19,6 +20,7 @@ mod left;
 mod memory;
 mod pattern;
 mod pilot;
+mod repeats;
 pub mod whole;
 
 pub use layout::Layout;

@@ -9,8 +9,9 @@ use crate::b_eff::plan::effort::{METHODS, REPETITIONS};
 use crate::b_eff::plan::sizes::SIZES;
 use crate::b_eff::plan::{Buffers, CommPattern, CommPlan, Family};
 use crate::b_eff::records::{
-    Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, MessageMemory, Method, SizeRecord, Visit,
+    Announcement, CommEnding, CommLine, CommPatternRecord, LoopRecord, MessageMemory, Method, SizeRecord, Visit, Whole,
 };
+use crate::frame::config::Repeat;
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::agree::gather;
 use crate::frame::run::interrupt::Interrupt;
@@ -23,12 +24,24 @@ use super::budget::{Budget, Pace};
 use super::layout::Layout;
 use super::memory::Memory;
 use super::pattern::{Broken, Loop, Pattern};
+use super::repeats::{mean_of, Repeats};
 use super::{bare, pilot};
 
 /// Size whose message is damaged with `--inject`, by index: 4096 bytes.
 const DAMAGED_SIZE: usize = 12;
 /// Loops of one size in a visit at most.
 const LOOPS: usize = METHODS;
+
+/// One repetition of one pattern.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// The pattern, by its index in the plan.
+    index: usize,
+    /// From 0; those of the definition come first.
+    repetition: u64,
+    /// Number of the visit in the definition; None: it is repeated with the time that is left.
+    visit: Option<usize>,
+}
 
 /// A run under way.
 pub struct Run<'a> {
@@ -40,6 +53,10 @@ pub struct Run<'a> {
     /// For everything; the patterns have less where something comes after them.
     limit_seconds: f64,
     budget: Budget<'a>,
+    repeat: Repeat,
+    repeats: Repeats,
+    /// Time so far, of the slowest rank: equal on all.
+    elapsed_seconds: f64,
     interrupt: &'a Interrupt,
     observer: &'a mut dyn Observer<CommLine>,
     layout: Layout,
@@ -50,6 +67,10 @@ pub struct Run<'a> {
     /// Slots whose memory was touched by messages.
     touched_slots: u64,
     interrupted: bool,
+    /// The definition was measured as a whole.
+    is_whole: bool,
+    /// The last bandwidth, for whoever waits.
+    last: Option<Moved>,
 }
 
 impl<'a> Run<'a> {
@@ -71,14 +92,18 @@ impl<'a> Run<'a> {
             .map_err(|e| format!("rank {}: {} bytes for messages: {e}", comm.rank(), 2 * layout.mapped_bytes()))?;
         let limit_seconds = config.time_seconds;
         let of_patterns = (limit_seconds - bare::seconds(config.quick)).max(limit_seconds / 4.0);
+        let patterns_seconds = if config.bare { of_patterns } else { limit_seconds };
         Ok(Self {
             comm,
             plan,
+            repeat: config.repeat,
+            repeats: Repeats::new(config.repeat, config.until_share, patterns_seconds),
+            elapsed_seconds: 0.0,
             inject: config.inject,
             bare: config.bare,
             quick: config.quick,
             limit_seconds,
-            budget: Budget::new(plan, config.quick, if config.bare { of_patterns } else { limit_seconds }),
+            budget: Budget::new(plan, config.quick, patterns_seconds),
             interrupt,
             observer,
             layout,
@@ -88,6 +113,8 @@ impl<'a> Run<'a> {
             verify_seconds: 0.0,
             touched_slots: 0,
             interrupted: false,
+            is_whole: false,
+            last: None,
         })
     }
 
@@ -161,7 +188,7 @@ impl<'a> Run<'a> {
     /// # Errors
     /// An MPI call that failed: the other ranks may wait for ever.
     pub fn execute(&mut self) -> Result<CommEnding, Broken> {
-        let measured = self.all().and_then(|()| self.compare_bare());
+        let measured = self.all().and_then(|()| self.again()).and_then(|()| self.compare_bare());
         self.remember(measured)?;
         Ok(self.ending())
     }
@@ -169,7 +196,6 @@ impl<'a> Run<'a> {
     /// The repetition is the outermost loop: the three of one cell lie far apart in time, so that what disturbs the machine
     /// for a while meets one of them.
     fn all(&mut self) -> Result<(), Broken> {
-        let mut last: Option<Moved> = None;
         for visit in 0..self.budget.visits() {
             if !self.budget.wants(visit) || self.interrupted {
                 continue;
@@ -178,17 +204,52 @@ impl<'a> Run<'a> {
             self.observer.progress(&Standing {
                 what: format!("{} ({} of {REPETITIONS})", self.plan.patterns[index].name, repetition + 1),
                 done_seconds: self.begin.elapsed().as_secs_f64(),
-                all_seconds: self.budget.expected_seconds,
+                all_seconds: self.all_seconds(),
                 stage: format!("repetition {} of {REPETITIONS}", repetition + 1),
                 next_seconds: self.budget.expected_seconds / self.budget.visits() as f64,
                 ranks: self.comm.size(),
-                last: last.take().into_iter().collect(),
+                last: self.last.take().into_iter().collect(),
             });
-            last = self.measure(visit)?;
+            self.measure(Turn { index, repetition, visit: Some(visit) })?;
             self.budget.done(visit);
         }
-        let last = last.into_iter().collect();
-        self.observer.progress(&Standing::at_the_end(self.budget.expected_seconds, last));
+        Ok(())
+    }
+
+    /// What the patterns will take, repeats included: these may end earlier.
+    fn all_seconds(&self) -> f64 {
+        if self.repeat == Repeat::Auto {
+            self.budget.limit_seconds.max(self.budget.expected_seconds)
+        } else {
+            self.budget.expected_seconds
+        }
+    }
+
+    /// Patterns again, as long as time is left. The value was measured before.
+    fn again(&mut self) -> Result<(), Broken> {
+        if !self.interrupted {
+            let (real_seconds, efforts) = (self.begin.elapsed().as_secs_f64(), self.budget.efforts(false));
+            self.observer.record(CommLine::Whole(Whole { real_seconds, efforts }));
+            self.is_whole = true;
+        }
+        let mut repetitions = vec![REPETITIONS; self.plan.patterns.len()];
+        while !self.interrupted {
+            let Some(index) = self.repeats.next(self.elapsed_seconds) else { break };
+            let repetition = repetitions[index];
+            self.observer.progress(&Standing {
+                what: format!("{} again ({})", self.plan.patterns[index].name, repetition + 1),
+                done_seconds: self.begin.elapsed().as_secs_f64(),
+                all_seconds: self.all_seconds(),
+                stage: "repeats in the time that is left".to_owned(),
+                next_seconds: 0.0,
+                ranks: self.comm.size(),
+                last: self.last.take().into_iter().collect(),
+            });
+            self.measure(Turn { index, repetition, visit: None })?;
+            repetitions[index] += 1;
+        }
+        let last = self.last.take().into_iter().collect();
+        self.observer.progress(&Standing::at_the_end(self.all_seconds(), last));
         Ok(())
     }
 
@@ -208,16 +269,16 @@ impl<'a> Run<'a> {
             real_seconds: self.begin.elapsed().as_secs_f64(),
             pilot_seconds: self.budget.pilot_seconds,
             verify_seconds: self.verify_seconds,
-            efforts: self.budget.efforts(self.interrupted),
+            efforts: self.budget.efforts(self.interrupted && !self.is_whole),
             rank_memory_high_water_bytes: high_water_bytes().unwrap_or(0),
             rank_memory_planned_bytes: 2 * self.layout.mapped_bytes(),
         }
     }
 
-    /// One repetition of a pattern; its last bandwidth.
-    fn measure(&mut self, visit: usize) -> Result<Option<Moved>, Broken> {
-        let begin = Instant::now();
-        let (index, repetition) = self.budget.of_visit(visit);
+    /// One repetition of a pattern.
+    fn measure(&mut self, turn: Turn) -> Result<(), Broken> {
+        let (begin, begin_seconds) = (Instant::now(), self.elapsed_seconds);
+        let index = turn.index;
         let plan = &self.plan.patterns[index];
         let broken = |error| Broken { place: plan.name.clone(), error };
         let mut pattern = Pattern::new(self.comm, self.layout, index as u64, plan).map_err(broken)?;
@@ -228,15 +289,17 @@ impl<'a> Run<'a> {
         let mut pace = self.budget.first_pace(methods.len(), plan.most_steps());
         let mut sizes = Vec::with_capacity(SIZES);
         for size in 0..self.plan.sizes_bytes.len() {
-            if self.interrupted || !self.budget.has(repetition, size) {
+            if self.interrupted || self.is_over(turn, size) {
                 break;
             }
-            sizes.push(self.size(&mut pattern, methods, visit, size, &mut pace)?);
+            sizes.push(self.size(&mut pattern, methods, turn, size, &mut pace)?);
         }
         cpu_watch.pause(&self.cpus);
         let mut sums = [pattern.bytes_checked, pattern.bytes_wrong, pattern.allocations];
         self.comm.sum_u64(&mut sums).map_err(broken)?;
-        let last = sizes.last().and_then(|size| best(size, plan.messages));
+        self.last = sizes.last().and_then(|size| best(size, plan.messages));
+        let mean = mean_of(&sizes, plan.messages, self.plan.sizes_bytes.len());
+        self.repeats.take_in(index, plan.family, mean, self.elapsed_seconds - begin_seconds);
         let record = CommPatternRecord {
             pattern: plan.name.clone(),
             family: plan.family,
@@ -249,11 +312,20 @@ impl<'a> Run<'a> {
             machine: cpu_watch.end(&self.cpus, self.comm).map_err(broken)?,
             real_seconds: begin.elapsed().as_secs_f64(),
         };
-        self.observer.record(CommLine::Pattern(Visit(Box::new(record))));
+        let record = Visit(Box::new(record));
+        self.observer.record(if turn.visit.is_some() { CommLine::Pattern(record) } else { CommLine::Repeat(record) });
         if sums[1] > 0 {
             self.report_corruption(&pattern).map_err(broken)?;
         }
-        Ok(last)
+        Ok(())
+    }
+
+    /// Whether the turn ends before this size: by the effort, or with a repeat by the time.
+    fn is_over(&self, turn: Turn, size: usize) -> bool {
+        match turn.visit {
+            Some(_) => !self.budget.has(turn.repetition, size),
+            None => self.elapsed_seconds >= self.budget.limit_seconds,
+        }
     }
 
     /// Before the clock: the first message to a neighbour connects, the first of a slot maps pages and registers memory.
@@ -277,11 +349,11 @@ impl<'a> Run<'a> {
         &mut self,
         pattern: &mut Pattern<'_>,
         methods: &[Method],
-        visit: usize,
+        turn: Turn,
         size: usize,
         pace: &mut Pace,
     ) -> Result<SizeRecord, Broken> {
-        let (index, repetition) = self.budget.of_visit(visit);
+        let Turn { index, repetition, visit } = turn;
         let message_bytes = self.plan.sizes_bytes[size];
         let single = size as u64 >= self.budget.effort.single_from;
         let only = single.then(|| self.budget.single_method(index, size, pace));
@@ -313,7 +385,10 @@ impl<'a> Run<'a> {
             seconds,
         });
         let record = SizeRecord { message_bytes, loops: records.collect() };
-        self.budget.keep_time(visit, size, shared[LOOPS + 1]);
+        self.elapsed_seconds = shared[LOOPS + 1];
+        if let Some(visit) = visit {
+            self.budget.keep_time(visit, size, shared[LOOPS + 1]);
+        }
         self.budget.set_pace(pace, methods, &record, size);
         Ok(record)
     }

@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use super::rate::bytes_per_second;
+use super::repeated::{self, RepeatedRate};
 use crate::b_eff::plan::Family;
-use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord, Method, SizeRecord};
+use crate::b_eff::records::{CommPatternRecord, CommResult, Method, SizeRecord};
 use crate::frame::values::machine_share::is_shared;
 
 /// One method at one size.
@@ -60,6 +62,8 @@ pub struct Curve {
     /// Time per message and process with the smallest messages: ranks * seconds / (messages * iterations). Ping-pong:
     /// half of the time there and back.
     pub latency_seconds: Option<f64>,
+    /// S of single repetitions with its interval; None: no repetition has all sizes.
+    pub repeated: Option<RepeatedRate>,
     /// True if others had more than 5 % of the machine meanwhile.
     pub machine_shared: bool,
     /// By size, as far as measured.
@@ -106,6 +110,7 @@ pub(super) fn of(record: &CommPatternRecord, result: &CommResult) -> Curve {
         mean_bytes_per_second: None,
         at_lmax_bytes_per_second: None,
         latency_seconds: latency,
+        repeated: repeated::of_pattern(record, result),
         machine_shared: is_shared(&record.machine),
         points,
     };
@@ -145,9 +150,9 @@ fn point(size: &SizeRecord, messages: u64) -> Option<Point> {
     })
 }
 
-/// Bandwidth of one loop, all ranks together; None if it moved nothing or took no time.
+/// The pattern whose S is known least, and how far its interval reaches; None: none is known.
 #[must_use]
-pub fn bytes_per_second(message_bytes: u64, messages: u64, one: &LoopRecord) -> Option<f64> {
-    let moved = message_bytes as f64 * messages as f64 * one.iterations as f64;
-    (moved > 0.0 && one.seconds.is_finite() && one.seconds > 0.0).then(|| moved / one.seconds)
+pub fn widest(curves: &[Curve]) -> Option<(&Curve, f64)> {
+    let known = curves.iter().filter_map(|c| Some((c, c.repeated?.reach_share?)));
+    known.max_by(|a, b| a.1.total_cmp(&b.1))
 }

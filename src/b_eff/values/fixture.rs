@@ -3,6 +3,7 @@
 use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::*;
+use crate::frame::config::Repeat;
 use crate::frame::records::*;
 
 /// Lmax of 512 MiB per process, from the table of the definition.
@@ -90,6 +91,8 @@ fn config() -> CommConfig {
         seed: 42,
         families: vec![PingPong, Ring, Random, WorstCycle, Bisection, Cartesian],
         buffers: Buffers::Cyclic,
+        repeat: Repeat::Off,
+        until_share: None,
         memory_per_process_bytes: None,
         rmax_gflops: None,
         out: None,

@@ -19,6 +19,8 @@ mod curve;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod identical;
+mod rate;
+mod repeated;
 pub mod standout;
 mod validity;
 mod value;
@@ -27,7 +29,9 @@ mod warning;
 pub use average::{logavg, SizeAverage};
 pub use bare::BareValue;
 pub use buffers::MessagesFrom;
-pub use curve::{bytes_per_second, Curve, MethodPoint, Point};
+pub use curve::{widest, Curve, MethodPoint, Point};
+pub use rate::bytes_per_second;
+pub use repeated::{RepeatedRate, RepeatedValue};
 pub use validity::{single_sizes, FREELY_SINGLE_FROM, LOOP_SECONDS, MOST_ITERATIONS};
 pub use value::{CommValue, Latencies, Level, MethodValue};
 pub use warning::CommWarning;
@@ -90,14 +94,15 @@ pub fn derive(result: &CommResult) -> CommDerived {
     let curves: Vec<Curve> = result.patterns.iter().map(|p| curve::of(p, result)).collect();
     let random_rings = random_rings_wanted(result);
     let criteria = validity::criteria(result, &curves);
+    let value = value::of(result, &curves, random_rings);
     CommDerived {
         messages_from: buffers::of(result),
-        value: value::of(result, &curves, random_rings),
         methods: value::by_method(result, &curves, random_rings),
         sizes: average::by_size(result, &curves, random_rings),
         valid: criteria.iter().all(|c| c.met),
         criteria,
-        warnings: warning::warnings(result, &curves),
+        warnings: warning::warnings(result, &curves, &value),
+        value,
         bare: result.bare.iter().filter_map(|record| bare::of(record, result.setup.machine.ranks)).collect(),
         curves,
     }
@@ -105,7 +110,9 @@ pub fn derive(result: &CommResult) -> CommDerived {
 
 /// What was told before the run and every change of it, in order.
 pub fn efforts(result: &CommResult) -> impl Iterator<Item = &Effort> {
-    result.announcement.iter().map(|a| &a.effort).chain(result.ending.efforts.iter().map(|(_, effort)| effort))
+    // A run that was killed has no ending, but what was told when the definition was whole.
+    let later = result.whole.as_ref().map_or(&result.ending.efforts, |whole| &whole.efforts);
+    result.announcement.iter().map(|a| &a.effort).chain(later.iter().map(|(_, effort)| effort))
 }
 
 /// Random rings that the last word was to measure: with fewer the run did not get there, and there is no average.

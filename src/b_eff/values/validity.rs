@@ -7,6 +7,7 @@ use super::curve::{of_average, Curve};
 use super::{buffers, efforts, identical, RANDOM_RINGS, RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
+use crate::frame::records::Outcome;
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::warning::number_and_first;
 use crate::frame::values::Criterion;
@@ -26,9 +27,9 @@ const REPETITIONS: u64 = 3;
 
 /// All criteria of a run.
 pub(super) fn criteria(result: &CommResult, curves: &[Curve]) -> Vec<Criterion> {
-    let allocations = result.patterns.iter().map(|p| p.allocations_in_clock);
+    let allocations = result.measured().map(|p| p.allocations_in_clock);
     vec![
-        Criterion::complete(result.ending.outcome, "interrupted by a signal"),
+        complete(result),
         not_quick(result),
         not_oversubscribed(result),
         buffers::criterion(result),
@@ -40,6 +41,15 @@ pub(super) fn criteria(result: &CommResult, curves: &[Curve]) -> Vec<Criterion> 
         data(result),
         Criterion::no("memory allocations inside the clock", allocations.fold(0, u64::saturating_add)),
     ]
+}
+
+/// What stops a run in its repeats takes nothing from the value.
+fn complete(result: &CommResult) -> Criterion {
+    match (&result.whole, result.ending.outcome) {
+        (Some(_), Outcome::Interrupted) => Criterion::new("run complete (but for the repeats: interrupted)", true),
+        (Some(_), Outcome::Killed) => Criterion::new("run complete (but for the repeats: killed)", true),
+        (_, outcome) => Criterion::complete(outcome, "interrupted by a signal"),
+    }
 }
 
 fn not_quick(result: &CommResult) -> Criterion {
@@ -122,8 +132,7 @@ fn loop_time(result: &CommResult) -> Criterion {
 }
 
 fn data(result: &CommResult) -> Criterion {
-    let wrong: u64 = result.patterns.iter().map(|p| p.bytes_wrong).fold(0, u64::saturating_add);
-    let checked: u64 = result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add);
+    let (wrong, checked) = (result.bytes_wrong(), result.bytes_checked());
     let found = Criterion::right_data("bytes", wrong, result.corruptions.len());
     let lack = if found.met { "no data compared" } else { found.lack() };
     Criterion::new(format!("{} ({} compared)", found.text, format_size(checked)), found.met && checked > 0).or(lack)

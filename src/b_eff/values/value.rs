@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::average::Pair;
 use super::curve::{of_average, Curve};
+use super::repeated::{self, RepeatedValue};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
 use crate::frame::values::memory_of_hosts;
@@ -41,6 +42,8 @@ pub struct CommValue {
     pub rings: Option<Level>,
     /// Its half of the random rings.
     pub random: Option<Level>,
+    /// The same by single repetitions, with intervals: means, and so below these, which take the best.
+    pub of_repetitions: RepeatedValue,
     /// b_eff with the messages of Lmax only.
     pub at_lmax: Option<Level>,
     /// The half of the rings of that.
@@ -95,6 +98,7 @@ pub(super) fn of(result: &CommResult, curves: &[Curve], random_rings: u64) -> Co
         b_eff,
         rings: level(mean.rings),
         random: level(mean.random),
+        of_repetitions: repeated::of_value(result, [mean.both(), mean.rings, mean.random].map(|v| v.is_some())),
         at_lmax: level(lmax.both()),
         at_lmax_rings: level(lmax.rings),
         at_lmax_random: level(lmax.random),

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::curve::Curve;
 use super::validity::LOOP_SECONDS;
+use super::value::CommValue;
 use super::{efforts, identical, RANDOM_RINGS};
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommResult, Method};
@@ -83,6 +84,15 @@ pub enum CommWarning {
         /// Smallest step of the clock.
         clock_resolution_ns: f64,
     },
+    /// The time ended before the interval of b_eff was as narrow as asked.
+    UntilNotReached {
+        /// Reach that was asked for, as a share.
+        until_share: f64,
+        /// What it is; None: not known.
+        reach_share: Option<f64>,
+        /// Repetitions that it rests on.
+        repetitions: u64,
+    },
     /// The measurement took longer than it may.
     Overrun {
         /// Longest time allowed.
@@ -98,10 +108,10 @@ pub enum CommWarning {
 }
 
 /// The warnings of the run itself and those that follow from its records.
-pub(super) fn warnings(result: &CommResult, curves: &[Curve]) -> Vec<CommWarning> {
+pub(super) fn warnings(result: &CommResult, curves: &[Curve], value: &CommValue) -> Vec<CommWarning> {
     let mut found: Vec<CommWarning> = result.warnings.iter().cloned().map(CommWarning::Shared).collect();
     found.extend(of_machine(&result.setup.machine, None).map(CommWarning::Shared));
-    let watched = result.patterns.iter().map(|p| (p.pattern.clone(), p.machine.as_ref()));
+    let watched = result.measured().map(|p| (p.pattern.clone(), p.machine.as_ref()));
     found.extend(machine_share::warning("pattern", watched).map(CommWarning::Shared));
     found.extend(numbering(result));
     let setup = &result.setup;
@@ -110,8 +120,21 @@ pub(super) fn warnings(result: &CommResult, curves: &[Curve]) -> Vec<CommWarning
     found.extend(disturbed(curves));
     found.extend(identical_differ(result, curves));
     found.extend(short_loops(result));
+    found.extend(until_not_reached(result, value));
     found.extend(overrun(result));
     found
+}
+
+fn until_not_reached(result: &CommResult, value: &CommValue) -> Option<CommWarning> {
+    let until_share = result.config.until_share?;
+    let found = value.of_repetitions.b_eff;
+    let reach_share = found.and_then(|f| f.reach_share);
+    let reached = reach_share.is_some_and(|reach| reach <= until_share);
+    (!reached).then_some(CommWarning::UntilNotReached {
+        until_share,
+        reach_share,
+        repetitions: found.map_or(0, |f| f.repetitions),
+    })
 }
 
 fn numbering(result: &CommResult) -> Option<CommWarning> {

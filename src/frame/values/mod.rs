@@ -11,6 +11,7 @@ pub(crate) mod hints;
 pub mod machine_share;
 pub(crate) mod pairs;
 pub mod probe;
+pub mod repeated;
 pub mod source;
 pub mod student;
 pub(crate) mod warning;

@@ -103,7 +103,7 @@ pub fn lap_steps(sample_bytes: u64, steps: u64) -> u64 {
 mod tests {
     use super::super::{ModeChoice, Sizes};
     use super::*;
-    use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+    use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
     use crate::imb_io::config::{Buffers, FileState};
 
     fn config(benchmarks: &[&str]) -> ImbConfig {
@@ -118,6 +118,8 @@ mod tests {
             multi: None,
             sizes: Sizes::default(),
             repetitions: Repetitions::default(),
+            repeat: Repeat::Off,
+            until_share: None,
             modes: ModeChoice::Both,
             file: Some(FileState::Existing),
             buffers: Some(Buffers::Reused),

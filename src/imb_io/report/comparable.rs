@@ -15,7 +15,7 @@ use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 use crate::imb_io::values::{ImbDerived, RowValue};
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 22] = [
+const FIELDS: [(&str, Field); 24] = [
     ("benchmarks", definition("benchmarks")),
     ("sizes", Field::Silent),
     ("repetitions", definition("repetitions")),
@@ -39,6 +39,9 @@ const FIELDS: [(&str, Field); 22] = [
     // Told by where the ranks were.
     ("bind", Field::Silent),
     ("seed", Field::Silent),
+    // The rows do not know the repeats.
+    ("repeat", Field::Silent),
+    ("until_share", Field::Silent),
     ("bare", Field::Silent),
 ];
 

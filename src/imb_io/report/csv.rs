@@ -4,7 +4,7 @@ use crate::frame::records::MachineShare;
 use crate::frame::report::csv::{table, Cell, Column, Origin};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::records::{ImbResult, OverlapTimes, RepetitionTimes, RowEnd, RowRecord};
-use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
+use crate::imb_io::values::{GroupValue, ImbDerived, RepeatedRow, RowValue};
 
 /// What a line is made of.
 struct Line<'a> {
@@ -26,6 +26,10 @@ impl Line<'_> {
         self.record.repetition_times.as_ref().filter(|_| self.is_complete()).map(time).into()
     }
 
+    fn repeated<'a>(&'a self, number: fn(&RepeatedRow) -> Option<f64>) -> Cell<'a> {
+        self.value.repeated.as_ref().and_then(number).into()
+    }
+
     fn machine<'a>(&'a self, number: fn(&MachineShare) -> f64) -> Cell<'a> {
         self.record.machine.as_ref().map(number).into()
     }
@@ -35,7 +39,7 @@ impl Line<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Line<'r>>; 43] {
+fn columns<'r>() -> [Column<Line<'r>>; 50] {
     [
         ("backend", |l| (&l.record.backend).into()),
         ("benchmark", |l| (&l.record.benchmark).into()),
@@ -80,6 +84,13 @@ fn columns<'r>() -> [Column<Line<'r>>; 43] {
         ("others_seconds", |l| l.machine(|m| m.others_seconds)),
         ("waited_seconds", |l| l.record.machine.as_ref().and_then(|m| m.waited_seconds).into()),
         ("involuntary_switches", |l| l.record.machine.as_ref().map(|m| m.involuntary_switches).into()),
+        ("repeated_measured", |l| l.value.repeated.map(|r| r.measured).into()),
+        ("repeated_mean_seconds", |l| l.repeated(|r| Some(r.mean_seconds))),
+        ("repeated_low_seconds", |l| l.repeated(|r| r.interval_seconds.map(|[low, _]| low))),
+        ("repeated_high_seconds", |l| l.repeated(|r| r.interval_seconds.map(|[_, high]| high))),
+        ("repeated_mean_mb_per_second", |l| l.repeated(|r| r.mean_mb_per_second)),
+        ("repeated_low_mb_per_second", |l| l.repeated(|r| r.interval_mb_per_second.map(|[low, _]| low))),
+        ("repeated_high_mb_per_second", |l| l.repeated(|r| r.interval_mb_per_second.map(|[_, high]| high))),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! What IMB-IO would measure, as text: the list of benchmarks, and the rows of a run.
 
+use crate::frame::config::Repeat;
 use crate::frame::units::{format_seconds, format_size};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::catalogue::all;
@@ -50,11 +51,17 @@ pub fn text(plan: &ImbPlan, config: &ImbConfig, ranks: u64, runs: u64) -> String
 }
 
 fn time(config: &ImbConfig, runs: u64) -> String {
-    match config.repetitions.bound_seconds(runs) {
+    // What is repeated by itself stays within the limit of its row.
+    let rounds = match config.repeat {
+        Repeat::Times(times) => times.saturating_add(1),
+        Repeat::Auto | Repeat::Off => 1,
+    };
+    match config.repetitions.bound_seconds(runs.saturating_mul(rounds)) {
         Some(bound) => format!(
-            "at most about {}, {} for each row by fewer repetitions, at least one",
+            "at most about {}, {} for each row by fewer repetitions, at least one{}",
             format_seconds(bound),
-            format_seconds(config.repetitions.limit_seconds)
+            format_seconds(config.repetitions.limit_seconds),
+            if rounds > 1 { format!("; {rounds} rounds") } else { String::new() }
         ),
         None => "no limit".to_owned(),
     }

@@ -7,7 +7,7 @@ use crate::frame::report::bars::Scale;
 use crate::frame::report::columns::NONE;
 use crate::frame::report::marks::{letters, Legend, Mark};
 use crate::frame::report::sheet::{fixed, span, Look, Room, Screen};
-use crate::frame::report::text::{count, figure};
+use crate::frame::report::text::{count, figure, percent};
 use crate::frame::report::{ending, screen, Place};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::NULL_BACKEND;
@@ -51,6 +51,7 @@ fn write(page: &mut Screen, result: &ImbResult, derived: &ImbDerived, place: &Pl
     screen::settings(page, header::unusual(&result.config));
     verdict_line(page, result, derived);
     benchmarks(page, result, derived);
+    repeats(page, result, derived);
     let found = findings(result, &derived.rows);
     let several = backends(result).len() > 1;
     let texts: Vec<String> = found.iter().filter_map(|finding| sentence(result, finding, several)).collect();
@@ -174,6 +175,29 @@ fn notes(page: &mut Screen, result: &ImbResult, scale: Option<Scale>, several: b
         let [low, high] = [scale.low, scale.high].map(|v| screen::rate(v, Some(2)));
         screen::note(page, &format!("bars: logarithmic, {low} to {high} MB/s, a bar for each size"));
     }
+}
+
+/// How sure the rows are that were measured again.
+fn repeats(page: &mut Screen, result: &ImbResult, derived: &ImbDerived) {
+    let again = result.rows.iter().zip(&derived.rows).filter_map(|(record, value)| Some((record, value.repeated?)));
+    let again: Vec<_> = again.collect();
+    if again.is_empty() {
+        return;
+    }
+    let known: Vec<_> = again.iter().filter_map(|(record, found)| Some((*record, found.reach_share?))).collect();
+    let text = match known.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        None => format!("{} measured again, too few times for an interval", count(again.len() as u64, "row")),
+        Some((record, reach)) => {
+            let size = record.sample_bytes.map_or_else(String::new, |bytes| format!(" {}", format_size(bytes)));
+            let number = count(again.len() as u64, "row");
+            format!(
+                "{number} measured again, 95 % within {} (least known: {}{size})",
+                percent(*reach),
+                record.benchmark
+            )
+        }
+    };
+    screen::note(page, &text);
 }
 
 fn right(text: &str) -> String {

@@ -95,6 +95,8 @@ pub(super) struct RowJob<'a> {
     pub(super) foreseen: Option<Foreseen>,
     /// Repetitions of the size before.
     pub(super) previous: Option<u64>,
+    /// As many repetitions as this, whatever the time: the row is measured again.
+    pub(super) fixed: Option<u64>,
     /// Where, in words, for errors.
     pub(super) during: &'a str,
 }

@@ -1,8 +1,9 @@
 //! IMB-IO: counted repetitions of one sample, row after row.
 //!
-//! From outside to inside: `whole` (all rows), `row` (trial, repetitions, record), `stage` (one file), `timed` (the clock).
+//! From outside to inside: `whole` (all rows, and those that `again` wants once more), `row` (trial, repetitions, record), `stage` (one file), `timed` (the clock).
 //! Down goes a `job`, back comes an `outcome`.
 
+mod again;
 mod arrived;
 pub mod bare;
 mod check;

@@ -148,6 +148,7 @@ fn probes(
             wanted: plan.most(&row),
             foreseen: None,
             previous: None,
+            fixed: None,
             during: &format!(
                 "pilot before the first row: {}, {}, ranks {}, {} bytes",
                 row.benchmark.name,

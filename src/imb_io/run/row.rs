@@ -95,6 +95,9 @@ fn stop(mut record: RowRecord, stopped: Stopped, begin: Instant) -> Result<RowOu
 
 /// How often: as the rule says, after a trial where time could matter.
 fn repetitions(bench: &mut Bench<'_>, job: &RowJob<'_>, begin: Instant) -> Result<u64, Stopped> {
+    if let Some(repetitions) = job.fixed {
+        return Ok(repetitions);
+    }
     if !job.rule.policy.is_timed() {
         return Ok(job.wanted.max(1));
     }

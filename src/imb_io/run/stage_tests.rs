@@ -191,6 +191,7 @@ fn through_spy(
         wanted: steps,
         foreseen: None,
         previous: None,
+        fixed: None,
         during: "test",
     };
     let Ok(done) = work(&mut bench, &of) else { panic!("{name} failed") };

@@ -5,6 +5,7 @@ use std::time::Instant;
 use beff_backends::{driver, DriverOptions, Latency, Ring};
 use beff_ffi::{Comm, MpiError};
 
+use super::again::Again;
 use super::bare::{self, Compared};
 use super::job::{Backend, Foreseen, RowJob};
 use super::load::Load;
@@ -13,6 +14,7 @@ use super::pilot::Pilot;
 use super::row::measure;
 use super::team::Team;
 use super::{Bench, LAPS};
+use crate::frame::config::Repeat;
 use crate::frame::records::Outcome;
 use crate::frame::run::able;
 use crate::frame::run::able::NotRun;
@@ -25,7 +27,7 @@ use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::processes::Groups;
 use crate::imb_io::plan::repetitions::Measured;
 use crate::imb_io::plan::{Benchmark, ImbPlan, Mode, Row};
-use crate::imb_io::records::{CpuLoad, ImbAnnouncement, ImbEnding, ImbLine, RowEnd, RowRecord};
+use crate::imb_io::records::{CpuLoad, ImbAnnouncement, ImbEnding, ImbLine, RowEnd, RowRecord, RowRepeat};
 
 /// Periods and windows need at least this.
 const LEAST_BYTES: u64 = 4096;
@@ -40,6 +42,7 @@ pub struct Run<'a> {
     /// For each number of ranks and groups in the plan; None where this rank waits.
     teams: Vec<(Groups, Option<Team>)>,
     pilot: Pilot,
+    again: Again,
     begin: Instant,
     expected_seconds: f64,
     done_seconds: f64,
@@ -88,6 +91,7 @@ impl<'a> Run<'a> {
             backends,
             teams: Vec::new(),
             pilot: Pilot::default(),
+            again: Again::new(config.repeat, config.until_share, plan.repetitions.limit_seconds),
             begin,
             expected_seconds: 0.0,
             done_seconds: 0.0,
@@ -128,7 +132,13 @@ impl<'a> Run<'a> {
         let backends = 0..self.backends.len();
         let rows = self.plan.rows.iter().flat_map(|row| backends.clone().map(move |backend| (row, backend)));
         let runs: Vec<_> = rows.filter(|(row, backend)| self.pilot.foresee(row, *backend, 1).is_some()).collect();
-        let rows_seconds: f64 = runs.iter().map(|(row, backend)| self.foresee(row, *backend).row_seconds).sum();
+        let rounds = match self.bench.config.repeat {
+            Repeat::Times(times) => 1.0 + times as f64,
+            // How many there will be nobody knows.
+            Repeat::Auto | Repeat::Off => 1.0,
+        };
+        let first: f64 = runs.iter().map(|(row, backend)| self.foresee(row, *backend).row_seconds).sum();
+        let rows_seconds = rounds * first;
         let beside_seconds = pilot_seconds + bare::expected_seconds(self.bench.config);
         self.expected_seconds = beside_seconds + rows_seconds;
         self.done_seconds = pilot_seconds;
@@ -138,7 +148,7 @@ impl<'a> Run<'a> {
                 .plan
                 .repetitions
                 .bound_seconds(runs.len() as u64)
-                .map(|rows| (rows + beside_seconds).max(self.expected_seconds)),
+                .map(|rows| (rounds * rows + beside_seconds).max(self.expected_seconds)),
             pilot_seconds,
             cpu_load,
         };
@@ -166,6 +176,7 @@ impl<'a> Run<'a> {
                 self.block(block)?;
             }
         }
+        self.repeat()?;
         if self.bench.config.bare && !self.interrupted {
             self.compare_bare()?;
         }
@@ -214,6 +225,102 @@ impl<'a> Run<'a> {
         self.agree_on_stop()
     }
 
+    /// Rounds over the rows that are wanted again, behind the first one. Collective over the world.
+    fn repeat(&mut self) -> Result<(), MpiError> {
+        let (plan, mut round) = (self.plan, 0);
+        while !self.interrupted && self.bench.config.repeat.goes_on_after(round) {
+            let mut measured = false;
+            for block in plan.rows.chunk_by(same_block) {
+                if !self.interrupted {
+                    measured |= self.block_again(block, round)?;
+                }
+            }
+            if !agree::any(self.world, measured)? {
+                break;
+            }
+            round += 1;
+        }
+        Ok(())
+    }
+
+    /// The rows of a block that are wanted once more; whether there was any.
+    fn block_again(&mut self, rows: &[Row], round: u64) -> Result<bool, MpiError> {
+        let Some(Ok(groups)) = rows.first().map(|row| self.plan.groups(row)) else { return Ok(false) };
+        let index = self.teams.iter().position(|(made, team)| *made == groups && team.is_some());
+        let mut measured = false;
+        if let Some(index) = index {
+            'rows: for row in rows {
+                for backend in 0..self.backends.len() {
+                    if !self.is_wanted(self.number(row, backend), index)? {
+                        continue;
+                    }
+                    measured = true;
+                    self.row_again(row, backend, index, round)?;
+                    if self.raised(index)? {
+                        self.interrupted = true;
+                        break 'rows;
+                    }
+                }
+            }
+        }
+        self.wait(groups)?;
+        self.agree_on_stop()?;
+        Ok(measured)
+    }
+
+    /// Whether rank 0 wants a row again. Collective over the active ranks.
+    fn is_wanted(&self, number: u64, team: usize) -> Result<bool, MpiError> {
+        let Some(team) = &self.teams[team].1 else { return Ok(false) };
+        agree::any(&team.active, team.active.is_root() && self.again.wants(number))
+    }
+
+    /// Names files and makes data of a row.
+    fn number(&self, row: &Row, backend: usize) -> u64 {
+        (self.place(row) * self.backends.len() + backend) as u64
+    }
+
+    fn place(&self, row: &Row) -> usize {
+        self.plan.rows.iter().position(|r| std::ptr::eq(r, row)).unwrap_or(0)
+    }
+
+    /// Measures and records a row once more.
+    fn row_again(&mut self, row: &Row, backend: usize, team: usize, round: u64) -> Result<(), MpiError> {
+        let number = self.number(row, backend);
+        let Some((record, repetitions)) = self.again.of(number) else { return Ok(()) };
+        let (sample, name) = (sample(row), self.backends[backend].name.clone());
+        let ranks = count(row.ranks, "rank");
+        self.observer.progress(&Standing {
+            what: format!("{} ({name}) again, {ranks}, {sample}", row.benchmark.name),
+            done_seconds: self.done_seconds,
+            all_seconds: self.expected_seconds.max(self.done_seconds),
+            stage: format!("round {}", round + 2),
+            next_seconds: self.foresee(row, backend).row_seconds,
+            ranks: row.ranks,
+            last: std::mem::take(&mut self.last),
+        });
+        let Some(of_team) = &self.teams[team].1 else { return Ok(()) };
+        // Behind those of the rows and of the pilot, which has two of each kind.
+        let all = (self.plan.rows.len() * self.backends.len()) as u64;
+        let job = RowJob {
+            row,
+            backend: &self.backends[backend],
+            team: of_team,
+            number: (4 + round) * all + number,
+            keep: false,
+            rule: &self.plan.repetitions,
+            wanted: repetitions,
+            foreseen: None,
+            previous: None,
+            fixed: Some(repetitions),
+            during: &format!("{}, {name}, {ranks}, {sample}, round {}", row.benchmark.name, round + 2),
+        };
+        let outcome = measure(&mut self.bench, &job)?;
+        self.done_seconds += outcome.record.real_seconds;
+        self.again.take_in(number, &outcome.record);
+        self.record(outcome, |measured| ImbLine::Repeat(Box::new(RowRepeat { row: record, measured })));
+        Ok(())
+    }
+
     /// Measures and records one row; its repetitions.
     fn row(&mut self, row: &Row, backend: usize, team: usize, previous: Option<u64>) -> Result<Option<u64>, MpiError> {
         let foreseen = self.foresee(row, backend);
@@ -229,17 +336,18 @@ impl<'a> Run<'a> {
             last: std::mem::take(&mut self.last),
         });
         let Some(of_team) = &self.teams[team].1 else { return Ok(None) };
-        let at = self.plan.rows.iter().position(|r| std::ptr::eq(r, row)).unwrap_or(0);
+        let (at, number) = (self.place(row), self.number(row, backend));
         let job = RowJob {
             row,
             backend: &self.backends[backend],
             team: of_team,
-            number: (at * self.backends.len() + backend) as u64,
+            number,
             keep: self.bench.config.keep_files && self.is_last(at),
             rule: &self.plan.repetitions,
             wanted: self.plan.most(row),
             foreseen: self.pilot.foresee(row, backend, self.plan.most(row)),
             previous,
+            fixed: None,
             during: &format!(
                 "{}, {name}, {ranks} rank{}, {sample}",
                 row.benchmark.name,
@@ -248,15 +356,16 @@ impl<'a> Run<'a> {
         };
         let outcome = measure(&mut self.bench, &job)?;
         self.done_seconds += foreseen.row_seconds;
-        Ok(self.record(outcome))
+        self.again.first(number, &outcome.record);
+        Ok(self.record(outcome, |record| ImbLine::Row(Box::new(record))))
     }
 
-    fn record(&mut self, outcome: RowOutcome) -> Option<u64> {
+    fn record(&mut self, outcome: RowOutcome, line: impl Fn(RowRecord) -> ImbLine) -> Option<u64> {
         let RowOutcome { record, error, corruption, verify_seconds } = outcome;
         self.verify_seconds += verify_seconds;
         self.last.extend(moved(&record));
         let repetitions = (record.ended == RowEnd::Complete).then_some(record.repetitions);
-        self.observer.record(ImbLine::Row(Box::new(record)));
+        self.observer.record(line(record));
         self.bench.corruptions.extend(corruption);
         error.map(ImbLine::Error).into_iter().for_each(|line| self.observer.record(line));
         self.tell_findings();

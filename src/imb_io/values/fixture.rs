@@ -2,7 +2,7 @@
 
 use beff_backends::Direction;
 
-use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
 use crate::frame::records::*;
 use crate::imb_io::config::{Buffers, FileState, ImbConfig};
 use crate::imb_io::plan::names::find;
@@ -100,6 +100,8 @@ fn config() -> ImbConfig {
         multi: None,
         sizes: Sizes::default(),
         repetitions: Repetitions::default(),
+        repeat: Repeat::Off,
+        until_share: None,
         modes: ModeChoice::Both,
         file: Some(FileState::Existing),
         buffers: Some(Buffers::Reused),

@@ -6,12 +6,14 @@
 mod bare;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod repeated;
 mod row;
 pub mod standout;
 mod verdict;
 mod warning;
 
 pub use bare::ImbBareValue;
+pub use repeated::RepeatedRow;
 pub use row::{GroupValue, RowValue};
 pub use verdict::{ImbVerdict, Verdict};
 pub use warning::{ImbWarning, CALIBRATION_ERROR, CLOCK_SHARE};
@@ -37,7 +39,10 @@ pub struct ImbDerived {
 /// Derives everything from one result, also from one that ended early.
 #[must_use]
 pub fn derive(result: &ImbResult) -> ImbDerived {
-    let rows: Vec<RowValue> = result.rows.iter().map(|record| row::of(result, record)).collect();
+    let rows: Vec<RowValue> = {
+        let again = repeated::by_row(result);
+        result.rows.iter().zip(&again).map(|(record, again)| row::of(result, record, again)).collect()
+    };
     let verdict = verdict::of(result);
     ImbDerived {
         warnings: warning::warnings(result, &rows, &verdict),

@@ -3,6 +3,7 @@
 use beff_backends::Direction;
 use serde::Serialize;
 
+use super::repeated::{self, RepeatedRow};
 use crate::frame::values::source::{Reading, Source};
 use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::config::Multi;
@@ -42,9 +43,11 @@ pub struct RowValue {
     pub cached_share: Option<f64>,
     /// True if that is a cache figure: more than 10 %, as in b_eff_io.
     pub cached: bool,
+    /// Over all times it was measured; None: once, or not complete.
+    pub repeated: Option<RepeatedRow>,
 }
 
-pub(super) fn of(result: &ImbResult, record: &RowRecord) -> RowValue {
+pub(super) fn of(result: &ImbResult, record: &RowRecord, again: &[&RowRecord]) -> RowValue {
     let complete = record.ended == RowEnd::Complete;
     let rate = |seconds: Option<f64>| mb_per_second(record.sample_bytes, seconds.filter(|_| complete)?);
     let overlap = record.overlap.filter(|_| complete);
@@ -60,6 +63,7 @@ pub(super) fn of(result: &ImbResult, record: &RowRecord) -> RowValue {
         storage_bytes: source.storage_bytes,
         cached_share: source.cache_share,
         cached: source.cached,
+        repeated: repeated::of(record, again),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::frame::config::Repeat;
 use crate::frame::records::Outcome;
 use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
@@ -50,7 +51,7 @@ pub struct ImbVerdict {
     pub expected_seconds: Option<f64>,
     /// Time taken; None: no end was recorded.
     pub real_seconds: Option<f64>,
-    /// real / announced.
+    /// real / announced, without the repeats of `--repeat auto`, which nobody foresees.
     pub real_to_expected: Option<f64>,
 }
 
@@ -59,7 +60,12 @@ pub(super) fn of(result: &ImbResult) -> ImbVerdict {
     let number = |is: &dyn Fn(&RowRecord) -> bool| rows.iter().filter(|r| is(r)).count() as u64;
     let expected_seconds = result.announcement.as_ref().map(|a| a.expected_seconds);
     let real_seconds = (result.ending.outcome != Outcome::Killed).then_some(result.ending.real_seconds);
-    let ratio = |(real, expected): (f64, f64)| (expected > 0.0).then(|| real / expected);
+    // How many rounds there would be was not announced.
+    let unforeseen: f64 = match result.config.repeat {
+        Repeat::Auto => result.repeats.iter().map(|again| again.measured.real_seconds).sum(),
+        Repeat::Off | Repeat::Times(_) => 0.0,
+    };
+    let ratio = |(real, expected): (f64, f64)| (expected > 0.0).then(|| (real - unforeseen).max(0.0) / expected);
     let mut found = ImbVerdict {
         verdict: Verdict::NotComplete,
         rows: result.setup.rows.max(rows.len() as u64),
@@ -70,8 +76,8 @@ pub(super) fn of(result: &ImbResult) -> ImbVerdict {
         rows_missing: result.setup.rows.saturating_sub(rows.len() as u64),
         rows_not_verified: number(&is_not_verified),
         rows_wrong: number(&|r| r.bytes_wrong > 0),
-        bytes_checked: rows.iter().map(|r| r.bytes_checked).fold(0, u64::saturating_add),
-        bytes_wrong: rows.iter().map(|r| r.bytes_wrong).fold(0, u64::saturating_add),
+        bytes_checked: result.measured().map(|r| r.bytes_checked).fold(0, u64::saturating_add),
+        bytes_wrong: result.measured().map(|r| r.bytes_wrong).fold(0, u64::saturating_add),
         expected_seconds,
         real_seconds,
         real_to_expected: real_seconds.zip(expected_seconds).and_then(ratio),
@@ -91,10 +97,12 @@ pub(super) fn is_not_verified(record: &RowRecord) -> bool {
 }
 
 fn verdict(result: &ImbResult, found: &ImbVerdict) -> Verdict {
+    // What ends the repeats takes nothing from the rows.
+    let in_repeats = !result.repeats.is_empty() && result.ending.outcome != Outcome::Failed;
     let incomplete = found.rows_failed + found.rows_interrupted + found.rows_missing > 0;
     if found.bytes_wrong > 0 || !result.corruptions.is_empty() {
         Verdict::WrongData
-    } else if incomplete || found.rows_complete == 0 || result.ending.outcome != Outcome::Complete {
+    } else if incomplete || found.rows_complete == 0 || !(in_repeats || result.ending.outcome == Outcome::Complete) {
         Verdict::NotComplete
     } else if found.rows_not_verified > 0 || found.bytes_checked == 0 {
         Verdict::NotVerified

@@ -121,7 +121,7 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
         let size = r.sample_bytes.map_or_else(String::new, |bytes| format!(", {bytes} bytes"));
         format!("{}{size} on {} ranks, {}", r.benchmark, r.ranks, r.backend)
     };
-    let watched = result.rows.iter().map(|r| (named(r), r.machine.as_ref()));
+    let watched = result.measured().map(|r| (named(r), r.machine.as_ref()));
     found.extend(machine_share::warning("row", watched).map(ImbWarning::Shared));
     found.extend(load_not_calibrated(result));
     found.extend(clock_cost(result));
@@ -137,7 +137,7 @@ fn hints_missing(result: &ImbResult, backend: &str) -> Option<Warning> {
 }
 
 fn allocations(result: &ImbResult) -> Option<ImbWarning> {
-    let with: Vec<&RowRecord> = result.rows.iter().filter(|r| r.allocations_in_clock > 0).collect();
+    let with: Vec<&RowRecord> = result.measured().filter(|r| r.allocations_in_clock > 0).collect();
     Some(ImbWarning::AllocationsInClock {
         allocations: with.iter().map(|r| r.allocations_in_clock).fold(0, u64::saturating_add),
         rows: with.len() as u64,

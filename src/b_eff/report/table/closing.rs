@@ -9,7 +9,7 @@ use crate::frame::units::format_size;
 /// How it ended, and the value with all that qualifies it, on one line for grep.
 pub(super) fn end(page: &mut Page, result: &CommResult, derived: &CommDerived) {
     let patterns = count(result.patterns.len() as u64, "pattern");
-    let checked = format_size(result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add));
+    let checked = format_size(result.bytes_checked());
     let complete = format!("Run complete: {patterns}, {checked} of data compared with what was sent.");
     ending::reminder(page, result, &complete);
     page.line(value_line(result, derived));

@@ -1,7 +1,10 @@
 //! Announced against real time, and what measuring itself cost.
 
-use crate::b_eff::records::{CommResult, Effort, LoopRecord};
+use std::collections::BTreeSet;
+
+use crate::b_eff::records::{CommPatternRecord, CommResult, Effort, LoopRecord};
 use crate::b_eff::values::{RANDOM_RINGS, SIZES};
+use crate::frame::config::Repeat;
 use crate::frame::report::costs;
 use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
@@ -16,6 +19,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     page.heading("Schedule and costs");
     page.field("time", &header::time(result));
     page.field("real time", &parts(result));
+    page.field("repeats", &repeats(result));
     if let Some(told) = &result.announcement {
         page.field("announced", &effort(result, &told.effort));
         page.field("pilot", &format!("{} measured", count(told.pilot.len() as u64, "loop")));
@@ -25,7 +29,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
     if let Some(more) = ending.efforts.len().checked_sub(CHANGES).filter(|more| *more > 0) {
         page.field("", &format!("and {} more; all are in the JSON document", count(more as u64, "change")));
     }
-    costs::machine(page, result.patterns.iter().filter_map(|p| p.machine.as_ref()));
+    costs::machine(page, result.measured().filter_map(|p| p.machine.as_ref()));
     costs::harness(
         page,
         &[
@@ -35,7 +39,8 @@ pub(super) fn write(page: &mut Page, result: &CommResult) {
         ],
     );
     costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
-    costs::allocations(page, &result.patterns, |p| p.allocations_in_clock, "pattern", |p| p.pattern.clone());
+    let measured: Vec<_> = result.measured().collect();
+    costs::allocations(page, &measured, |p| p.allocations_in_clock, "pattern", |p| p.pattern.clone());
 }
 
 /// A pattern of the plan, counted on through the repetitions.
@@ -62,6 +67,29 @@ fn parts(result: &CommResult) -> String {
         format_seconds(result.ending.pilot_seconds),
         format_seconds(result.ending.verify_seconds)
     )
+}
+
+/// What became of the time that was left.
+fn repeats(result: &CommResult) -> String {
+    let config = &result.config;
+    let asked = match (config.repeat, config.until_share) {
+        (Repeat::Off, _) => return "none: --repeat off, or from before there were any".to_owned(),
+        (Repeat::Auto, None) => "in the time that is left".to_owned(),
+        (Repeat::Auto, Some(share)) => {
+            format!("in the time that is left, until b_eff is known within {}", percent(share))
+        }
+        (Repeat::Times(times), None) => format!("{} at most", count(times, "round")),
+        (Repeat::Times(times), Some(share)) => {
+            format!("{} at most, until b_eff is known within {}", count(times, "round"), percent(share))
+        }
+    };
+    let visits = |p: &CommPatternRecord| {
+        let repetitions: BTreeSet<u32> = p.sizes.iter().flat_map(|s| &s.loops).map(|one| one.repetition).collect();
+        repetitions.len() as u64
+    };
+    let number: u64 = result.repeats.iter().map(visits).sum();
+    let seconds: f64 = result.repeats.iter().map(|p| p.real_seconds).sum();
+    format!("{asked}; {} of single patterns in {}", count(number, "repetition"), format_seconds(seconds))
 }
 
 fn effort(result: &CommResult, effort: &Effort) -> String {

@@ -2,14 +2,14 @@
 
 use crate::b_eff::plan::Family;
 use crate::b_eff::values::{logavg, CommDerived, Curve};
-use crate::frame::report::columns::Columns;
+use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::marks::{Legend, Mark};
-use crate::frame::report::text::Page;
+use crate::frame::report::text::{percent, Page};
 
 use super::microseconds;
 
 /// Width of the shape.
-const SHAPE: usize = 26;
+const SHAPE: usize = 18;
 
 /// One curve, or the logavg of several.
 #[derive(Clone, Copy)]
@@ -30,6 +30,7 @@ pub(super) fn average(page: &mut Page, derived: &CommDerived) {
             page.blank();
         }
     }
+    page.hanging("  +- 95 %: ", "how far the interval of the mean of S over single repetitions reaches; - not known.");
 }
 
 /// What is reported and not averaged.
@@ -60,6 +61,7 @@ fn columns<'a>() -> Columns<'a, Line<'a>> {
         .left("pattern", 20, Line::name)
         .left("shape", SHAPE, Line::shape)
         .rate("S", 12, |line| line.value(|c| c.mean_bytes_per_second))
+        .right("+- 95 %", 8, Line::reach)
         .rate("at Lmax", 12, |line| line.value(|c| c.at_lmax_bytes_per_second))
         .gap(2)
         .left("best at Lmax", 14, Line::best)
@@ -87,6 +89,14 @@ impl Line<'_> {
         match self {
             Self::One(curve) if curve.shape.chars().count() < SHAPE => curve.shape.clone(),
             Self::One(curve) => curve.shape.chars().take(SHAPE - 5).chain(" ...".chars()).collect(),
+            Self::LogavgOf(_) => String::new(),
+        }
+    }
+
+    /// How far the interval of single repetitions reaches.
+    fn reach(self) -> String {
+        match self {
+            Self::One(curve) => or_none(curve.repeated.and_then(|r| r.reach_share).map(percent)),
             Self::LogavgOf(_) => String::new(),
         }
     }

@@ -6,8 +6,8 @@ use crate::frame::report::text::count;
 use crate::frame::units::format_size;
 
 pub(super) fn corruption(result: &CommResult) -> Corruption<'_, CommCorruption> {
-    let wrong = count(result.patterns.iter().map(|p| p.bytes_wrong).fold(0, u64::saturating_add), "byte");
-    let checked = format_size(result.patterns.iter().map(|p| p.bytes_checked).fold(0, u64::saturating_add));
+    let wrong = count(result.bytes_wrong(), "byte");
+    let checked = format_size(result.bytes_checked());
     Corruption {
         title: "DATA CORRUPTION",
         amount: format!("{wrong} of {checked} compared are wrong"),

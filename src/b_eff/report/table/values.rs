@@ -2,7 +2,7 @@
 
 use crate::b_eff::records::CommResult;
 use crate::b_eff::values::{CommDerived, Level, RANDOM_RINGS};
-use crate::frame::report::columns::{mb, Columns};
+use crate::frame::report::columns::{mb, or_none, Columns};
 use crate::frame::report::criteria;
 use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
@@ -40,6 +40,7 @@ pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived)
     page.line(line("", &["rings", "random rings", "ping-pong"].map(str::to_owned)));
     let latencies = [latency.rings_seconds, latency.random_seconds, latency.ping_pong_seconds].map(microseconds);
     page.line(line("latency with messages of 1 byte, us", &latencies));
+    repetitions(page, derived);
     page.blank();
     page.field("balance", &balance(result, derived));
     page.field("memory", &memory(derived));
@@ -48,6 +49,35 @@ pub(super) fn write(page: &mut Page, result: &CommResult, derived: &CommDerived)
         "logavg of the rings and the random rings, each the logavg over its patterns of the mean over the sizes of the best \
          method and repetition. Latency: time per message and process; ping-pong: half of the time there and back.",
     );
+}
+
+/// Single repetitions with their intervals.
+fn repetitions(page: &mut Page, derived: &CommDerived) {
+    let of = &derived.value.of_repetitions;
+    let rows =
+        [("one repetition of b_eff", of.b_eff), ("  of it rings", of.rings), ("  of it random rings", of.random)];
+    page.blank();
+    page.line(line("", &["mean", "95 %: from", "to", "repetitions"].map(str::to_owned)));
+    for (label, rate) in rows {
+        let ends = rate.and_then(|r| r.interval_bytes_per_second);
+        page.line(line(
+            label,
+            &[
+                mb(rate.map(|r| r.mean_bytes_per_second), NUMBER),
+                mb(ends.map(|[low, _]| low), NUMBER),
+                mb(ends.map(|[_, high]| high), NUMBER),
+                or_none(rate.map(|r| r.repetitions)),
+            ],
+        ));
+    }
+    let known = [of.b_eff, of.rings, of.random].iter().flatten().any(|r| r.interval_bytes_per_second.is_some());
+    let text = if known {
+        "b_eff takes the best of three repetitions and lies above the mean of single ones. The interval is that of this mean, by the \
+         spread within this run; what changes from run to run is not in it."
+    } else {
+        "not known how sure they are: fewer than 3 repetitions have all sizes of all patterns."
+    };
+    page.hanging("  ", text);
 }
 
 fn line(label: &str, cells: &[String]) -> String {

@@ -1,5 +1,6 @@
 //! Announced against real time, and what measuring itself cost.
 
+use crate::frame::config::Repeat;
 use crate::frame::report::costs;
 use crate::frame::report::text::{count, nanoseconds, percent, Page};
 use crate::frame::units::format_seconds;
@@ -26,12 +27,13 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
             format_seconds(ending.cleanup_seconds)
         ),
     );
+    page.field("repeats", &repeats(result));
     if let Some(load) = result.announcement.as_ref().and_then(|a| a.cpu_load) {
         let unit = nanoseconds(load.unit_seconds * 1e9);
         let error = percent(load.calibration_error);
         page.field("CPU load", &format!("one unit takes {unit}; as calibrated up to {error} off"));
     }
-    costs::machine(page, result.rows.iter().filter_map(|r| r.machine.as_ref()));
+    costs::machine(page, result.measured().filter_map(|r| r.machine.as_ref()));
     costs::harness(
         page,
         &[
@@ -41,5 +43,21 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
         ],
     );
     costs::rank_memory(page, ending.rank_memory_planned_bytes, ending.rank_memory_high_water_bytes);
-    costs::allocations(page, &result.rows, |r| r.allocations_in_clock, "row", |r| r.benchmark.clone());
+    let measured: Vec<_> = result.measured().collect();
+    costs::allocations(page, &measured, |r| r.allocations_in_clock, "row", |r| r.benchmark.clone());
+}
+
+/// How often rows were measured again, and why no more.
+fn repeats(result: &ImbResult) -> String {
+    let config = &result.config;
+    let until = config.until_share.map(|share| format!("until known within {}", percent(share)));
+    let asked = match config.repeat {
+        Repeat::Off => return "none; --repeat gives intervals".to_owned(),
+        Repeat::Auto => "within the time limit of each row".to_owned(),
+        Repeat::Times(times) => format!("{} more at most", count(times, "round")),
+    };
+    let seconds: f64 = result.repeats.iter().map(|again| again.measured.real_seconds).sum();
+    let number = count(result.repeats.len() as u64, "row");
+    let parts = [Some(asked), until, Some(format!("{number} measured again in {}", format_seconds(seconds)))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

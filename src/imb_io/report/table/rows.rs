@@ -73,6 +73,7 @@ pub(super) fn write(page: &mut Page, result: &ImbResult, derived: &ImbDerived, d
             let which = if sizes == all { String::new() } else { format!(" ({})", count(sizes as u64, "size")) };
             page.hanging("  ", &format!("not run{which}: {reason}"));
         }
+        again(page, &block);
         if details {
             more(page, &block);
         }
@@ -155,6 +156,39 @@ fn marks(result: &ImbResult, record: &RowRecord, value: &RowValue) -> Vec<Mark> 
 
 fn is_reduced(record: &RowRecord) -> bool {
     record.repetitions < record.repetitions_wanted
+}
+
+/// Rows that were measured several times, with their intervals.
+fn again(page: &mut Page, block: &Block<'_>) {
+    let is_moving = block.kind != Kind::OpenClose;
+    let mut names = vec!["measured", "t_mean[usec]", "95 %: from", "to", "+-[%]"];
+    if is_moving {
+        names.insert(0, "#bytes");
+        names.extend(["Mbytes/sec(mean)", "95 %: from", "to"]);
+    }
+    let mut grid = Grid::new(names.iter().map(ToString::to_string).collect(), 11);
+    let or_none = |number: Option<String>| number.unwrap_or_else(|| NONE.to_owned());
+    for (record, value) in &block.rows {
+        let Some(found) = value.repeated else { continue };
+        let [low, high] = [0, 1].map(|end| found.interval_seconds.map(|ends| usec(ends[end])));
+        let mut cells: Vec<String> = record.sample_bytes.iter().map(u64::to_string).collect();
+        cells.extend([found.measured.to_string(), usec(found.mean_seconds), or_none(low), or_none(high)]);
+        cells.push(or_none(found.reach_share.map(|share| format!("{:.1}", 100.0 * share))));
+        if is_moving {
+            let [low, high] = [0, 1].map(|end| found.interval_mb_per_second.map(|ends| decimals(ends[end])));
+            cells.extend([or_none(found.mean_mb_per_second.map(decimals)), or_none(low), or_none(high)]);
+        }
+        grid.line(cells, "");
+    }
+    if grid.is_empty() {
+        return;
+    }
+    page.blank();
+    grid.write(page);
+    page.hanging(
+        "  ",
+        "measured: how often, the row above being the first; mean: geometric, with its 95 % interval by the spread within this run.",
+    );
 }
 
 /// What the columns do not show: sync, bytes and sources of each size; then the calls.
