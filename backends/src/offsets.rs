@@ -2,7 +2,7 @@
 //! transfers.
 
 use crate::direct::{FdPair, Policy};
-use crate::room::Room;
+use crate::room::{Room, Writes};
 use crate::route::Route;
 use crate::two_phase::TwoPhase;
 use crate::walk::check_fits;
@@ -74,13 +74,13 @@ impl Offsets {
         files.flush_edges()?;
         Ok(match two_phase.prepare(files, pattern, direction, ring)? {
             Some(mut told) => {
-                room.prepare(files, pattern, direction, told.direct == Some(true))?;
+                room.prepare(files, pattern, direction, Writes::combined(told.direct == Some(true)))?;
                 told.strategy += room.told();
                 Prepared::TwoPhase(told)
             }
             None => {
                 let route = files.route_or_error(pattern, direction, ring)?;
-                room.prepare(files, pattern, direction, route.is_direct())?;
+                room.prepare(files, pattern, direction, Writes::alone(route.is_direct()))?;
                 Prepared::Alone(route)
             }
         })

@@ -42,7 +42,7 @@ pub enum Exchange {
 /// How room is made in a new file before direct writes make it longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preallocate {
-    /// As [`Preallocate::Native`]; where the file system refuses, no room is made, which is told.
+    /// As [`Preallocate::Native`]; where the file system refuses, and for larger chunks that cut blocks, no room is made, which is told.
     Auto,
     /// fallocate(2), mode 0: blocks and length. A pattern is not run where the file system refuses.
     Native,

@@ -40,6 +40,26 @@ enum Means {
     Refused { reason: String },
 }
 
+/// How the chunks of a pattern come to the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writes {
+    direct: bool,
+    /// Each chunk for itself, at its own offset.
+    alone: bool,
+}
+
+impl Writes {
+    /// Each rank writes its own chunks.
+    pub(crate) fn alone(direct: bool) -> Self {
+        Self { direct, alone: true }
+    }
+
+    /// Chunks of a batch are put together to domains.
+    pub(crate) fn combined(direct: bool) -> Self {
+        Self { direct, alone: false }
+    }
+}
+
 /// Room in one file.
 #[derive(Debug)]
 pub(crate) struct Room {
@@ -114,20 +134,20 @@ impl Room {
         }
     }
 
-    /// Begins a pattern. `direct`: its transfers are.
+    /// Begins a pattern.
     pub(crate) fn prepare(
         &mut self,
         files: &FdPair,
         pattern: &Pattern,
         direction: Direction,
-        direct: bool,
+        writes: Writes,
     ) -> Result<()> {
         (self.told, self.made) = (String::new(), None);
         let is_one = pattern.call_bytes() > 0 && pattern.max_calls > 0;
         if direction == Direction::Read || self.means == Means::Nothing || !is_one {
             return Ok(());
         }
-        if !direct {
+        if !writes.direct {
             // Pages find their blocks at write-back, many at once: nothing waits for room.
             self.told = if self.by_name { ", no room made: not direct".into() } else { String::new() };
             return Ok(());
@@ -143,6 +163,10 @@ impl Room {
         };
         let told = files.buffered.metadata().map_err(|e| BackendError::from_io("fstat", &files.path, None, &e))?;
         let length = told.len();
+        if !self.by_name && writes.alone && cuts_blocks(pattern, told.blksize()) {
+            self.told = format!(", no room made: chunks begin or end inside of blocks of {}", told.blksize());
+            return Ok(());
+        }
         // Between chunks of other ranks nobody may write.
         let below = self.zeros.is_some() && pattern.chunk_bytes < told.blksize() && !pattern.is_interleaved();
         let zero_block = below.then_some(told.blksize());
@@ -322,6 +346,17 @@ fn target(begin: u64, end: u64, needed: u64, limit: u64) -> u64 {
     let ahead = needed + (needed - begin).min(MOST_AHEAD_BYTES);
     let whole = ahead.min(limit) / AHEAD_UNIT_BYTES * AHEAD_UNIT_BYTES;
     whole.max(needed)
+}
+
+/// Chunks larger than a block that share blocks with their neighbours, each written at its own place by the only rank there. A file system
+/// writes such a chunk alone, with room as without: room gains nothing, and reserved blocks cost more than new ones, because the rest of
+/// a block is filled and each block is marked as written (counts: benches/README.md). Where ranks share a stretch, room keeps them
+/// from making the file longer in turns.
+fn cuts_blocks(pattern: &Pattern, block: u64) -> bool {
+    let is_whole = |bytes: u64| block == 0 || bytes % block == 0;
+    pattern.chunk_bytes > block
+        && !pattern.is_interleaved()
+        && !(is_whole(pattern.chunk_bytes) && is_whole(pattern.base_bytes))
 }
 
 fn length(file: &File) -> io::Result<u64> {

@@ -128,7 +128,8 @@ pub struct RunArgs {
     pub exchange: ExchangePolicy,
     /// Room before direct first writes (posix, uring), in the measured time, with a part of its own (room). Without it each write
     /// makes the file longer, which the kernel does one at a time. Through the page cache none is made: blocks come at write-back. A
-    /// file system that refuses fallocate is told for each pattern (auto), or the pattern is not run (native)
+    /// file system that refuses fallocate is told for each pattern (auto), or the pattern is not run (native). auto makes none for chunks
+    /// above a block that begin or end inside of one, which lose by it
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
     pub preallocate: PreallocatePolicy,
     /// Memory of the calls. cold: each has memory that was not used just before, as in a program that computes in between; reused: one
