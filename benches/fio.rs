@@ -1,4 +1,5 @@
-//! The posix and uring drivers beside fio doing the same work in the same run: `cargo bench --bench fio -- --path DIR`.
+//! The posix and uring drivers beside fio doing the same work in the same run: `cargo bench --bench fio -- --path DIR`; with
+//! `--ior PROGRAM` the posix driver beside IOR.
 //! No timed test: it decides nothing, it shows where a driver is behind. `benches/README.md` says what is equal on both
 //! sides and how to read the table.
 
@@ -7,16 +8,22 @@
 
 #[path = "fio/device.rs"]
 mod device;
+#[path = "fio/ior.rs"]
+mod ior;
 #[path = "fio/machine.rs"]
 mod machine;
+#[path = "fio/rows.rs"]
+mod rows;
 #[path = "fio/scratch.rs"]
 mod scratch;
 #[path = "fio/sides.rs"]
 mod sides;
 #[path = "fio/statistics.rs"]
 mod statistics;
+#[path = "fio/worker.rs"]
+mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -26,21 +33,20 @@ use clap::Parser;
 
 use device::{Device, Traffic};
 use machine::Ticks;
+use rows::{Row, Tally};
 use scratch::Scratch;
 use sides::{Access, Method, Room, Sample, Side, Work};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Blocks of common file systems.
-const BLOCK_BYTES: u64 = 4096;
-/// Smallest and largest file of a row.
+/// Smallest file of a row, and the largest of all its processes together.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 16 * MIB..=1024 * MIB;
 /// Bytes in flight at most, on both sides.
 const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 /// Processors that others may keep busy where quiet is waited for.
 const QUIET_PROCESSORS: f64 = 0.25;
 
-/// Compares the posix and uring drivers with fio, row by row, in alternating pairs.
+/// Compares the posix and uring drivers with fio, or posix with IOR, row by row, in alternating pairs.
 #[derive(Debug, Parser)]
 #[command(name = "cargo bench --bench fio --")]
 struct Args {
@@ -65,9 +71,10 @@ struct Args {
     /// Largest chunk, M_PART of a run
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = parse_size)]
     m_part: u64,
-    /// Threads with a file each, on both sides; more than one writes new files only
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    jobs: u32,
+    /// Numbers of processes with a file each, on both sides
+    #[arg(long, alias = "numjobs", value_name = "LIST", value_delimiter = ',', default_value = "1,2,4",
+        value_parser = clap::value_parser!(u32).range(1..=64))]
+    jobs: Vec<u32>,
     /// Memory our side goes through, as in a run (32 MiB or more) instead of what fio uses
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     ring: Option<u64>,
@@ -80,52 +87,38 @@ struct Args {
     /// The program
     #[arg(long, value_name = "PROGRAM", default_value = "fio")]
     fio: PathBuf,
+    /// This IOR in place of fio: posix through the page cache, one buffer for all calls, each process in its segment of a shared
+    /// file or in its own. Started by $BEFF_MPIRUN, else mpirun
+    #[arg(long, value_name = "PROGRAM")]
+    ior: Option<PathBuf>,
+    /// Our side of one job: what it does comes on standard input
+    #[arg(long, hide = true)]
+    worker: bool,
     /// Given by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// One row of the table.
-struct Row {
-    method: Method,
-    chunk_bytes: u64,
-    access: Access,
-    room: Room,
-}
-
-impl Row {
-    fn all(m_part_bytes: u64) -> Vec<Self> {
-        let mut chunks = vec![1 << 10, 32 << 10, MIB, m_part_bytes];
-        chunks.dedup();
-        let mut rows = Vec::new();
-        for method in [Method::UringDirect, Method::PosixDirect, Method::PosixBuffered] {
-            for chunk_bytes in &chunks {
-                let row = |access, room| Self { method, chunk_bytes: *chunk_bytes, access, room };
-                rows.push(row(Access::Write, Room::None));
-                if method != Method::PosixBuffered {
-                    rows.extend([row(Access::Write, Room::Size), row(Access::Write, Room::Native)]);
-                    rows.extend((*chunk_bytes < BLOCK_BYTES).then(|| row(Access::Write, Room::Zeros)));
-                }
-                rows.extend([row(Access::Rewrite, Room::None), row(Access::Read, Room::None)]);
-            }
-        }
-        rows
-    }
-
-    fn name(&self) -> String {
-        let size = format_size(self.chunk_bytes).replace(' ', "");
-        let room = if self.access == Access::Write { self.room.name() } else { "" };
-        format!("{:<15} {size:<7} {:<8} {room:<6}", self.method.name(), self.access.name())
-    }
-}
-
 fn main() -> ExitCode {
     let args = Args::parse();
+    if args.worker {
+        return match worker::work() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(e) => {
+                eprintln!("{e}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let Some(path) = args.path.clone() else {
         eprintln!("nothing was measured: name a directory on the storage, `cargo bench --bench fio -- --path DIR`");
         return ExitCode::SUCCESS;
     };
-    let version = match sides::fio_version(&args.fio) {
+    let version = match &args.ior {
+        Some(program) => Ok(format!("IOR ({})", program.display())),
+        None => sides::fio_version(&args.fio),
+    };
+    let version = match version {
         Ok(version) => version,
         Err(e) => {
             eprintln!(
@@ -144,7 +137,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn compare(args: &Args, path: &std::path::Path, version: &str) -> Result<(), Failure> {
+fn compare(args: &Args, path: &Path, version: &str) -> Result<(), Failure> {
     // A signal ends this between two runs, so that the files are removed.
     let interrupt = Interrupt::watch()?;
     let scratch = Scratch::new(path)?;
@@ -160,12 +153,12 @@ fn compare(args: &Args, path: &std::path::Path, version: &str) -> Result<(), Fai
         None => println!("no block device of its own below {}: requests are not known", path.display()),
     }
     println!(
-        "{:<39} {:>8} {:>9} {:>9}  {:<22} {:<8} {:<22} {:>17} {:>13} {:>15} {:>9}",
+        "{:<50} {:>8} {:>9} {:>9}  {:<22} {:<8} {:<22} {:>17} {:>13} {:>15} {:>9}",
         "row",
         "file",
         "ours",
-        "fio",
-        "ours/fio [95 %]",
+        if args.ior.is_some() { "IOR" } else { "fio" },
+        if args.ior.is_some() { "ours/IOR [95 %]" } else { "ours/fio [95 %]" },
         "verdict",
         "ours/ours without room",
         "request KiB o/f",
@@ -173,23 +166,24 @@ fn compare(args: &Args, path: &std::path::Path, version: &str) -> Result<(), Fai
         "sync ms o/f",
         "others o/f"
     );
-    let base = scratch.make_base(if args.quick { 256 * MIB } else { *FILE_BYTES.end() })?;
-    for row in Row::all(args.m_part) {
+    let rows = match &args.ior {
+        Some(_) => Row::beside_ior(args.m_part, &args.jobs),
+        None => Row::beside_fio(args.m_part, &args.jobs),
+    };
+    let mut tally = Tally::default();
+    for row in rows {
         let name = row.name();
         if !args.only.is_empty() && !args.only.iter().all(|word| name.contains(word.as_str())) {
             continue;
         }
-        if args.jobs > 1 && row.access != Access::Write {
-            continue;
-        }
-        let work = work(args, &scratch, &base, &row)?;
+        let work = work(args, &scratch, &row)?;
         let mut samples = Vec::new();
         for pair in 0..pairs {
             if interrupt.raised() {
                 return Err("ended by a signal; the rows above are whole".into());
             }
-            let mut order = vec![Side::Ours, Side::Fio];
-            if row.room != Room::None {
+            let mut order = vec![Side::Ours, Side::Other];
+            if has_before(&work) {
                 order.push(Side::Before);
             }
             if pair % 2 == 1 {
@@ -204,9 +198,17 @@ fn compare(args: &Args, path: &std::path::Path, version: &str) -> Result<(), Fai
             }
             samples.push(both);
         }
-        println!("{name} {}", line(&work, &samples));
+        let (text, ratio) = line(&work, &samples);
+        println!("{name:<50} {text}");
+        tally.add(row.method, ratio);
     }
+    tally.lines().iter().for_each(|line| println!("{line}"));
     Ok(())
+}
+
+/// Our own driver without room stands beside it.
+fn has_before(work: &Work) -> bool {
+    work.access == Access::Write && work.room != Room::None
 }
 
 fn batch(args: &Args, depth: u32) -> u32 {
@@ -223,16 +225,18 @@ fn memory_bytes(row: &Row, depth: u32) -> u64 {
 }
 
 /// What both sides do in a row: as many bytes as take about the time of one run.
-fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Result<Work, Failure> {
+fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
     let by_bytes = (IN_FLIGHT_BYTES / row.chunk_bytes).clamp(1, u64::from(u32::MAX)) as u32;
     let depth = if row.method == Method::UringDirect { args.depth.min(by_bytes) } else { 1 };
     let mut work = Work {
         fio: args.fio.clone(),
-        path: if row.access == Access::Write { scratch.path().join("fresh") } else { base.to_owned() },
+        ior: args.ior.clone(),
+        path: scratch.path().join("fresh"),
         method: row.method,
         access: row.access,
         room: row.room,
-        jobs: args.jobs,
+        jobs: row.jobs,
+        shared: row.shared,
         chunk_bytes: row.chunk_bytes,
         chunks: (4 * MIB / row.chunk_bytes).max(2),
         depth,
@@ -240,34 +244,56 @@ fn work(args: &Args, scratch: &Scratch, base: &std::path::Path, row: &Row) -> Re
         ring_bytes: args.ring.unwrap_or(memory_bytes(row, depth)).next_multiple_of(4096),
     };
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
-    let most = if args.quick { 256 * MIB } else { *FILE_BYTES.end() };
+    let jobs = u64::from(row.jobs);
+    let most = if args.quick { 256 * MIB } else { *FILE_BYTES.end() } / jobs;
+    if row.access != Access::Write {
+        work.chunks = (most / row.chunk_bytes).max(2);
+        make_base(scratch, &mut work)?;
+    }
     // The pilot grows, because the first chunks tell little about the rate.
     for _ in 0..2 {
         let pilot = measure(Side::Ours, &work, None)?;
-        let jobs = f64::from(args.jobs);
-        let bytes = work.bytes() as f64 / jobs / (pilot.transfer_seconds + pilot.sync_seconds) * seconds;
+        let bytes = work.job_bytes() as f64 / (pilot.transfer_seconds + pilot.sync_seconds) * seconds;
         let bytes = (bytes as u64).clamp((*FILE_BYTES.start()).min(most), most);
         work.chunks = (bytes / row.chunk_bytes).max(2);
+        if work.shared && work.access != Access::Write {
+            // The segments lie where the smaller file has them.
+            make_base(scratch, &mut work)?;
+        }
     }
     Ok(work)
+}
+
+/// Files that are there in full length, those of the row before removed.
+fn make_base(scratch: &Scratch, work: &mut Work) -> Result<(), Failure> {
+    work.path = scratch.path().join("base");
+    for entry in std::fs::read_dir(scratch.path())? {
+        scratch::remove(&entry?.path())?;
+    }
+    if work.shared {
+        return Ok(scratch.make_base(&work.path, work.bytes(), work.room)?);
+    }
+    Ok(work.paths().iter().try_for_each(|path| scratch.make_base(path, work.job_bytes(), work.room))?)
 }
 
 /// One run of one side, from the same state: no file, or a file without a page in the cache.
 fn measure(side: Side, work: &Work, device: Option<&Device>) -> Result<Sample, Failure> {
     match work.access {
         Access::Write => work.paths().iter().try_for_each(|path| scratch::remove(path))?,
-        Access::Rewrite | Access::Read => scratch::drop_pages(&work.path)?,
+        Access::Rewrite | Access::Read => work.paths().iter().try_for_each(|path| scratch::drop_pages(path))?,
+        Access::Cached => work.paths().iter().try_for_each(|path| scratch::fill_pages(path))?,
     }
     let before = device.and_then(Device::traffic);
     let ticks = Ticks::now();
     let mut sample = match side {
         Side::Ours => sides::ours(work)?,
-        Side::Fio => sides::fio(work)?,
+        Side::Other if work.ior.is_some() => ior::ior(work)?,
+        Side::Other => sides::fio(work)?,
         Side::Before => sides::ours(&Work { room: Room::None, ..work.clone() })?,
     };
     let after = device.and_then(Device::traffic);
     sample.others = ticks.zip(Ticks::now()).map(|(before, after)| after.others_since(&before));
-    sample.traffic = before.zip(after).map(|(b, a)| a.since(&b, work.access == Access::Read));
+    sample.traffic = before.zip(after).map(|(b, a)| a.since(&b, work.access.is_read()));
     if work.access == Access::Write {
         work.paths().iter().try_for_each(|path| scratch::remove(path))?;
     }
@@ -275,7 +301,7 @@ fn measure(side: Side, work: &Work, device: Option<&Device>) -> Result<Sample, F
 }
 
 /// The figures of a row.
-fn line(work: &Work, samples: &[[Sample; 3]]) -> String {
+fn line(work: &Work, samples: &[[Sample; 3]]) -> (String, statistics::Estimate) {
     let bytes = work.bytes();
     let rate = |s: &Sample| bytes as f64 / 1e6 / (s.transfer_seconds + s.sync_seconds);
     let median_of = |side: Side, value: &dyn Fn(&Sample) -> f64| {
@@ -283,7 +309,7 @@ fn line(work: &Work, samples: &[[Sample; 3]]) -> String {
     };
     let ratios: Vec<f64> = samples.iter().map(|[ours, fio, _]| rate(ours) / rate(fio)).collect();
     let ratio = statistics::Estimate::of(&ratios);
-    let gain = if work.room == Room::None {
+    let gain = if !has_before(work) {
         "-".to_owned()
     } else {
         let ratios: Vec<f64> = samples.iter().map(|[ours, _, before]| rate(ours) / rate(before)).collect();
@@ -291,7 +317,7 @@ fn line(work: &Work, samples: &[[Sample; 3]]) -> String {
         format!("{:.2} [{:.2}, {:.2}]", gain.middle, gain.low, gain.high)
     };
     let both = |value: &dyn Fn(&Sample) -> f64, digits: usize| {
-        let [ours, fio] = [Side::Ours, Side::Fio].map(|side| median_of(side, value));
+        let [ours, fio] = [Side::Ours, Side::Other].map(|side| median_of(side, value));
         format!("{ours:.digits$} / {fio:.digits$}")
     };
     let known = samples.iter().all(|[ours, fio, _]| ours.traffic.is_some() && fio.traffic.is_some());
@@ -303,11 +329,11 @@ fn line(work: &Work, samples: &[[Sample; 3]]) -> String {
             "-".to_owned()
         }
     };
-    format!(
+    let text = format!(
         "{:>8} {:>9.1} {:>9.1}  {:<22} {:<8} {:<22} {:>17} {:>13} {:>15} {:>9}",
         format_size(bytes).replace(' ', ""),
         median_of(Side::Ours, &rate),
-        median_of(Side::Fio, &rate),
+        median_of(Side::Other, &rate),
         format!("{:.3} [{:.3}, {:.3}]", ratio.middle, ratio.low, ratio.high),
         ratio.verdict(),
         gain,
@@ -315,5 +341,6 @@ fn line(work: &Work, samples: &[[Sample; 3]]) -> String {
         of_device(&|t| t.bytes as f64 / bytes as f64, 2),
         both(&|s| s.sync_seconds * 1e3, 1),
         both(&|s| s.others.unwrap_or(f64::NAN), 1)
-    )
+    );
+    (text, ratio)
 }

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
+use nix::fcntl::{posix_fadvise, posix_fallocate, PosixFadviseAdvice};
+
+use crate::sides::Room;
 
 /// Bytes written at once when a file is laid out.
 const STEP_BYTES: usize = 8 << 20;
@@ -26,20 +28,24 @@ impl Scratch {
         &self.0
     }
 
-    /// The file that rewrites and reads of both sides share: written once, so that it lies in the same place for both.
-    pub fn make_base(&self, bytes: u64) -> io::Result<PathBuf> {
-        let path = self.0.join("base");
+    /// A file that rewrites and reads of both sides share: written once, so that it lies in the same place for both. Room was made for it
+    /// as the row says.
+    pub fn make_base(&self, path: &Path, bytes: u64, room: Room) -> io::Result<()> {
         let mut step = vec![0; STEP_BYTES];
         noise(&mut step);
-        let mut file = File::create_new(&path)?;
+        let mut file = File::create_new(path)?;
+        match room {
+            Room::None => {}
+            Room::Size => file.set_len(bytes)?,
+            Room::Default | Room::Native | Room::Zeros => posix_fallocate(&file, 0, bytes as i64)?,
+        }
         let mut left = bytes;
         while left > 0 {
             let now = left.min(STEP_BYTES as u64);
             file.write_all(&step[..now as usize])?;
             left -= now;
         }
-        file.sync_all()?;
-        Ok(path)
+        file.sync_all()
     }
 }
 
@@ -71,6 +77,11 @@ pub fn remove(path: &Path) -> io::Result<()> {
         Err(e) => return Err(e),
     }
     path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+}
+
+/// Reads a file through the page cache, so that its pages are there.
+pub fn fill_pages(path: &Path) -> io::Result<()> {
+    io::copy(&mut File::open(path)?, &mut io::sink()).map(drop)
 }
 
 /// Writes back and drops the pages of a file. What a read then takes from the device shows that it worked.

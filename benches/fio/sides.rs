@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Barrier;
 use std::time::Instant;
 
 use beff_backends::{
@@ -13,13 +12,15 @@ use beff_backends::{
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
 use beff_raw::b_eff_io::run::batching::{next, CallsEnd, Limits, Progress, Step};
+use serde::{Deserialize, Serialize};
 
 use crate::device::Traffic;
+use crate::ior::file_of_process;
 use crate::scratch::noise;
-use crate::Failure;
+use crate::{worker, Failure};
 
 /// How bytes move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
     UringDirect,
     PosixDirect,
@@ -37,21 +38,30 @@ impl Method {
 }
 
 /// What is done with the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Of a file that is new and empty.
     Write,
     /// Of a file that is there in full length.
     Rewrite,
+    /// None of its pages is in the cache.
     Read,
+    /// All of them are.
+    Cached,
 }
 
 impl Access {
+    /// Moves bytes out of the file.
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::Cached)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
             Self::Rewrite => "rewrite",
             Self::Read => "read",
+            Self::Cached => "cached",
         }
     }
 }
@@ -60,14 +70,17 @@ impl Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Ours = 0,
-    Fio = 1,
+    /// fio, or IOR.
+    Other = 1,
     /// Our driver without room, in rows that have some.
     Before = 2,
 }
 
 /// Room in a new file, on both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Room {
+    /// What each side does unless told: ours `auto`, fio's `native`.
+    Default,
     None,
     /// ftruncate; fio's `truncate`.
     Size,
@@ -80,6 +93,7 @@ pub enum Room {
 impl Room {
     pub fn name(self) -> &'static str {
         match self {
+            Self::Default => "default",
             Self::None => "none",
             Self::Size => "size",
             Self::Native => "native",
@@ -91,7 +105,7 @@ impl Room {
         match self {
             Self::None => "none",
             Self::Size => "truncate",
-            Self::Native | Self::Zeros => "native",
+            Self::Default | Self::Native | Self::Zeros => "native",
         }
     }
 }
@@ -99,6 +113,7 @@ impl Room {
 impl From<Room> for Preallocate {
     fn from(room: Room) -> Self {
         match room {
+            Room::Default => Self::Auto,
             Room::None => Self::Off,
             Room::Size => Self::Size,
             Room::Native => Self::Native,
@@ -108,9 +123,11 @@ impl From<Room> for Preallocate {
 }
 
 /// The work, equal for both sides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Work {
     pub fio: PathBuf,
+    /// The other side in place of fio.
+    pub ior: Option<PathBuf>,
     pub path: PathBuf,
     pub method: Method,
     pub access: Access,
@@ -119,8 +136,10 @@ pub struct Work {
     pub chunk_bytes: u64,
     /// Of each file.
     pub chunks: u64,
-    /// Threads with a file each.
+    /// Processes, with a file or a segment each.
     pub jobs: u32,
+    /// Segments of one file.
+    pub shared: bool,
     /// Operations in flight at most.
     pub depth: u32,
     /// Operations submitted and waited for together.
@@ -132,19 +151,28 @@ pub struct Work {
 impl Work {
     /// Of all files.
     pub fn bytes(&self) -> u64 {
-        self.chunk_bytes * self.chunks * u64::from(self.jobs)
+        self.job_bytes() * u64::from(self.jobs)
     }
 
-    /// One for each job.
+    /// Of one process.
+    pub fn job_bytes(&self) -> u64 {
+        self.chunk_bytes * self.chunks
+    }
+
+    /// One for each job: the same one where they share it.
     pub fn paths(&self) -> Vec<PathBuf> {
-        if self.jobs == 1 {
-            return vec![self.path.clone()];
+        let own = |job: u32| match &self.ior {
+            Some(_) => file_of_process(&self.path, job),
+            None => self.path.with_extension(job.to_string()),
+        };
+        if self.shared || (self.jobs == 1 && self.ior.is_none()) {
+            return vec![self.path.clone(); self.jobs as usize];
         }
-        (0..self.jobs).map(|job| self.path.with_extension(job.to_string())).collect()
+        (0..self.jobs).map(own).collect()
     }
 
     fn direction(&self) -> Direction {
-        if self.access == Access::Read {
+        if self.access.is_read() {
             Direction::Read
         } else {
             Direction::Write
@@ -158,7 +186,7 @@ impl Work {
     /// True if fio syncs within its own time. Its io_uring engine leaves `end_fsync` out without a word when more than
     /// one completion is waited for (seen with 3.33), so there the file is synced after fio has ended, by the same call as on our side.
     fn fio_syncs(&self) -> bool {
-        self.access != Access::Read && self.method != Method::UringDirect
+        !self.access.is_read() && self.method != Method::UringDirect
     }
 }
 
@@ -175,26 +203,21 @@ pub struct Sample {
     pub others: Option<f64>,
 }
 
-/// The driver in each job, all from one moment on: the slowest counts, as in fio.
+/// The driver: in this process, or in several.
 pub fn ours(work: &Work) -> Result<Sample, Failure> {
-    let barrier = Barrier::new(work.jobs as usize);
-    let told = |e: Failure| e.to_string();
-    let samples: Vec<Result<Sample, String>> = std::thread::scope(|scope| {
-        let paths = work.paths().into_iter();
-        let jobs: Vec<_> = paths.map(|path| scope.spawn(|| one_of_ours(work, path, &barrier).map_err(told))).collect();
-        jobs.into_iter().map(|job| job.join().unwrap_or_else(|_| Err("a job panicked".into()))).collect()
-    });
-    let samples = samples.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let all = |s: &&Sample| s.transfer_seconds + s.sync_seconds;
-    samples.iter().max_by(|a, b| all(a).total_cmp(&all(b))).copied().ok_or_else(|| "no job".into())
+    if work.shared && work.access == Access::Write {
+        File::create_new(&work.path)?;
+    }
+    if work.jobs > 1 {
+        return worker::ours(work);
+    }
+    let path = work.paths().swap_remove(0);
+    let (file, ring) = prepare_ours(work, &path, 0)?;
+    run_ours(work, file, ring)
 }
 
 /// The driver, in batches as a run makes them. Open, registration and close are outside the time, as in fio; room is inside.
-fn one_of_ours(work: &Work, path: PathBuf, barrier: &Barrier) -> Result<Sample, Failure> {
-    let prepared = prepare_ours(work, &path);
-    // Also where one has failed: the others wait.
-    barrier.wait();
-    let (mut file, mut ring) = prepared?;
+pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Result<Sample, Failure> {
     let direction = work.direction();
     let mut latency = Latency::off();
     let limits = Limits {
@@ -238,7 +261,7 @@ fn one_of_ours(work: &Work, path: PathBuf, barrier: &Barrier) -> Result<Sample, 
 }
 
 /// What comes before the time: the file open and prepared, and the memory.
-fn prepare_ours(work: &Work, path: &Path) -> Result<(Box<dyn OpenFile>, Ring), Failure> {
+pub fn prepare_ours(work: &Work, path: &Path, job: u32) -> Result<(Box<dyn OpenFile>, Ring), Failure> {
     let direction = work.direction();
     let name = if work.method == Method::UringDirect { "uring" } else { "posix" };
     let row = driver(name).ok_or("the driver is not in the table")?;
@@ -250,15 +273,18 @@ fn prepare_ours(work: &Work, path: &Path) -> Result<(Box<dyn OpenFile>, Ring), F
     let mut ring = Ring::new(work.ring_bytes, chunk_bytes.next_multiple_of(4096))?;
     noise(ring.bytes_mut());
     let mode = match work.access {
+        // Whoever comes first makes it, outside the time.
+        Access::Write if work.shared => OpenMode::Update,
         Access::Write => OpenMode::CreateNew,
         Access::Rewrite => OpenMode::Update,
-        Access::Read => OpenMode::ReadOnly,
+        Access::Read | Access::Cached => OpenMode::ReadOnly,
     };
     let own = Comm::own();
     let path = FilePath::of(path)?;
     let request = OpenRequest { path: &path, mode, comm: &own, hints: &[] };
     let mut file = (row.make)(&options).open(&request)?;
-    let pattern = Pattern::private(work.chunk_bytes, 1, work.chunks);
+    let base_bytes = if work.shared { u64::from(job) * work.job_bytes() } else { 0 };
+    let pattern = Pattern { base_bytes, ..Pattern::private(work.chunk_bytes, 1, work.chunks) };
     if let Some(reason) = file.unsupported(&pattern) {
         return Err(reason.into());
     }
@@ -280,7 +306,7 @@ fn fio_arguments(work: &Work) -> Vec<String> {
         "--name=beff".into(),
         format!("--size={}", work.chunk_bytes * work.chunks),
         format!("--bs={}", work.chunk_bytes),
-        format!("--rw={}", if work.access == Access::Read { "read" } else { "write" }),
+        format!("--rw={}", if work.access.is_read() { "read" } else { "write" }),
         format!("--direct={}", u8::from(work.is_direct())),
         format!("--overwrite={}", u8::from(work.access == Access::Rewrite)),
         format!("--end_fsync={}", u8::from(work.fio_syncs())),
@@ -292,7 +318,9 @@ fn fio_arguments(work: &Work) -> Vec<String> {
         words.extend([format!("--numjobs={}", work.jobs), "--group_reporting=1".into()]);
     }
     words.push(format!("--fallocate={}", work.room.of_fio()));
-    let fixed = "--thread --invalidate=0 --gtod_reduce=1 --refill_buffers=0 --zero_buffers=0 \
+    // A process for each job, as our side has them.
+    words.extend((work.jobs == 1).then(|| "--thread".to_owned()));
+    let fixed = "--invalidate=0 --gtod_reduce=1 --refill_buffers=0 --zero_buffers=0 \
                  --scramble_buffers=0 --output-format=json";
     words.extend(fixed.split_whitespace().map(str::to_owned));
     if work.method == Method::UringDirect {
@@ -318,7 +346,7 @@ pub fn fio(work: &Work) -> Result<Sample, Failure> {
     let huge = ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
     let output = Command::new(&work.fio).args(fio_arguments(work)).env(huge.0, huge.1).stdin(Stdio::null()).output()?;
     let mut sync_seconds = 0.0;
-    if work.access != Access::Read && !work.fio_syncs() {
+    if !work.access.is_read() && !work.fio_syncs() {
         let files = work.paths().iter().map(File::open).collect::<Result<Vec<_>, _>>()?;
         let begin = Instant::now();
         files.iter().try_for_each(File::sync_all)?;
@@ -330,7 +358,7 @@ pub fn fio(work: &Work) -> Result<Sample, Failure> {
     let document: serde_json::Value = serde_json::from_str(document)
         .map_err(|e| format!("fio gave no JSON ({e}): {said}{}", String::from_utf8_lossy(&output.stderr)))?;
     let job = &document["jobs"][0];
-    let side = &job[if work.access == Access::Read { "read" } else { "write" }];
+    let side = &job[if work.access.is_read() { "read" } else { "write" }];
     let (error, bytes) = (job["error"].as_i64(), side["io_bytes"].as_u64());
     if error != Some(0) || bytes != Some(work.bytes()) {
         let (said, status) = (String::from_utf8_lossy(&output.stderr), output.status);
