@@ -167,7 +167,8 @@ pub fn m_part_defined_bytes(memory_per_rank_bytes: u64, release: Release) -> u64
 pub fn m_part_bytes(memory_per_rank_bytes: u64, release: Release) -> u64 {
     let defined = m_part_defined_bytes(memory_per_rank_bytes, release);
     let nearest = |power: u32| (defined + (1 << power) / 2) >> power << power;
-    let close = |bytes: &u64| (bytes.abs_diff(defined) as f64) < M_PART_DEVIATION * defined as f64;
+    // The definition is up to one byte more: it is no whole number.
+    let close = |bytes: &u64| ((bytes.abs_diff(defined) + 1) as f64) < M_PART_DEVIATION * defined as f64;
     (ELEMENT_POWER..=MIB.ilog2()).rev().map(nearest).find(close).unwrap_or(defined)
 }
 
@@ -257,6 +258,8 @@ mod tests {
         assert_eq!(m_part_bytes(12_638_255_104, Release::R1), 94 * MIB);
         assert_eq!(m_part_bytes(300 * MIB, Release::R1), 2400 << 10);
         assert_eq!(m_part_bytes(1000 * MIB, Release::R1), 7936 << 10);
+        // A multiple of 128 KiB would be off by one percent and a hundredth of a byte.
+        assert_eq!(m_part_bytes(288_093_609, Release::R1), 2208 << 10);
     }
 
     fn any_memory() -> impl Strategy<Value = u64> {
