@@ -12,6 +12,7 @@ pub mod machine_share;
 pub(crate) mod pairs;
 pub mod probe;
 pub mod repeated;
+pub mod repeats;
 pub mod source;
 pub mod student;
 pub(crate) mod warning;
