@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::config::{
-    Buffers, CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, SpaceLimit,
-    Termination, Verify,
+    Buffers, CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, RepeatPolicy,
+    SpaceLimit, Termination, Verify,
 };
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
@@ -153,6 +153,15 @@ pub struct RunArgs {
     /// its sync; gives the intervals of the ratios [default: 8 with several backends, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = TRUST)]
     pub rounds: Option<u32>,
+    /// What is done with the time that the first pass leaves of T. auto: types are measured again, so that each pattern, type and
+    /// b_eff_io has a 95 % interval; the values stay those of the first pass. off: the run ends [default: auto with one backend and
+    /// T of 10 s or more, else off]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = TRUST)]
+    pub repeat: Option<RepeatPolicy>,
+    /// End the repeats when the interval of b_eff_io reaches no farther than this share of it; if it never does by the end of T,
+    /// that is said
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, help_heading = TRUST)]
+    pub until: Option<f64>,
     /// Record the time of every call: median, 99 %, 99.9 % and largest
     #[arg(long, help_heading = TRUST)]
     pub latency: bool,
@@ -233,6 +242,10 @@ words! { Buffers:
     Cold = "cold", "memory that was not used just before";
     Reused = "reused", "one window for all calls";
 }
+words! { RepeatPolicy:
+    Off = "off", "the run ends after the first pass";
+    Auto = "auto", "types are measured again until T is over, for intervals";
+}
 words! { PreallocatePolicy:
     Auto = "auto", "native where the file system can";
     Native = "native", "blocks and length, by fallocate";
@@ -265,6 +278,15 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
         return Err("at 0 bytes per second nothing would ever be written; give the speed you expect, e.g. 1G".into());
     }
     Ok(rate)
+}
+
+/// `5%`, or 5.
+pub(crate) fn percentage(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
+        Ok(_) => Err("a share of the value is above 0% and at most 100%".into()),
+        Err(_) => Err(format!("'{text}' is not a number; write a percentage such as 5%")),
+    }
 }
 
 /// A size, or a percentage of the free space.

@@ -57,7 +57,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
             period_bytes: plan.period_bytes,
         };
         let result = RunResult::new(config.clone(), manifest, costs, partitions(&plan));
-        Collector::new(result, outputs, progress)
+        Collector::new(result, outputs, progress).judged_by(super::values::judgement)
     });
     let work = |observer: &mut dyn Observer<JournalLine>| {
         let not_run = start::leave_out(world, &run_dir, &config.backends, |name| driver_options(config, name))?;

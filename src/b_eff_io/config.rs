@@ -102,6 +102,17 @@ fn no_room() -> PreallocatePolicy {
     PreallocatePolicy::Off
 }
 
+/// What is done with the time that the first pass leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RepeatPolicy {
+    /// Nothing: the run ends.
+    #[default]
+    Off,
+    /// Types are measured again until T is over, so that values have intervals.
+    Auto,
+}
+
 /// How ranks exchange data in a two-phase transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -261,6 +272,12 @@ pub struct Config {
     /// Rounds into which each pattern is divided, so that several backends take turns within it; 1: one after the other.
     #[serde(default = "one_round")]
     pub rounds: u32,
+    /// The time that is left.
+    #[serde(default)]
+    pub repeat: RepeatPolicy,
+    /// Repeats end when the interval of b_eff_io reaches no farther than this share of it, in percent; None: when T is over.
+    #[serde(default)]
+    pub until_percent: Option<f64>,
     /// The time of every call is recorded.
     #[serde(default)]
     pub latency: bool,

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs};
 use crate::b_eff_io::config::{
-    Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit,
+    Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, RepeatPolicy,
+    SpaceLimit,
 };
 use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
@@ -26,6 +27,9 @@ pub const SHORTEST_TIME_SECONDS: f64 = 1.0;
 
 /// Share of the free space that a run may take when nothing else is said, percent.
 pub const DEFAULT_SPACE_PERCENT: f64 = 80.0;
+
+/// Runs shorter than this are not measured again unless that is asked for: too little would come of it.
+pub const LEAST_REPEATED_SECONDS: f64 = 10.0;
 
 /// Rounds of each pattern when several backends take turns and nothing else is said.
 pub const DEFAULT_ROUNDS: u32 = 8;
@@ -82,6 +86,7 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
     check_preallocate(run, &chosen, known)?;
     check_buffers(run)?;
     check_time(measure.time)?;
+    check_until(measure, run)?;
     check_sizes(measure)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
     run.out.as_deref().map_or(Ok(()), check_out)?;
@@ -116,6 +121,8 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         preallocate: run.preallocate,
         buffers: run.buffers,
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
+        repeat: run.repeat.unwrap_or(default_repeat(measure)),
+        until_percent: run.until,
         latency: run.latency,
         bind: run.ranks.policy(BindPolicy::Auto),
         unique_open: run.unique_open,
@@ -124,6 +131,35 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         inject: run.inject,
         inject_at: run.inject_at,
     })
+}
+
+/// Several backends have their rounds, and need all of the time for more of them.
+fn default_repeat(measure: &MeasureArgs) -> RepeatPolicy {
+    let alone = measure.backend.len() == 1 && measure.backend.iter().all(|name| name != NULL_BACKEND);
+    if alone && measure.time >= LEAST_REPEATED_SECONDS {
+        RepeatPolicy::Auto
+    } else {
+        RepeatPolicy::Off
+    }
+}
+
+/// `--until` is about an interval of b_eff_io: there must be repeats, and a b_eff_io.
+fn check_until(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
+    let Some(percent) = run.until else { return Ok(()) };
+    if run.repeat.unwrap_or(default_repeat(measure)) == RepeatPolicy::Off {
+        return Err(UsageError::new(
+            format!("--until {percent}% has no effect: nothing is measured again"),
+            "Add --repeat auto, or leave it out.",
+        ));
+    }
+    let all_rewritten = measure.release == Release::R2_1 || measure.rewrite != Some(Rewrite::Scatter);
+    if measure.types.len() < 5 || !all_rewritten || measure.backend.iter().all(|name| name == NULL_BACKEND) {
+        return Err(UsageError::new(
+            format!("--until {percent}% has no effect: there will be no b_eff_io, which needs all types, all rewrites and a backend that moves data"),
+            "Leave it out, or run all of them.",
+        ));
+    }
+    Ok(())
 }
 
 fn check_options_have_effect(

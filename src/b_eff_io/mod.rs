@@ -14,6 +14,8 @@
 //!                         look at counters, verify, agree on errors      <- outside
 //!                 read a sample again, record every backend
 //!             close; with --verify full: re-read everything
+//! while time of T is left:                        # with --repeat auto; the values are known by now
+//!     one type with one access method again, the one that knows least
 //! ```
 
 pub mod cli;

@@ -102,6 +102,8 @@ fn defaults() {
         buffers: Buffers::Cold,
         ranks: BindArgs { bind: None },
         rounds: None,
+        repeat: None,
+        until: None,
         latency: false,
         hints: None,
         unique_open: false,

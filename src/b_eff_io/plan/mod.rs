@@ -9,6 +9,7 @@ pub mod outlook;
 pub mod partitions;
 pub mod patterns;
 pub mod preview;
+pub mod repeats;
 pub mod run;
 pub mod schedule;
 pub mod segments;

@@ -2,7 +2,7 @@
 
 use beff_backends::driver;
 
-use crate::b_eff_io::config::{Buffers, Config};
+use crate::b_eff_io::config::{Buffers, Config, RepeatPolicy};
 use crate::b_eff_io::plan::memory::{Parts, RankMemory};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
@@ -88,6 +88,16 @@ impl RunPlan {
             rank_memory,
             rank_shift: facts.ranks_of_first_host.max(1),
         })
+    }
+
+    /// Time that the run may take: T for each partition and backend, with repeats to the end of it; else what is scheduled of it, which is
+    /// less where some types are left out.
+    #[must_use]
+    pub fn planned_seconds(&self, config: &Config) -> f64 {
+        match config.repeat {
+            RepeatPolicy::Auto => self.partition_seconds * self.partitions.len() as f64 * config.backends.len() as f64,
+            RepeatPolicy::Off => self.scheduled_seconds(config),
+        }
     }
 
     /// Scheduled time of all patterns of all partitions and backends.

@@ -205,6 +205,9 @@ pub struct PatternRecord {
     pub latency: Option<LatencyRecord>,
     /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
     pub allocations_in_clock: u64,
+    /// When it began, in seconds since the run did, by rank 0; None: not known.
+    #[serde(default)]
+    pub at_seconds: Option<f64>,
 }
 
 impl PatternRecord {
@@ -246,6 +249,24 @@ pub struct TypeRecord {
     pub hints_granted: Vec<(String, String)>,
     /// Untimed re-read of everything with `--verify full`, after the access.
     pub full_verification: Option<Verification>,
+}
+
+/// A pattern measured again in the time that was left. Values are made of the first measurement alone; repeats tell how sure it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RepeatRecord {
+    /// Which time, from 1; those of one type and access method belong together.
+    pub repeat: u32,
+    /// What was measured: as many calls as in the first pass, fewer if it took twice as long or the time was over. Without batches and rounds.
+    pub measured: PatternRecord,
+}
+
+/// Opening and closing of the file(s) of a type for a repeat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TypeRepeatRecord {
+    /// Which time, from 1.
+    pub repeat: u32,
+    /// What was measured.
+    pub measured: TypeRecord,
 }
 
 /// The machine and what is used of it. In the files the fields of both stand side by side.

@@ -2,7 +2,7 @@
 
 use super::{
     Calibration, CorruptionRecord, DamageRecord, Ending, IoWarning, Manifest, PartitionRecord, PatternRecord,
-    TuningRecord, TypeRecord, B_EFF_IO,
+    RepeatRecord, TuningRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
 use crate::frame::records::{run_record, ColdRecord, HarnessCost, ProbeRecord};
@@ -38,6 +38,12 @@ run_record! {
         patterns: Vec<PatternRecord> = Pattern(Box<PatternRecord>),
         /// Types in order of measurement.
         types: Vec<TypeRecord> = Type(TypeRecord),
+        /// Patterns measured again, in order of measurement.
+        #[serde(default)]
+        repeats: Vec<RepeatRecord> = Repeat(Box<RepeatRecord>),
+        /// Types opened and closed again for them.
+        #[serde(default)]
+        type_repeats: Vec<TypeRepeatRecord> = TypeRepeat(TypeRepeatRecord),
         /// Corruption found.
         corruptions: Vec<CorruptionRecord> = Corruption(CorruptionRecord),
         /// Damage done on purpose.
@@ -50,9 +56,10 @@ run_record! {
 
 impl RunResult {
     fn has_wrong_data(&self) -> bool {
-        let full = self.types.iter().filter_map(|t| t.full_verification);
-        let mut all = self.patterns.iter().map(|p| p.verification).chain(full);
-        let mut samples = self.patterns.iter().filter_map(|p| p.sample.as_ref());
+        let patterns = || self.patterns.iter().chain(self.repeats.iter().map(|r| &r.measured));
+        let types = self.types.iter().chain(self.type_repeats.iter().map(|r| &r.measured));
+        let mut all = patterns().map(|p| p.verification).chain(types.filter_map(|t| t.full_verification));
+        let mut samples = patterns().filter_map(|p| p.sample.as_ref());
         all.any(|v| v.words_wrong > 0) || samples.any(|s| s.words_wrong > 0)
     }
 }

@@ -193,6 +193,34 @@ pub enum IoWarning {
         /// Ranks of the largest partition.
         ranks: u64,
     },
+    /// Patterns measured again were faster or slower each time than the first time.
+    RepeatsDiffer {
+        /// Backend name.
+        backend: String,
+        /// How many patterns.
+        patterns: u64,
+        /// Of so many that were measured again.
+        of: u64,
+        /// The pattern farthest off.
+        pattern: u8,
+        /// Its access method.
+        access: Access,
+        /// Ranks of its partition.
+        ranks: u64,
+        /// Its rate in the first pass, 1e6 bytes/s.
+        first_mb_per_second: f64,
+        /// Geometric mean of its repeats, 1e6 bytes/s.
+        repeats_mb_per_second: f64,
+    },
+    /// The interval of b_eff_io did not become as narrow as `--until` asked.
+    NotNarrow {
+        /// Backend name.
+        backend: String,
+        /// How far it was to reach at most, in percent of the value.
+        wanted_percent: f64,
+        /// How far it reaches; None: it is not known.
+        reached_percent: Option<f64>,
+    },
     /// A warning that every benchmark knows.
     #[serde(untagged)]
     Shared(Warning),

@@ -14,7 +14,7 @@ use crate::frame::values::probe::{self, Verdict};
 use crate::frame::values::NULL_BACKEND;
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 34] = [
+const FIELDS: [(&str, Field); 36] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -39,6 +39,9 @@ const FIELDS: [(&str, Field); 34] = [
     ("verify", set_up("verify")),
     ("latency", set_up("latency recorded")),
     ("space_limit", set_up("space")),
+    // What is compared is the first pass, which repeats do not change.
+    ("repeat", Field::Silent),
+    ("until_percent", Field::Silent),
     // Told by the hints themselves, and by partitions and M_PART.
     ("hints", Field::Silent),
     ("partitions", Field::Silent),

@@ -3,7 +3,7 @@
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
-use crate::b_eff_io::values::{cache_share, known_digits, rate, taken_seconds, Derived};
+use crate::b_eff_io::values::{cache_share, known_digits, rate, taken_seconds, Derived, PatternInterval};
 use crate::frame::records::{DeviceTraffic, LatencyRecord, MachineShare};
 use crate::frame::report::csv::{table, Cell, Column, Origin};
 use crate::frame::report::marks::letters;
@@ -19,6 +19,7 @@ struct Row<'a> {
     record: &'a PatternRecord,
     rung: Option<&'a PatternRung>,
     device: Option<DeviceTraffic>,
+    again: Option<&'a PatternInterval>,
 }
 
 impl Row<'_> {
@@ -39,7 +40,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 69] {
+fn columns<'r>() -> [Column<Row<'r>>; 74] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -113,6 +114,11 @@ fn columns<'r>() -> [Column<Row<'r>>; 69] {
         ("uring_workers", |r| r.record.submissions.map(|s| s.workers).into()),
         ("buffers", |r| Cell::word(r.result.config.buffers)),
         ("uring_worker_cpu_seconds", |r| r.record.submissions.map(|s| s.worker_cpu_seconds).into()),
+        ("measured", |r| r.again.map_or(u64::from(r.record.calls > 0), |again| again.measured).into()),
+        ("low_mb_per_second", |r| r.again.and_then(|again| again.low).into()),
+        ("high_mb_per_second", |r| r.again.and_then(|again| again.high).into()),
+        ("repeats_mb_per_second", |r| r.again.map(|again| again.repeats_mb_per_second).into()),
+        ("repeats_differ", |r| r.again.map(|again| again.differs).into()),
     ]
 }
 
@@ -139,6 +145,7 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
         record,
         rung: Spot::of(record).rung(derived, record.pattern),
         device: layout::mounted_device(&record.evidence),
+        again: derived.intervals.pattern(record),
     };
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));

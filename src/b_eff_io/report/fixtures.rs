@@ -6,7 +6,7 @@ mod rungs;
 mod settings;
 mod warnings;
 
-use crate::b_eff_io::config::InjectAt;
+use crate::b_eff_io::config::{InjectAt, RepeatPolicy};
 use crate::b_eff_io::records::*;
 use crate::b_eff_io::values::Derived;
 use crate::frame::records::*;
@@ -24,7 +24,13 @@ const M_PART_BYTES: u64 = 64 * MB;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, RunResult, Derived)> {
-    with_derived([("complete", complete()), ("ladder", ladder()), ("interrupted", interrupted()), ("failed", failed())])
+    with_derived([
+        ("complete", complete()),
+        ("ladder", ladder()),
+        ("interrupted", interrupted()),
+        ("failed", failed()),
+        ("repeated", repeated()),
+    ])
 }
 
 /// Two backends, two partitions, everything measured; the second partition read from the cache.
@@ -77,6 +83,43 @@ pub fn ladder() -> RunResult {
         r.ended = Ended::TimeGuard;
     }
     rungs::climb(&mut result);
+    result.ending = complete_ending();
+    result
+}
+
+/// One backend, and what was measured again in the time that was left: first writes once, the others three times.
+pub fn repeated() -> RunResult {
+    let mut result = empty(&["mpiio"], &[2]);
+    result.config.repeat = RepeatPolicy::Auto;
+    result.config.until_percent = Some(2.0);
+    for access in Access::ALL {
+        for t in 0..5 {
+            measure(&mut result, "mpiio", 2, access, t);
+        }
+    }
+    let mut clock = 1.0;
+    let mut at = |p: &mut PatternRecord| {
+        clock += 0.5;
+        p.at_seconds = Some(clock);
+    };
+    result.patterns.iter_mut().for_each(&mut at);
+    for repeat in 1..=3_u32 {
+        for p in result.patterns.iter().filter(|p| p.access != Access::Write || repeat == 1) {
+            let mut measured = PatternRecord { rounds: Vec::new(), batches: Vec::new(), ..p.clone() };
+            // Some faster, some slower; one read always four times as fast.
+            let odd = (u32::from(p.pattern) * 7 + repeat * 5) % 11;
+            let slower = 0.95 + 0.01 * f64::from(odd);
+            measured.intervals.transfer_seconds *= slower;
+            if p.access == Access::Read && p.pattern == 12 {
+                measured.intervals.transfer_seconds *= 0.25;
+            }
+            at(&mut measured);
+            result.repeats.push(RepeatRecord { repeat, measured });
+        }
+        for t in result.types.iter().filter(|t| t.access != Access::Write || repeat == 1) {
+            result.type_repeats.push(TypeRepeatRecord { repeat, measured: t.clone() });
+        }
+    }
     result.ending = complete_ending();
     result
 }
@@ -218,6 +261,8 @@ pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     lines.extend(result.tunings.iter().cloned().map(JournalLine::Tuning));
     lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));
     lines.extend(result.types.iter().cloned().map(JournalLine::Type));
+    lines.extend(result.repeats.iter().cloned().map(|r| JournalLine::Repeat(Box::new(r))));
+    lines.extend(result.type_repeats.iter().cloned().map(JournalLine::TypeRepeat));
     lines.extend(result.corruptions.iter().cloned().map(JournalLine::Corruption));
     lines.extend(result.damages.iter().cloned().map(JournalLine::Damage));
     lines.extend(result.errors.iter().cloned().map(JournalLine::Error));

@@ -20,7 +20,7 @@ use crate::frame::report::text::count;
 use crate::frame::values::MPI_IO;
 
 use super::layout::{access_index, partition_value};
-use super::screen::{checked, findings, partition};
+use super::screen::{checked, findings, partition, within};
 use super::table::values::{best_ranks, value};
 use super::table::{measuring, validity};
 use super::{comparable, warnings};
@@ -45,6 +45,8 @@ impl Shown {
             result.partitions.iter().filter(|p| p.ranks == ranks).cloned().collect(),
         );
         only.patterns = result.patterns.iter().filter(|p| p.ranks == ranks).cloned().collect();
+        only.repeats = result.repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
+        only.type_repeats = result.type_repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
         only.types = result.types.iter().filter(|t| t.ranks == ranks).cloned().collect();
         only.corruptions = result.corruptions.iter().filter(|c| c.ranks == ranks).cloned().collect();
         Self { derived: without_ladder(&only), result: only, backends: backends.to_vec(), ranks }
@@ -102,9 +104,10 @@ fn headline(result: &RunResult, derived: &Derived, backend: &str) -> Headline {
     });
     let is_valid = validity::find(derived, backend, release).is_some_and(|v| v.valid);
     let on = ranks.map(|ranks| format!(", {}", count(ranks, "rank"))).unwrap_or_default();
+    let within = ranks.map_or_else(String::new, |ranks| within(derived, backend, ranks));
     Headline {
         label: format!("b_eff_io (release {}), {backend}{on}", release.name()),
-        value: found.map_or_else(|| "not measured".into(), |v| rate(v, None)),
+        value: found.map_or_else(|| "not measured".into(), |v| rate(v, None) + &within),
         unit: if found.is_some() { "MB/s" } else { "" },
         verdict: Some(facts::verdict(is_valid, result)),
         numbers: numbers.collect(),

@@ -4,7 +4,7 @@
 pub(super) mod findings;
 mod numbers;
 
-use crate::b_eff_io::config::{Buffers, Release};
+use crate::b_eff_io::config::{Buffers, Release, RepeatPolicy};
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::Derived;
 use crate::frame::report::screen;
@@ -61,7 +61,10 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
         let system = derived.systems.iter().find(|s| s.backend == *backend);
         let found = system.and_then(|s| Some((value(&s.values, release)?, best_ranks(s, release))));
         let value = match found {
-            Some((value, Some(ranks))) => format!("{} MB/s on {}", screen::rate(value, None), count(ranks, "rank")),
+            Some((value, Some(ranks))) => {
+                let within = within(derived, backend, ranks);
+                format!("{} MB/s{within} on {}", screen::rate(value, None), count(ranks, "rank"))
+            }
             Some((value, None)) => format!("{} MB/s", screen::rate(value, None)),
             None => "not measured".to_owned(),
         };
@@ -75,6 +78,7 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
             marks,
         ]);
     }
+    known(page, result, derived, backends);
     // Without MPI-IO there is no b_eff_io at all: of the others only what else is missing would be news.
     let has_mpi_io = backends.contains(&MPI_IO);
     let judged = backends.iter().filter(|backend| !has_mpi_io || **backend == MPI_IO);
@@ -86,6 +90,28 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
         let text = format!("{}: not MPI-IO, only to compare with", list(&others));
         page.field(span(Look::Plain, ""), &text, Look::Plain, 1);
     }
+}
+
+/// ` [405, 460]`; nothing where it is not known.
+pub(super) fn within(derived: &Derived, backend: &str, ranks: u64) -> String {
+    derived.intervals.value(backend, ranks).map_or_else(String::new, |interval| {
+        format!(" [{}, {}]", screen::rate(interval.low, None), screen::rate(interval.high, None))
+    })
+}
+
+/// What the interval is, or why there is none although something was to be measured again.
+fn known(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[&str]) {
+    if result.config.repeat == RepeatPolicy::Off {
+        return;
+    }
+    let repeats = count(result.repeats.len() as u64, "repeat");
+    let is_known = derived.intervals.values.iter().any(|i| backends.contains(&i.backend.as_str()));
+    let text = if is_known {
+        format!("[low, high]: 95 % interval, from {repeats} of patterns within T")
+    } else {
+        format!("no interval: {repeats} of patterns within T; each access method needs two or more")
+    };
+    screen::note(page, &text);
 }
 
 /// The partition that is shown: that of the best value through MPI-IO, else through any backend, else the largest that was

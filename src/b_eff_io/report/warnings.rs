@@ -7,7 +7,7 @@ use crate::frame::report::warnings::{clause, others};
 use crate::frame::report::Brief;
 use crate::frame::units::{format_seconds, format_size};
 
-use crate::frame::report::text::{count, list, percent};
+use crate::frame::report::text::{count, figure, list, percent};
 
 /// Cause and next step of a warning of a run with this configuration, each a few plain sentences.
 #[must_use]
@@ -101,6 +101,33 @@ fn cause(warning: &IoWarning) -> String {
             "{} on one host, {host}: rank-shift cannot avoid this host's page cache, reads may come from memory.",
             count(*ranks, "rank")
         ),
+        IoWarning::RepeatsDiffer {
+            backend,
+            patterns,
+            of,
+            pattern,
+            access,
+            ranks,
+            first_mb_per_second,
+            repeats_mb_per_second,
+        } => format!(
+            "{backend}: {patterns} of {} that were measured again were another thing the first time than all later times; the farthest, \
+             {} and then {} MB/s, in pattern {pattern}, {} on {}.",
+            count(*of, "pattern"),
+            figure(*first_mb_per_second),
+            figure(*repeats_mb_per_second),
+            access.name(),
+            count(*ranks, "rank")
+        ),
+        IoWarning::NotNarrow { backend, wanted_percent, reached_percent } => match reached_percent {
+            Some(reached) => format!(
+                "{backend}: the interval of b_eff_io reaches {reached:.1} % from it, not {wanted_percent} % as asked by --until."
+            ),
+            None => format!(
+                "{backend}: the interval of b_eff_io is not known, so it is not as narrow as the {wanted_percent} % of --until: no time \
+                 was left to measure all access methods again."
+            ),
+        },
         IoWarning::Shared(shared) => frame_warnings::text(shared).0,
     }
 }
@@ -183,6 +210,15 @@ pub fn brief(warning: &IoWarning) -> Brief {
             backend,
             format!("no sample of the file compared after {}: {}", count(*patterns, "pattern"), clause(reason)),
         ),
+        IoWarning::RepeatsDiffer { backend, patterns, .. } => (
+            39,
+            backend,
+            format!("{} measured again were each time another thing than the first time", count(*patterns, "pattern")),
+        ),
+        IoWarning::NotNarrow { backend, wanted_percent, reached_percent } => {
+            let reached = reached_percent.map_or_else(|| "is not known".to_owned(), |p| format!("reaches {p:.1} %"));
+            (38, backend, format!("the interval of b_eff_io {reached}, not within the {wanted_percent} % of --until"))
+        }
         IoWarning::MPartReduced { wanted_bytes, used_bytes, .. } => {
             let text = format!(
                 "largest chunk {} instead of {}, for want of space: --space",
@@ -303,6 +339,12 @@ fn next_step(warning: &IoWarning, termination: Termination) -> String {
              page cache are too high meanwhile."
         }
         IoWarning::RankShiftOnOneHost { .. } => "Start ranks on two hosts or more, or use --cache drop.",
+        IoWarning::RepeatsDiffer { .. } => {
+            "A cache, or the state of the disk, has changed after the first pass: look at where the reads came from, and repeat the run."
+        }
+        IoWarning::NotNarrow { .. } => {
+            "With a longer --time the first pass is longer too, and its value surer. Look at the patterns with wide intervals."
+        }
         IoWarning::Shared(shared) => return frame_warnings::text(shared).1,
     };
     fixed.to_owned()

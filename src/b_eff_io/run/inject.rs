@@ -72,7 +72,7 @@ fn choose(data: &Data, file: &TypeFile, written: &Written, at: InjectAt, salt: u
 /// data where nothing was rewritten.
 pub fn damage_once(run_dir: &RunDir, file: &TypeFile, how: Inject, data: &Data) -> io::Result<()> {
     let rank = file.ranks - 1;
-    let calls = |w: &Written| if how == Inject::Stale { w.rewritten_calls } else { w.calls };
+    let calls = |w: &Written| if how == Inject::Stale { w.rewritten_calls() } else { w.calls };
     let Some(written) = file.written.iter().rev().find(|w| calls(w) > 0) else {
         return Err(io::Error::other("nothing in this file can be damaged in this way"));
     };

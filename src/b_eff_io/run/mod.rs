@@ -5,7 +5,8 @@
 //! no result files.
 //!
 //! From outside to inside: `whole` (the outermost loops), `type_run` (open files), `pattern_run` (backends in turn), `turn`
-//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate` and `tune` come before.
+//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate` and `tune`
+//! come before, `repeat` behind the first pass.
 
 pub mod batching;
 pub mod calibrate;
@@ -17,12 +18,14 @@ pub mod handed;
 pub mod inject;
 pub mod measured;
 pub mod memory_seen;
+pub mod passed;
 pub mod pattern_run;
 pub mod place;
 pub mod places;
 pub mod prelude;
 pub mod recheck;
 pub mod region;
+pub mod repeat;
 pub mod state;
 pub mod told;
 pub mod tune;

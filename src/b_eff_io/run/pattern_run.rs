@@ -2,12 +2,13 @@
 
 use beff_ffi::MpiError;
 
-use crate::b_eff_io::config::InjectAt;
+use crate::b_eff_io::config::{InjectAt, RepeatPolicy};
 use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
-use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, Verification};
+use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, RepeatRecord, Verification};
 use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::measured::Measured;
-use crate::b_eff_io::run::place::{Open, Place};
+use crate::b_eff_io::run::passed::Passed;
+use crate::b_eff_io::run::place::{Open, Place, Repeat};
 use crate::b_eff_io::run::prelude::Prelude;
 use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::Run;
@@ -59,7 +60,7 @@ pub fn run_pattern(
 /// Rounds of this pattern: as many as asked for, as long as each is long enough to be a measurement.
 fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
     let Some(turn) = turns.iter().find(|turn| !turn.is_over()) else { return 1 };
-    if turn.prelude.written.spec.time_units == 0 {
+    if turn.prelude.written.spec.time_units == 0 || turn.prelude.guard_seconds.is_some() {
         return 1;
     }
     let by_time = (turn.prelude.scheduled_seconds / SHORTEST_ROUND_SECONDS) as u32;
@@ -68,20 +69,22 @@ fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
 
 /// The record of a pattern that is over, and what follows from it.
 fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) -> Result<(), MpiError> {
-    let Turn { prelude, index, ran, rounds, mut verification, latency, watch, cpu_watch, .. } = turn;
+    let Turn { prelude, index, ran, rounds, mut verification, latency, watch, cpu_watch, at_seconds, .. } = turn;
     let evidence = match watch {
         Some(watch) => watch.end(place.site, place.comm, ran.calls())?,
         None => Evidence::default(),
     };
     let machine = cpu_watch.end(place.cpus, place.comm)?;
-    note_written(run, place.access, open, &prelude, ran.calls());
+    note_written(run, place, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
     let moment = match place.access {
         Access::Write => InjectAt::Write,
         Access::Rewrite => InjectAt::Rewrite,
         Access::Read => InjectAt::AfterRead,
     };
-    recheck::injure(run, place, open, index, moment)?;
+    if place.repeat.is_none() {
+        recheck::injure(run, place, open, index, moment)?;
+    }
     verification.add(recheck::unmade_calls(run, place, open, index, ran.moved(), &during)?);
     let sample = recheck::sample(run, place, open, index, (ran.seconds(), verification.words_wrong > 0))?;
     let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };
@@ -94,8 +97,21 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
         latency,
         evidence,
         machine,
+        at_seconds: Some(at_seconds),
         ..record(run, place, open, prelude, ran, verification)
     };
+    if let Some(repeat) = place.repeat {
+        repeated(run, repeat, record);
+        return Ok(());
+    }
+    run.passed.push(Passed {
+        backend: open.backend,
+        ranks: record.ranks,
+        access: record.access,
+        pattern: record.pattern,
+        calls: record.calls,
+        seconds: record.seconds(),
+    });
     let backend = &mut run.backends[open.backend];
     backend.debt_seconds = (backend.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);
     run.done_seconds += record.scheduled_seconds;
@@ -108,11 +124,25 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
     Ok(())
 }
 
+/// The record of a repeat. Batches would only make the journal long; one that did not run leaves no record.
+fn repeated(run: &mut Run<'_>, repeat: Repeat, mut record: PatternRecord) {
+    run.last.push(Moved { who: record.backend.clone(), bytes: record.moved_bytes, seconds: record.seconds() });
+    let ended = record.ended.clone();
+    record.batches.clear();
+    record.rounds.clear();
+    if record.calls > 0 {
+        run.observer.record(JournalLine::Repeat(Box::new(RepeatRecord { repeat: repeat.number, measured: record })));
+    }
+    if ended == Ended::Interrupted {
+        run.stop = Some(Outcome::Interrupted);
+    }
+}
+
 /// Keeps what is in the file now.
-fn note_written(run: &mut Run<'_>, access: Access, open: &mut Open, p: &Prelude, calls: u64) {
+fn note_written(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, p: &Prelude, calls: u64) {
     let file = &mut run.files[open.file];
     let spec = p.written.spec;
-    match access {
+    match place.access {
         Access::Write => {
             // A segment keeps its reserved place, also where a pattern was cut.
             let placed = if open.segment.is_some() { p.max_calls } else { calls };
@@ -121,7 +151,7 @@ fn note_written(run: &mut Run<'_>, access: Access, open: &mut Open, p: &Prelude,
         }
         Access::Rewrite => {
             if let Some(w) = file.written.iter_mut().find(|w| w.spec.number == spec.number) {
-                w.rewritten_calls = calls;
+                w.rewrite(calls, place.writes());
             }
         }
         Access::Read => {}
@@ -179,6 +209,7 @@ fn record(
         evidence: Evidence::default(),
         machine: None,
         latency: None,
+        at_seconds: None,
         allocations_in_clock: m.allocations_in_clock,
     }
 }
@@ -186,14 +217,28 @@ fn record(
 fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec, next_seconds: f64) {
     let (backend, kind) = (&run.backends[open.backend].name, type_name(spec.pattern_type));
     let (ranks, access) = (place.part.ranks, place.access.name());
+    let again = place.repeat.map_or_else(String::new, |repeat| format!("repeat {} of ", repeat.number));
     let standing = Standing {
-        what: format!("{backend}, {}, {access}: pattern {} ({kind})", count(ranks, "rank"), spec.number),
-        stage: format!("{access}, type {} ({kind}), {}", spec.pattern_type, count(ranks, "rank")),
-        done_seconds: run.done_seconds,
+        what: format!("{backend}, {}, {again}{access}: pattern {} ({kind})", count(ranks, "rank"), spec.number),
+        stage: match place.repeat {
+            None => format!("{access}, type {} ({kind}), {}", spec.pattern_type, count(ranks, "rank")),
+            Some(_) => format!("repeats for the intervals, {}", count(ranks, "rank")),
+        },
+        done_seconds: done_seconds(run, place),
         all_seconds: run.all_seconds,
         next_seconds,
         ranks,
         last: std::mem::take(&mut run.last),
     };
     run.observer.progress(&standing);
+}
+
+/// Time of what is done. With repeats the run lasts as long as was asked for, unless the first pass is slower than that.
+fn done_seconds(run: &Run<'_>, place: Place<'_>) -> f64 {
+    let elapsed = run.begin.elapsed().as_secs_f64();
+    match place.repeat {
+        Some(_) => elapsed.min(run.all_seconds),
+        None if run.config.repeat == RepeatPolicy::Auto => run.done_seconds.min(elapsed),
+        None => run.done_seconds,
+    }
 }

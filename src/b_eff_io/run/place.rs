@@ -1,5 +1,7 @@
 //! Where the work stands: access method, partition, type, and the files that are open there.
 
+use std::time::Instant;
+
 use beff_backends::OpenFile;
 use beff_ffi::Comm;
 
@@ -10,6 +12,7 @@ use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
+use crate::frame::run::stamp::Generation;
 
 /// Access method, partition, type.
 #[derive(Clone, Copy)]
@@ -26,9 +29,36 @@ pub struct Place<'a> {
     pub cpus: &'a HostCpus,
     /// Pattern type.
     pub pattern_type: u8,
+    /// None in the first pass.
+    pub repeat: Option<Repeat>,
+}
+
+/// A type is measured again.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeat {
+    /// Which time, from 1.
+    pub number: u32,
+    /// Which writing of this partition, from 1: no two of one place have the same data.
+    pub writing: u32,
+    /// When the repeats of the partition began.
+    pub begin: Instant,
+    /// Time that they have.
+    pub seconds: f64,
+    /// What is left of it, by rank 0.
+    pub left_seconds: f64,
 }
 
 impl Place<'_> {
+    /// The writing that a write here is.
+    #[must_use]
+    pub fn writes(&self) -> Generation {
+        match (self.repeat, self.access) {
+            (Some(repeat), _) => Generation::Later(repeat.writing),
+            (None, Access::Rewrite) => Generation::Second,
+            (None, _) => Generation::First,
+        }
+    }
+
     /// Whose part of the files this rank moves: its own, or with `--cache rank-shift` for reads that of a rank on another
     /// host. The order of a shared pointer is that of the ranks and cannot be shifted.
     #[must_use]

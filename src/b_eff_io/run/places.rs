@@ -56,6 +56,7 @@ mod tests {
     use super::*;
     use crate::b_eff_io::plan::patterns::patterns;
     use crate::b_eff_io::run::files::{TypeFile, Written};
+    use crate::frame::run::stamp::Generation;
 
     fn file(pattern_type: u8, ranks: u64) -> TypeFile {
         TypeFile {
@@ -65,11 +66,12 @@ mod tests {
             segment_bytes: None,
             shared_pointer: true,
             written: Vec::new(),
+            planned: Vec::new(),
         }
     }
 
     fn written(number: u8, calls: u64) -> Written {
-        Written { spec: patterns(2 << 20)[number as usize], stream_bytes: 8, calls, rewritten_calls: 0 }
+        Written { calls, ..Written::nothing(patterns(2 << 20)[number as usize], 8, Generation::First) }
     }
 
     #[test]

@@ -5,9 +5,10 @@ use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit};
 use crate::b_eff_io::run::batching::{CallsEnd, Limits};
 use crate::b_eff_io::run::files::Written;
-use crate::b_eff_io::run::place::{Open, Place};
+use crate::b_eff_io::run::place::{Open, Place, Repeat};
 use crate::b_eff_io::run::state::Run;
 use crate::frame::records::Access;
+use crate::frame::run::stamp::Generation;
 
 /// Everything about a pattern that is known before the clock.
 pub(super) struct Prelude {
@@ -17,12 +18,19 @@ pub(super) struct Prelude {
     pub(super) scheduled_seconds: f64,
     pub(super) budget_seconds: f64,
     pub(super) hints: Vec<(String, String)>,
+    /// A repeat ends after this, however slow it is.
+    pub(super) guard_seconds: Option<f64>,
 }
 
 pub(super) fn prelude(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize, spec: &PatternSpec) -> Prelude {
     let Place { access, part, pattern_type, .. } = place;
     let config = run.config;
-    let (written, max_calls, calls_end) = if access == Access::Write {
+    let mut guard_seconds = None;
+    let (written, max_calls, calls_end) = if let Some(repeat) = place.repeat {
+        let (written, calls, guard) = again(run, place, open, index, spec, repeat);
+        guard_seconds = Some(guard);
+        (written, calls, CallsEnd::Count)
+    } else if access == Access::Write {
         let spec = open.segment.as_ref().map_or(*spec, |s| s.spec(spec));
         let space = part.max_calls[usize::from(spec.number)];
         let (calls, end) = match &open.segment {
@@ -30,7 +38,7 @@ pub(super) fn prelude(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize
             None if spec.time_units == 0 => (1, CallsEnd::Count),
             None => (space.min(addressable_calls(&spec, open.next_stream_bytes, part.ranks)), CallsEnd::Space),
         };
-        (Written { spec, stream_bytes: open.next_stream_bytes, calls: 0, rewritten_calls: 0 }, calls, end)
+        (Written::nothing(spec, open.next_stream_bytes, Generation::First), calls, end)
     } else {
         let written = run.files[open.file].written[index].clone();
         let calls = written.calls;
@@ -46,6 +54,36 @@ pub(super) fn prelude(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize
         calls_end,
         scheduled_seconds,
         budget_seconds: budget_seconds(config.release, scheduled_seconds, debt),
+        guard_seconds,
+    }
+}
+
+/// A repeat is not slower than this many times the first pass: it is cut, and its rate is what it was until then.
+const REPEAT_GUARD: f64 = 2.0;
+/// But never cut before this.
+const LEAST_GUARD_SECONDS: f64 = 0.1;
+
+/// What a repeat does: the calls of the first pass, no matter what ended that.
+fn again(
+    run: &Run<'_>,
+    place: Place<'_>,
+    open: &Open,
+    index: usize,
+    spec: &PatternSpec,
+    repeat: Repeat,
+) -> (Written, u64, f64) {
+    let file = &run.files[open.file];
+    let passed = run.passed(open.backend, place.part.ranks, place.access, spec.number);
+    let (calls, seconds) = passed.map_or((0, 0.0), |passed| (passed.calls, passed.seconds));
+    let calls = if repeat.left_seconds > 0.0 { calls } else { 0 };
+    let guard = (REPEAT_GUARD * seconds).max(LEAST_GUARD_SECONDS).min(repeat.left_seconds);
+    if place.access == Access::Write {
+        let planned = &file.planned[index];
+        (Written::nothing(planned.spec, planned.stream_bytes, Generation::Later(repeat.writing)), calls, guard)
+    } else {
+        let written = file.written[index].clone();
+        let calls = calls.min(written.calls);
+        (written, calls, guard)
     }
 }
 
@@ -58,6 +96,17 @@ fn addressable_calls(spec: &PatternSpec, stream_bytes: u64, ranks: u64) -> u64 {
 pub(super) fn limits(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Limits {
     let config = run.config;
     let as_2_1 = repeats_counts(config.release);
+    if let Some(seconds) = p.guard_seconds {
+        return Limits {
+            max_calls: p.max_calls,
+            calls_end: p.calls_end,
+            time_seconds: Some(seconds),
+            time_is_guard: true,
+            sync: None,
+            call_bytes_all_ranks: p.written.spec.call_bytes * place.part.ranks,
+            termination: config.termination,
+        };
+    }
     let time = time_limit(config.release, place.access, &p.written.spec, p.scheduled_seconds, p.budget_seconds);
     Limits {
         max_calls: p.max_calls,

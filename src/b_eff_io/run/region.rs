@@ -81,10 +81,10 @@ impl<'a> Region<'a> {
     pub fn filled(&self, at: u64) -> Filled {
         let p = &self.pattern;
         if let Some(rank) = self.owner {
-            // No piece goes on from rewritten to first-written data.
-            let rewritten = self.written.rewritten_calls * p.call_bytes();
-            let end = if at < rewritten { rewritten } else { self.bytes() };
-            return Filled { rank, call: at / p.call_bytes(), position: p.stream_bytes + at, bytes: end - at };
+            // No piece goes on from one writing to another.
+            let call = at / p.call_bytes();
+            let end = self.written.next_writing(call) * p.call_bytes();
+            return Filled { rank, call, position: p.stream_bytes + at, bytes: end - at };
         }
         let (index, within) = (at / p.chunk_bytes, at % p.chunk_bytes);
         let (row, rank) = (index / self.file.ranks, index % self.file.ranks);
@@ -101,6 +101,7 @@ impl<'a> Region<'a> {
 mod tests {
     use super::*;
     use crate::b_eff_io::plan::patterns::patterns;
+    use crate::frame::run::stamp::Generation;
 
     const MIB: u64 = 1 << 20;
 
@@ -112,12 +113,14 @@ mod tests {
             segment_bytes: (pattern_type > 2).then_some(64 * MIB),
             shared_pointer: true,
             written: Vec::new(),
+            planned: Vec::new(),
         }
     }
 
     fn written(number: u8) -> Written {
         let spec = patterns(2 * MIB)[usize::from(number)];
-        Written { spec, stream_bytes: 5 * MIB, calls: 7, rewritten_calls: 4 }
+        let rewrites = vec![(2, Generation::Later(1)), (4, Generation::Second)];
+        Written { spec, stream_bytes: 5 * MIB, calls: 7, first: Generation::First, rewrites }
     }
 
     /// Piece by piece a region is what the patterns of its ranks say, each byte once.

@@ -1,6 +1,7 @@
 //! What a run works with and what it has learned so far: one per rank, handed down to whatever works.
 
 use std::io;
+use std::time::Instant;
 
 use beff_backends::{driver, BackendError, Driver, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
@@ -16,8 +17,9 @@ use crate::b_eff_io::run::drivers::driver_options;
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::measured::Notes;
 use crate::b_eff_io::run::memory_seen::MemorySeen;
+use crate::b_eff_io::run::passed::{Passed, Took};
 use crate::b_eff_io::run::verify::{Data, Findings};
-use crate::frame::records::{ErrorRecord, Outcome};
+use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::able;
 use crate::frame::run::able::NotRun;
 use crate::frame::run::agree::gather;
@@ -75,12 +77,18 @@ pub struct Run<'a> {
     pub full_verify_seconds: f64,
     /// Scheduled time of the patterns done.
     pub done_seconds: f64,
-    /// Scheduled time of all patterns.
+    /// Time that the run may take, or is scheduled to take.
     pub all_seconds: f64,
     /// What was moved since progress was told.
     pub last: Vec<Moved>,
     /// The most memory that this rank had.
     pub memory_seen: MemorySeen,
+    /// When the run began.
+    pub begin: Instant,
+    /// What the patterns made in the first pass.
+    pub passed: Vec<Passed>,
+    /// What the types took in it.
+    pub took: Vec<Took>,
     /// What the ring holds now.
     content: Option<(Generation, u64)>,
 }
@@ -148,9 +156,12 @@ impl<'a> Run<'a> {
             stop: None,
             full_verify_seconds: 0.0,
             done_seconds: 0.0,
-            all_seconds: plan.scheduled_seconds(config),
+            all_seconds: plan.planned_seconds(config),
             last: Vec::new(),
             memory_seen: MemorySeen::default(),
+            begin: Instant::now(),
+            passed: Vec::new(),
+            took: Vec::new(),
             content: None,
         })
     }
@@ -164,6 +175,14 @@ impl<'a> Run<'a> {
             self.content = Some((generation, period_bytes));
         }
         self.ring.set_period_bytes(period_bytes);
+    }
+
+    /// What a pattern made in the first pass; None: nothing.
+    #[must_use]
+    pub fn passed(&self, backend: usize, ranks: u64, access: Access, pattern: u8) -> Option<Passed> {
+        let is_it =
+            |p: &&Passed| p.backend == backend && p.ranks == ranks && p.access == access && p.pattern == pattern;
+        self.passed.iter().find(is_it).copied()
     }
 
     /// The ring is about to be read into.

@@ -24,7 +24,6 @@ use crate::frame::records::{Access, ErrorRecord, Outcome, RoundRecord};
 use crate::frame::run::agree::first_message;
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::run::machine_share::CpuWatch;
-use crate::frame::run::stamp::Generation;
 use crate::frame::system::memory::ProcessIo;
 
 /// A pattern on its way through one backend.
@@ -39,6 +38,8 @@ pub(super) struct Turn {
     pub(super) latency: Option<Histogram<u64>>,
     pub(super) watch: Option<Watch>,
     pub(super) cpu_watch: CpuWatch,
+    /// When it began, since the run did.
+    pub(super) at_seconds: f64,
 }
 
 impl Turn {
@@ -57,7 +58,8 @@ impl Turn {
         let verification = Verification::default();
         let cpu_watch = CpuWatch::default();
         let (rounds, latency, watch) = (Vec::new(), None, None);
-        Ok(Self { prelude, pattern, index, ran, rounds, verification, latency, watch, cpu_watch })
+        let at_seconds = run.begin.elapsed().as_secs_f64();
+        Ok(Self { prelude, pattern, index, ran, rounds, verification, latency, watch, cpu_watch, at_seconds })
     }
 
     /// True if no further round may follow: nothing to run, all calls made, or an end before its time.
@@ -96,7 +98,7 @@ impl Turn {
                 return Ok(());
             }
         }
-        let direction = fill_ring(run, place.access, open, &pattern, first_call..limits.max_calls);
+        let direction = fill_ring(run, place, open, &pattern, first_call..limits.max_calls);
         if resume.is_none() {
             let path = run.run_dir.file(&run.files[open.file].name(place.part_rank(run)));
             let target = Target { path: &path, pattern: &pattern, calls: self.prelude.max_calls };
@@ -203,17 +205,16 @@ fn clocked(
 /// Damage to what the reads of a pattern leave in memory, if that was asked for.
 fn on_the_way(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Option<OnTheWay> {
     let how = run.config.inject.filter(|_| run.config.inject_at == Some(InjectAt::Read))?;
-    let reads = place.access == Access::Read && run.backends[open.backend].moves_data;
+    let reads = place.access == Access::Read && run.backends[open.backend].moves_data && place.repeat.is_none();
     let file = &run.files[open.file];
     reads.then(|| OnTheWay::choose(file, &file.written[index], how, &run.data)).flatten()
 }
 
 /// Lays out what is written, or poisons what is read into.
-fn fill_ring(run: &mut Run<'_>, access: Access, open: &Open, pattern: &Pattern, calls: Range<u64>) -> Direction {
+fn fill_ring(run: &mut Run<'_>, place: Place<'_>, open: &Open, pattern: &Pattern, calls: Range<u64>) -> Direction {
     let period_bytes = run.data.of(pattern.call_bytes()).period_bytes;
-    match access {
-        Access::Write => run.hold(Generation::First, period_bytes),
-        Access::Rewrite => run.hold(Generation::Second, period_bytes),
+    match place.access {
+        Access::Write | Access::Rewrite => run.hold(place.writes(), period_bytes),
         Access::Read => {
             let under_way = memory::reads_under_way(run.config, &run.backends[open.backend].name);
             let landing_bytes =

@@ -8,14 +8,14 @@ use beff_ffi::{Comm, MpiError};
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
-use crate::b_eff_io::records::{JournalLine, TypeRecord};
+use crate::b_eff_io::records::{JournalLine, TypeRecord, TypeRepeatRecord};
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::pattern_run::run_pattern;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::{Backend, Run};
 use crate::frame::records::{Access, ErrorRecord, Outcome};
-use crate::frame::run::agree::slowest;
+use crate::frame::run::agree::{of_root, slowest};
 use crate::frame::run::named;
 
 /// Runs the type through all backends, pattern by pattern in turn. Collective over the partition.
@@ -36,6 +36,10 @@ pub fn run_type(run: &mut Run<'_>, place: Place<'_>) -> Result<(), MpiError> {
     for (index, spec) in of_type(&specs, place.pattern_type).iter().enumerate() {
         if run.stop.is_some() {
             break;
+        }
+        let mut place = place;
+        if let Some(repeat) = &mut place.repeat {
+            repeat.left_seconds = of_root(place.comm, repeat.seconds - repeat.begin.elapsed().as_secs_f64())?;
         }
         run_pattern(run, place, &mut open_files, index, spec)?;
     }
@@ -127,7 +131,7 @@ fn find_or_plan(
 ) -> Result<(usize, Option<Segment>), String> {
     let Place { access, part, pattern_type, .. } = place;
     let same = |f: &TypeFile| f.backend == backend && f.ranks == part.ranks;
-    if access != Access::Write {
+    if access != Access::Write || place.repeat.is_some() {
         let index = run.files.iter().position(|f| same(f) && f.pattern_type == pattern_type);
         return index.map(|i| (i, None)).ok_or_else(|| format!("type {pattern_type} was not written"));
     }
@@ -149,6 +153,7 @@ fn find_or_plan(
         segment_bytes: plan.as_ref().map(|s| s.segment_bytes),
         shared_pointer: run.config.shared_pointer,
         written: Vec::new(),
+        planned: Vec::new(),
     });
     Ok((run.files.len() - 1, plan))
 }
@@ -164,7 +169,7 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
     run.failed(comm, error.as_ref(), &during)?;
     let full_verification = recheck::whole_file(run, place, backend, file)?;
     let path = run.run_dir.file(&run.files[file].name(0));
-    run.observer.record(JournalLine::Type(TypeRecord {
+    let record = TypeRecord {
         backend: name,
         ranks: part.ranks,
         access,
@@ -176,6 +181,10 @@ fn close(run: &mut Run<'_>, place: Place<'_>, open: Open) -> Result<(), MpiError
         hints_requested,
         hints_granted,
         full_verification,
-    }));
+    };
+    run.observer.record(match place.repeat {
+        None => JournalLine::Type(record),
+        Some(repeat) => JournalLine::TypeRepeat(TypeRepeatRecord { repeat: repeat.number, measured: record }),
+    });
     Ok(())
 }

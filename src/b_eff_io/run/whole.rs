@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::{Buffers, InjectAt};
+use crate::b_eff_io::config::{Buffers, InjectAt, RepeatPolicy};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::records::{Ending, JournalLine};
@@ -14,12 +14,15 @@ use crate::b_eff_io::run::calibrate::calibrate;
 use crate::b_eff_io::run::counted::Counters;
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::inject;
+use crate::b_eff_io::run::passed::Took;
 use crate::b_eff_io::run::place::Place;
 use crate::b_eff_io::run::recheck;
+use crate::b_eff_io::run::repeat::run_again;
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, ColdRecord, Outcome, ProbeAt};
+use crate::frame::run::agree::slowest;
 use crate::frame::run::cold;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
@@ -48,6 +51,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     let begin = Instant::now();
     run.hold(Generation::First, run.plan.period_bytes);
     look_at_memory(run)?;
+    run.begin = begin;
     if let Some((_, Some(inside))) = parts.last() {
         calibrate(run, inside.comm)?;
         tune(run, inside.comm)?;
@@ -62,6 +66,9 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
             }
             agree_on_stop(run)?;
         }
+    }
+    if run.config.repeat == RepeatPolicy::Auto {
+        repeats(run, &parts)?;
     }
     let last = std::mem::take(&mut run.last);
     run.observer.progress(&Standing::at_the_end(run.all_seconds, last));
@@ -152,8 +159,26 @@ fn run_partition(
             continue;
         }
         if run.stop.is_none() {
-            run_type(run, Place { access, part, comm, site, cpus, pattern_type })?;
+            let begin = Instant::now();
+            run_type(run, Place { access, part, comm, site, cpus, pattern_type, repeat: None })?;
+            let seconds = slowest(comm, begin.elapsed().as_secs_f64())?;
+            run.took.push(Took { ranks: part.ranks, access, pattern_type, seconds });
         }
+    }
+    Ok(())
+}
+
+/// The time that is left, divided among the partitions.
+fn repeats(run: &mut Run<'_>, parts: &[(&PartitionSpace, Option<Inside<'_>>)]) -> Result<(), MpiError> {
+    for (number, (part, inside)) in parts.iter().enumerate() {
+        // Rank 0 is in every partition, and its clock is the one that counts.
+        let left = run.all_seconds - run.begin.elapsed().as_secs_f64();
+        let seconds = left / (parts.len() - number) as f64;
+        if let (Some(Inside { comm, site, cpus }), None) = (inside, run.stop) {
+            let place = Place { access: Access::Write, part, comm, site, cpus, pattern_type: 0, repeat: None };
+            run_again(run, place, number, seconds)?;
+        }
+        agree_on_stop(run)?;
     }
     Ok(())
 }

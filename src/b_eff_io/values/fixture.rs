@@ -94,6 +94,7 @@ fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> 
         evidence: crate::frame::records::Evidence::default(),
         machine: None,
         latency: None,
+        at_seconds: None,
         allocations_in_clock: 0,
     }
 }
@@ -143,6 +144,8 @@ fn config(release: Release, sizes: &[u64]) -> Config {
         preallocate: crate::b_eff_io::config::PreallocatePolicy::Auto,
         buffers: crate::b_eff_io::config::Buffers::Cold,
         rounds: 1,
+        repeat: crate::b_eff_io::config::RepeatPolicy::Off,
+        until_percent: None,
         latency: false,
         unique_open: false,
         hints: Vec::new(),

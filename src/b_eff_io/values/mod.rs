@@ -8,6 +8,8 @@ mod debt;
 #[cfg(test)]
 mod fixture;
 mod hints;
+mod influence;
+mod intervals;
 pub mod ladder;
 mod parts;
 mod pattern;
@@ -20,6 +22,7 @@ mod warning;
 
 pub use averages::{access_average, counted, release_1, release_2_1};
 pub use debt::{short_of_time, taken_seconds};
+pub use intervals::{judgement, PatternInterval, RepeatedValues, ValueInterval};
 pub use ladder::Ladder;
 pub use parts::{Part, Shares};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
@@ -154,6 +157,9 @@ pub struct Derived {
     pub storage: Vec<StorageMove>,
     /// By backend and release.
     pub validity: Vec<Validity>,
+    /// 95 % intervals, of what was measured again.
+    #[serde(default)]
+    pub intervals: RepeatedValues,
     /// Warnings of the run and those that follow from the records.
     #[serde(skip)]
     pub warnings: Vec<IoWarning>,
@@ -181,13 +187,15 @@ pub fn without_ladder(result: &RunResult) -> Derived {
     let types = totals::types(result, &index);
     let partitions = totals::partitions(result, &index, &types);
     let times = times::times(result, &index);
+    let intervals = intervals::intervals(result, &types, &partitions);
     Derived {
         systems: totals::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
-        warnings: warning::all(result, &partitions, &times),
+        warnings: warning::all(result, &partitions, &times, &intervals),
         patterns: pattern::values(result),
         reads: sources(result),
         storage: probe::moves(&result.probes),
+        intervals,
         types,
         partitions,
         times,

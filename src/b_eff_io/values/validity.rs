@@ -9,13 +9,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::debt::short_of_time;
 use super::{PartitionValue, TypeValue, Validity};
-use crate::b_eff_io::config::{Buffers, Partitions, Release, Verify};
+use crate::b_eff_io::config::{Buffers, Partitions, Release, RepeatPolicy, Verify};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_defined_bytes, M_PART_DEVIATION};
 use crate::b_eff_io::plan::schedule::{repeats_counts, TIME_SHARE};
 use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::config::CachePolicy;
-use crate::frame::records::Access;
+use crate::frame::records::{Access, Outcome};
 use crate::frame::units::{format_seconds, format_size, MIB};
 use crate::frame::values::{memory_of_hosts, Criterion, MPI_IO};
 
@@ -64,7 +64,7 @@ impl Judge<'_> {
             self.options(),
             self.buffers(),
             self.mpi_io(),
-            Criterion::complete(self.result.ending.outcome, "interrupted"),
+            self.complete(),
             Criterion::no("I/O errors", self.result.errors.len() as u64),
             self.data(),
             self.all_patterns(),
@@ -72,6 +72,16 @@ impl Judge<'_> {
             self.m_part(),
         ]);
         criteria
+    }
+
+    /// Repeats come after everything that the definition knows: where they are cut off nothing is missing.
+    fn complete(&self) -> Criterion {
+        let outcome = self.result.ending.outcome;
+        let is_cut = matches!(outcome, Outcome::Interrupted | Outcome::Killed);
+        if is_cut && !self.result.repeats.is_empty() && self.result.config.repeat == RepeatPolicy::Auto {
+            return Criterion::new("run complete (first pass; its repeats were cut off)", true);
+        }
+        Criterion::complete(outcome, "interrupted")
     }
 
     fn own_patterns(&self) -> impl Iterator<Item = &PatternRecord> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::totals::is_empty_fill_up;
-use super::{debt, hints, pattern, storage_bytes, AccessTime, PartitionValue};
+use super::{debt, hints, intervals, pattern, storage_bytes, AccessTime, PartitionValue, RepeatedValues};
 use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
@@ -26,7 +26,12 @@ const DECISION_SHARE: f64 = 0.01;
 const DECISION_NOISE_SECONDS: f64 = 0.05;
 
 /// The warnings of the run itself and those that follow from its records, each once.
-pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[AccessTime]) -> Vec<IoWarning> {
+pub(super) fn all(
+    result: &RunResult,
+    partitions: &[PartitionValue],
+    times: &[AccessTime],
+    known: &RepeatedValues,
+) -> Vec<IoWarning> {
     let mut found = result.warnings.clone();
     let Manifest { machine, storage, .. } = &result.manifest;
     found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
@@ -62,6 +67,8 @@ pub(super) fn all(result: &RunResult, partitions: &[PartitionValue], times: &[Ac
         }
         found.extend(overrun(times, backend));
         found.extend(decision_cost(backend, &own));
+        found.extend(intervals::repeats_differ(backend, known, result));
+        found.extend(intervals::not_narrow(backend, known, result, partitions));
     }
     without_repetition(found)
 }

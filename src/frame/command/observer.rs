@@ -14,16 +14,24 @@ pub struct Collector<R> {
     pub outputs: Option<Outputs>,
     progress: Progress,
     journal_broken: bool,
+    judge: Option<fn(&R) -> Vec<f64>>,
 }
 
 impl<R: Record> Collector<R> {
     /// Starts with a result that has no records.
     #[must_use]
     pub fn new(result: R, outputs: Option<Outputs>, progress: Progress) -> Self {
-        let mut this = Self { result, outputs, progress, journal_broken: false };
+        let mut this = Self { result, outputs, progress, journal_broken: false, judge: None };
         let start = this.result.start_line();
         this.write_journal(&start);
         this
+    }
+
+    /// With somebody who works out from the records what the run asks for.
+    #[must_use]
+    pub fn judged_by(mut self, judge: fn(&R) -> Vec<f64>) -> Self {
+        self.judge = Some(judge);
+        self
     }
 
     fn write_journal(&mut self, line: &R::Line) {
@@ -61,6 +69,10 @@ impl<R: Record> Observer<R::Line> for Collector<R> {
 
     fn progress(&mut self, standing: &Standing) {
         self.progress.part(standing);
+    }
+
+    fn judgement(&self) -> Vec<f64> {
+        self.judge.map_or_else(Vec::new, |judge| judge(&self.result))
     }
 
     fn live(&self) -> Live {

@@ -5,6 +5,16 @@ use beff_ffi::{Comm, MpiError};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
+/// The number of rank 0. Collective.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn of_root(comm: &Comm, mine: f64) -> Result<f64, MpiError> {
+    let mut value = [mine];
+    comm.bcast_f64(&mut value, 0)?;
+    Ok(value[0])
+}
+
 /// If any rank has a message: the lowest such rank's, on every rank, with that rank. Collective.
 ///
 /// # Errors

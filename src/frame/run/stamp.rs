@@ -24,7 +24,29 @@ pub enum Generation {
     First,
     /// Rewrite.
     Second,
+    /// A later writing of the same places, counted from 1.
+    Later(u32),
 }
+
+impl Generation {
+    /// Earlier and other writings whose data may be found in its place, in words.
+    fn others(self) -> Vec<(Self, &'static str)> {
+        match self {
+            Self::First => vec![(Self::Second, "rewrite")],
+            Self::Second => vec![(Self::First, "first write, stale")],
+            Self::Later(own) => {
+                let before = (own.saturating_sub(REPEATS_LOOKED_AT).max(1)..own).rev();
+                [(Self::First, "first write, stale"), (Self::Second, "rewrite, stale")]
+                    .into_iter()
+                    .chain(before.map(|n| (Self::Later(n), "repeat before, stale")))
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Earlier writings that a wrong word is compared with.
+const REPEATS_LOOKED_AT: u32 = 64;
 
 /// What the memory of a read holds before the read: no word of any stream is likely to be this.
 pub const POISON_BYTE: u8 = 0xBD;
@@ -78,6 +100,7 @@ impl Stream {
         let generation = match generation {
             Generation::First => 1,
             Generation::Second => 2,
+            Generation::Later(n) => 2 + u64::from(n),
         };
         let key = mix(mix(mix(seed ^ GOLDEN).wrapping_add(generation)).wrapping_add(rank));
         Self { key, period_words: period_bytes / 8 }
@@ -174,19 +197,18 @@ pub fn diagnose(found: u64, s: &Suspects) -> String {
     if (found ^ expected).count_ones() == 1 {
         return "one bit flipped".into();
     }
-    let other = match s.generation {
-        Generation::First => (Generation::Second, "rewrite"),
-        Generation::Second => (Generation::First, "first write, stale"),
-    };
-    if let Some(at) = stream(other.0, s.rank).find(found) {
-        return format!("data of the {}{}", other.1, elsewhere(at, s));
+    let others = s.generation.others();
+    for (other, name) in &others {
+        if let Some(at) = stream(*other, s.rank).find(found) {
+            return format!("data of the {name}{}", elsewhere(at, s));
+        }
     }
     if let Some(at) = stream(s.generation, s.rank).find(found) {
         return format!("data of the same rank{}", elsewhere(at, s));
     }
     // A handful of multiplications per rank: also for very large partitions quicker than a disk access.
     for rank in (0..s.ranks).filter(|r| *r != s.rank) {
-        for generation in [s.generation, other.0] {
+        for generation in [s.generation].into_iter().chain(others.iter().map(|(other, _)| *other)) {
             if let Some(at) = stream(generation, rank).find(found) {
                 return format!("data of rank {rank}{}", elsewhere(at, s));
             }
@@ -242,6 +264,14 @@ mod tests {
         assert!(diagnose(POISON, &s).starts_with("never delivered"));
         let stale = Stream::new(7, Generation::First, 2, PERIOD).word(4096);
         assert_eq!(diagnose(stale, &s), "data of the first write, stale");
+        let again = Suspects { generation: Generation::Later(3), ..s };
+        for (generation, name) in [
+            (Generation::First, "data of the first write, stale"),
+            (Generation::Second, "data of the rewrite, stale"),
+            (Generation::Later(2), "data of the repeat before, stale"),
+        ] {
+            assert_eq!(diagnose(Stream::new(7, generation, 2, PERIOD).word(4096), &again), name);
+        }
         let other = Stream::new(7, Generation::Second, 4, PERIOD).word(4096);
         assert_eq!(diagnose(other, &s), "data of rank 4");
         let moved = Stream::new(7, Generation::Second, 2, PERIOD).word(4096 - 512);

@@ -1,12 +1,13 @@
 //! The values: averages of the access methods, b_eff_io by each definition, the value of the system.
 
-use crate::b_eff_io::config::Release;
+use crate::b_eff_io::config::{Release, RepeatPolicy};
+use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::values::{Derived, PartitionValue, ReleaseValues, SystemValue};
+use crate::b_eff_io::values::{Derived, PartitionValue, ReleaseValues, SystemValue, ValueInterval};
 use crate::frame::records::Access;
 use crate::frame::report::columns::or_none;
-use crate::frame::report::text::{count, Page};
+use crate::frame::report::text::{count, percent, Page};
 
 use super::{measuring, validity};
 
@@ -40,6 +41,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
             page.blank();
             system_values(page, result, derived, system);
         }
+        intervals(page, result, derived, backend);
         if partitions.iter().any(|p| p.values.release_2_1.is_some()) {
             page.hanging("  release 2.1: ", &layout::BESIDE_RELEASE_2_1.join(" "));
         }
@@ -111,4 +113,51 @@ pub(in crate::b_eff_io::report) fn best_ranks(system: &SystemValue, release: Rel
         Release::R1 => r1,
         Release::R2_1 => r2_1,
     }
+}
+
+/// What was measured again: b_eff_io and the types, with how far they are known.
+fn intervals(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str) {
+    let known = &derived.intervals;
+    if result.config.repeat == RepeatPolicy::Off || !known.patterns.iter().any(|i| i.backend == *backend) {
+        return;
+    }
+    for partition in &result.partitions {
+        let of_partition = |i: &&ValueInterval| i.backend == *backend && i.ranks == partition.ranks;
+        let repeats = known.patterns.iter().filter(|i| i.backend == *backend && i.ranks == partition.ranks);
+        let repeats: u64 = repeats.map(|i| i.measured - 1).sum();
+        page.blank();
+        page.line(format!(
+            "  95 % intervals on {}, from {} of patterns in the time left of T (values are of the first pass)",
+            count(partition.ranks, "rank"),
+            count(repeats, "repeat")
+        ));
+        let name = format!("b_eff_io, release {}", result.config.release.name());
+        let value = layout::partition_value(derived, backend, partition.ranks);
+        let value = value.and_then(|p| self::value(&p.values, result.config.release));
+        interval(page, &name, value, known.values.iter().find(of_partition));
+        for type_value in derived.types.iter().filter(|t| t.backend == *backend && t.ranks == partition.ranks) {
+            let name = format!(
+                "{}, type {} ({})",
+                type_value.access.name(),
+                type_value.pattern_type,
+                type_name(type_value.pattern_type)
+            );
+            let found = known.of_type(backend, partition.ranks, type_value.access, type_value.pattern_type);
+            interval(page, &name, type_value.mb_per_second, found);
+        }
+    }
+}
+
+fn interval(page: &mut Page, name: &str, value: Option<f64>, interval: Option<&ValueInterval>) {
+    let Some(value) = value else { return };
+    let Some(interval) = interval else {
+        return page.line(format!("  {name:LABEL$}{value:>12.3}  interval not known"));
+    };
+    let pooled = match interval.pooled_share {
+        share if share > 0.005 => format!("; {} of it by the spread of similar patterns", percent(share)),
+        _ => String::new(),
+    };
+    let ValueInterval { low, high, repeats_mb_per_second, .. } = interval;
+    page.line(format!("  {name:LABEL$}{value:>12.3}  [{low:.3}, {high:.3}]"));
+    page.line(format!("      the repeats alone {repeats_mb_per_second:.3}{pooled}"));
 }

@@ -1,0 +1,33 @@
+//! What the first pass made and took, for those that measure again. Equal on all ranks of a partition.
+
+use crate::frame::records::Access;
+
+/// What one pattern made in the first pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// Which backend of the run.
+    pub backend: usize,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Pattern number.
+    pub pattern: u8,
+    /// Calls of each rank.
+    pub calls: u64,
+    /// Time of the slowest rank.
+    pub seconds: f64,
+}
+
+/// What one type took in the first pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Took {
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Pattern type.
+    pub pattern_type: u8,
+    /// Everything included, slowest rank.
+    pub seconds: f64,
+}

@@ -1,0 +1,114 @@
+//! The time that is left after the first pass: types are measured again, so that their values get intervals. The first pass is over by
+//! then and its records are written; nothing here changes them.
+//!
+//! All ranks of a partition take the same decision: the time is rank 0's, what a unit took is the slowest rank's, what is worth most is
+//! worked out on rank 0 from the records and told to the others.
+
+use std::time::Instant;
+
+use beff_backends::BackendError;
+use beff_ffi::{Comm, MpiError};
+
+use crate::b_eff_io::plan::repeats::{next, Unit};
+use crate::b_eff_io::plan::schedule::is_rewritten;
+use crate::b_eff_io::run::files::TypeFile;
+use crate::b_eff_io::run::passed::Took;
+use crate::b_eff_io::run::place::{Place, Repeat};
+use crate::b_eff_io::run::state::Run;
+use crate::b_eff_io::run::type_run::run_type;
+use crate::frame::records::{Access, Outcome};
+use crate::frame::run::agree::{of_root, slowest};
+
+/// Measures again on one partition for at most `seconds`. `number` is the place of the partition among all. Collective over the
+/// partition.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f64) -> Result<(), MpiError> {
+    let mut units = units(run, place.part.ranks);
+    let begin = Instant::now();
+    let mut writings = 0;
+    while run.stop.is_none() {
+        let left = of_root(place.comm, seconds - begin.elapsed().as_secs_f64())?;
+        let Some(needs) = judged(run, place.comm, number)? else { break };
+        for unit in &mut units {
+            unit.need = needs[3 * usize::from(unit.pattern_type) + unit.access as usize];
+        }
+        let Some(at) = next(&units, left) else { break };
+        let unit = &mut units[at];
+        unit.repeats += 1;
+        writings += 1;
+        let repeat = Repeat { number: unit.repeats, writing: writings, begin, seconds, left_seconds: left };
+        let place = Place { access: unit.access, pattern_type: unit.pattern_type, repeat: Some(repeat), ..place };
+        place.comm.barrier()?;
+        let started = Instant::now();
+        if place.access != Access::Write || make_way(run, place)? {
+            run_type(run, place)?;
+        }
+        let took = slowest(place.comm, started.elapsed().as_secs_f64())?;
+        unit.seconds = unit.seconds.max(took);
+    }
+    Ok(())
+}
+
+/// The types of the first pass that were measured.
+fn units(run: &Run<'_>, ranks: u64) -> Vec<Unit> {
+    let config = run.config;
+    let is_done = |took: &&Took| {
+        took.ranks == ranks && (took.access != Access::Rewrite || is_rewritten(config.full_rewrite, took.pattern_type))
+    };
+    let unit = |took: &Took| Unit {
+        access: took.access,
+        pattern_type: took.pattern_type,
+        repeats: 0,
+        seconds: took.seconds,
+        need: 0.0,
+    };
+    run.took.iter().filter(is_done).map(unit).collect()
+}
+
+/// Numbers of one partition in what rank 0 works out: the half width of the value, then what each unit weighs.
+pub const JUDGED: usize = 1 + 15;
+
+/// What each unit weighs; None: the value is known well enough, or somebody wants the run to end.
+fn judged(run: &mut Run<'_>, comm: &Comm, number: usize) -> Result<Option<[f64; JUDGED - 1]>, MpiError> {
+    let all = run.observer.judgement();
+    let own = all.get(number * JUDGED..(number + 1) * JUDGED).unwrap_or_default();
+    let mut told = [0.0; JUDGED];
+    told[0] = f64::INFINITY;
+    told.iter_mut().zip(own).for_each(|(told, own)| *told = *own);
+    comm.bcast_f64(&mut told, 0)?;
+    let mut wanted = [u64::from(run.interrupt.raised())];
+    comm.max_u64(&mut wanted)?;
+    if wanted[0] > 0 {
+        run.stop = Some(Outcome::Interrupted);
+        return Ok(None);
+    }
+    if run.config.until_percent.is_some_and(|percent| told[0] <= percent / 100.0) {
+        return Ok(None);
+    }
+    let mut needs = [0.0; JUDGED - 1];
+    needs.copy_from_slice(&told[1..]);
+    Ok(Some(needs))
+}
+
+/// Removes the files of a type, which will be written anew under the same names in the same space. False: it failed, and the run ends.
+/// Collective over the partition.
+fn make_way(run: &mut Run<'_>, place: Place<'_>) -> Result<bool, MpiError> {
+    let own = |f: &&mut TypeFile| f.ranks == place.part.ranks && f.pattern_type == place.pattern_type;
+    let mut error = None;
+    for file in run.files.iter_mut().filter(own) {
+        let moves = run.backends.iter().any(|b| b.name == file.backend && b.moves_data);
+        // Nothing was opened of a backend that does not run, and the null backend has no files.
+        if moves && (file.is_private() || place.comm.is_root()) {
+            let path = run.run_dir.file(&file.name(place.comm.rank()));
+            if let Err(e) = path.remove() {
+                error.get_or_insert(BackendError::from_io("remove", run.run_dir.path().join(file.name(0)), None, &e));
+            }
+        }
+        file.planned = std::mem::take(&mut file.written);
+    }
+    let during = format!("removing type {} to write it again", place.pattern_type);
+    // Agreeing is a barrier too: nobody opens before all names are gone.
+    Ok(!run.failed(place.comm, error.as_ref(), &during)?)
+}

@@ -1,0 +1,385 @@
+//! 95 % intervals of patterns, types and b_eff_io, from the repeats in the time that was left. The values themselves are those of the
+//! first pass; nothing here changes them.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::influence::{link, weights, Part, Worth};
+use super::{PartitionValue, TypeValue};
+use crate::b_eff_io::config::{Release, RepeatPolicy};
+use crate::b_eff_io::records::{Ended, IoWarning, PatternRecord, RunResult, TypeRecord};
+use crate::frame::records::Access;
+use crate::frame::values::repeats::{bound, Bound, Cell, MIN_MEASURED};
+use crate::frame::values::student::two_sided;
+use crate::frame::values::NULL_BACKEND;
+
+/// A pattern measured more than once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PatternInterval {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Pattern number, 0 to 42.
+    pub pattern: u8,
+    /// Measurements, the first pass included.
+    pub measured: u64,
+    /// Lower end, 1e6 bytes/s; None: fewer than three measurements.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Geometric mean of the repeats, 1e6 bytes/s.
+    pub repeats_mb_per_second: f64,
+    /// The repeats are farther from the first pass than they are from each other: chance alone would do that in one of a hundred runs.
+    pub differs: bool,
+}
+
+/// A type, or b_eff_io by the definition of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValueInterval {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method; None: b_eff_io.
+    pub access: Option<Access>,
+    /// Pattern type, 0 to 4; None: b_eff_io.
+    pub pattern_type: Option<u8>,
+    /// Lower end, 1e6 bytes/s.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// What the repeats alone would give, 1e6 bytes/s.
+    pub repeats_mb_per_second: f64,
+    /// Share of the variance from patterns with fewer than three measurements, which have the spread of others of their access method; 0 to 1.
+    pub pooled_share: f64,
+}
+
+/// All that is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RepeatedValues {
+    /// By backend, partition and order of measurement; those that were measured again.
+    pub patterns: Vec<PatternInterval>,
+    /// By backend, partition, access, type; those that are known.
+    pub types: Vec<ValueInterval>,
+    /// By backend and partition; those that are known.
+    pub values: Vec<ValueInterval>,
+}
+
+impl RepeatedValues {
+    /// Of a pattern.
+    #[must_use]
+    pub fn pattern(&self, p: &PatternRecord) -> Option<&PatternInterval> {
+        self.patterns
+            .iter()
+            .find(|i| i.backend == p.backend && i.ranks == p.ranks && i.access == p.access && i.pattern == p.pattern)
+    }
+
+    /// Of a type.
+    #[must_use]
+    pub fn of_type(&self, backend: &str, ranks: u64, access: Access, pattern_type: u8) -> Option<&ValueInterval> {
+        self.types.iter().find(|i| {
+            i.backend == backend && i.ranks == ranks && i.access == Some(access) && i.pattern_type == Some(pattern_type)
+        })
+    }
+
+    /// Of b_eff_io on a partition.
+    #[must_use]
+    pub fn value(&self, backend: &str, ranks: u64) -> Option<&ValueInterval> {
+        self.values.iter().find(|i| i.backend == backend && i.ranks == ranks)
+    }
+}
+
+/// What was measured of one partition through one backend: the parts of its value, and the series of each.
+struct Played {
+    parts: Vec<Part>,
+    /// Without weights.
+    cells: Vec<Cell>,
+}
+
+impl Played {
+    fn new(result: &RunResult, backend: &str, ranks: u64) -> Option<Self> {
+        let is_own = |p: &PatternRecord| p.backend == backend && p.ranks == ranks;
+        let mut repeats: HashMap<(Access, u8), Vec<&PatternRecord>> = HashMap::new();
+        for p in result.repeats.iter().map(|r| &r.measured).filter(|p| is_own(p) && is_measured(p)) {
+            repeats.entry((p.access, p.pattern)).or_default().push(p);
+        }
+        if repeats.is_empty() {
+            return None;
+        }
+        let mut this = Self { parts: Vec::new(), cells: Vec::new() };
+        for p in result.patterns.iter().filter(|p| is_own(p) && is_measured(p)) {
+            let again = repeats.remove(&(p.access, p.pattern)).unwrap_or_default();
+            this.pattern(p, &again);
+        }
+        let is_own = |t: &&TypeRecord| t.backend == backend && t.ranks == ranks;
+        for t in result.types.iter().filter(is_own) {
+            let same = |r: &&TypeRecord| r.access == t.access && r.pattern_type == t.pattern_type;
+            let again: Vec<&TypeRecord> =
+                result.type_repeats.iter().map(|r| &r.measured).filter(is_own).filter(same).collect();
+            this.files(t, &again);
+        }
+        // First writes come first: the counts of the others follow them.
+        link(&mut this.parts);
+        Some(this)
+    }
+
+    fn pattern(&mut self, p: &PatternRecord, again: &[&PatternRecord]) {
+        let all = || [p].into_iter().chain(again.iter().copied());
+        self.parts.push(Part {
+            access: p.access,
+            pattern_type: p.pattern_type,
+            pattern: Some(p.pattern),
+            bytes: p.moved_bytes as f64,
+            seconds: p.seconds(),
+            scheduled_seconds: if p.time_units > 0 { p.scheduled_seconds } else { 0.0 },
+            is_timed: matches!(p.ended, Ended::Time | Ended::TimeGuard),
+            calls: p.calls,
+            chunks: p.call_bytes / p.chunk_bytes.max(1),
+            counts_from: None,
+        });
+        self.cells.push(Cell {
+            group: p.access as usize,
+            weight: 0.0,
+            logs: all().map(log_rate).collect(),
+            seconds: all().map(|p| p.at_seconds.unwrap_or(0.0)).collect(),
+        });
+    }
+
+    /// Opening and closing: their time is the inverse of a rate. It is known when the first pattern of the same repeat began.
+    fn files(&mut self, t: &TypeRecord, again: &[&TypeRecord]) {
+        let seconds = |t: &TypeRecord| t.open_seconds + t.close_seconds;
+        let all = || [t].into_iter().chain(again.iter().copied()).filter(|t| seconds(t) > 0.0);
+        if all().next().is_none() {
+            return;
+        }
+        let times = self.parts.iter().zip(&self.cells);
+        let times = times.filter(|(p, _)| p.access == t.access && p.pattern_type == t.pattern_type);
+        let times = times.map(|(_, cell)| &cell.seconds).max_by_key(|seconds| seconds.len());
+        let at = |n: usize| times.and_then(|times| times.get(n).or(times.last())).copied().unwrap_or(0.0);
+        let logs: Vec<f64> = all().map(|t| -seconds(t).ln()).collect();
+        let part = Part {
+            access: t.access,
+            pattern_type: t.pattern_type,
+            pattern: None,
+            bytes: 0.0,
+            seconds: seconds(t),
+            scheduled_seconds: 0.0,
+            is_timed: false,
+            calls: 0,
+            chunks: 1,
+            counts_from: None,
+        };
+        let seconds = (0..logs.len()).map(at).collect();
+        self.parts.push(part);
+        self.cells.push(Cell { group: t.access as usize, weight: 0.0, logs, seconds });
+    }
+
+    /// The interval of what `of` takes out, and the weights of the cells in it.
+    fn bound(&self, release: Release, of: impl Fn(&Worth) -> Option<f64>) -> Option<(Bound, Vec<f64>)> {
+        let weights = weights(&self.parts, release, of)?;
+        let weigh = |(cell, weight): (&Cell, &f64)| {
+            // The numeric slope of what has nothing to do with it is not exactly 0.
+            Cell { weight: if weight.abs() < 1e-9 { 0.0 } else { *weight }, ..cell.clone() }
+        };
+        let cells: Vec<Cell> = self.cells.iter().zip(&weights).map(weigh).collect();
+        Some((bound(&cells)?, weights))
+    }
+}
+
+/// It has a rate that means something.
+fn is_measured(p: &PatternRecord) -> bool {
+    p.calls > 0 && p.moved_bytes > 0 && p.seconds() > 0.0 && !matches!(p.ended, Ended::Error | Ended::Interrupted)
+}
+
+fn log_rate(p: &PatternRecord) -> f64 {
+    (p.moved_bytes as f64 / p.seconds()).ln()
+}
+
+/// All intervals of a result.
+pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[PartitionValue]) -> RepeatedValues {
+    let mut found = RepeatedValues::default();
+    if result.repeats.is_empty() {
+        return found;
+    }
+    let release = result.config.release;
+    for partition in partitions.iter().filter(|p| p.backend != NULL_BACKEND) {
+        let (backend, ranks) = (partition.backend.as_str(), partition.ranks);
+        let Some(played) = Played::new(result, backend, ranks) else { continue };
+        patterns(&played, (backend, ranks), &mut found.patterns);
+        for value in types.iter().filter(|t| t.backend == backend && t.ranks == ranks && t.complete) {
+            let Some(rate) = value.mb_per_second else { continue };
+            let of = |w: &Worth| w.types[value.access as usize][usize::from(value.pattern_type)];
+            let Some((bound, _)) = played.bound(release, of) else { continue };
+            let place = (Some(value.access), Some(value.pattern_type));
+            found.types.push(interval((backend, ranks), place, rate, &bound));
+        }
+        if let (Some(value), Some((bound, _))) = (of_release(partition, release), played.bound(release, |w| w.value)) {
+            found.values.push(interval((backend, ranks), (None, None), value, &bound));
+        }
+    }
+    found
+}
+
+fn of_release(partition: &PartitionValue, release: Release) -> Option<f64> {
+    match release {
+        Release::R0_5 => partition.values.release_0_5,
+        Release::R1 => partition.values.release_1,
+        Release::R2_1 => partition.values.release_2_1,
+    }
+}
+
+fn interval(
+    (backend, ranks): (&str, u64),
+    (access, pattern_type): (Option<Access>, Option<u8>),
+    value: f64,
+    bound: &Bound,
+) -> ValueInterval {
+    ValueInterval {
+        backend: backend.to_owned(),
+        ranks,
+        access,
+        pattern_type,
+        low: value * bound.low,
+        high: value * bound.high,
+        repeats_mb_per_second: value * bound.repeats,
+        pooled_share: bound.pooled_share,
+    }
+}
+
+/// Of a hundred runs one may call a pattern different that is not.
+const CHANCE: f64 = 0.01;
+
+fn patterns(played: &Played, (backend, ranks): (&str, u64), found: &mut Vec<PatternInterval>) {
+    let repeated =
+        || played.parts.iter().zip(&played.cells).filter(|(part, cell)| part.pattern.is_some() && cell.logs.len() > 1);
+    let tried = repeated().count() as f64;
+    let pools = [0, 1, 2].map(|group| pool(&played.cells, group));
+    for (part, cell) in repeated() {
+        let rate = cell.logs[0].exp() / 1e6;
+        let bound = (cell.logs.len() >= MIN_MEASURED).then(|| bound(&[Cell { weight: 1.0, ..cell.clone() }])).flatten();
+        let repeats = &cell.logs[1..];
+        let n = repeats.len() as f64;
+        let mean = repeats.iter().sum::<f64>() / n;
+        found.push(PatternInterval {
+            backend: backend.to_owned(),
+            ranks,
+            access: part.access,
+            pattern: part.pattern.unwrap_or_default(),
+            measured: cell.logs.len() as u64,
+            low: bound.map(|b| rate * b.low),
+            high: bound.map(|b| rate * b.high),
+            repeats_mb_per_second: mean.exp() / 1e6,
+            differs: differs(cell.logs[0], repeats, pools[cell.group.min(2)], CHANCE / tried),
+        });
+    }
+}
+
+/// Squares of the repeats of a group around their means, and their degrees of freedom.
+fn pool(cells: &[Cell], group: usize) -> (f64, f64) {
+    let mut sum = (0.0, 0.0);
+    for repeats in cells.iter().filter(|c| c.group == group && c.logs.len() > 2).map(|c| &c.logs[1..]) {
+        let n = repeats.len() as f64;
+        let mean = repeats.iter().sum::<f64>() / n;
+        sum = (sum.0 + repeats.iter().map(|v| (v - mean).powi(2)).sum::<f64>(), sum.1 + n - 1.0);
+    }
+    sum
+}
+
+/// Less is nothing to be warned of, however sure it is.
+const LEAST_DIFFERENCE: f64 = 1.25;
+
+/// One against several: Student's test with the spread of their group, or with their own if that is larger. Of one repeat nothing can be said.
+fn differs(first: f64, repeats: &[f64], (squares, degrees): (f64, f64), chance: f64) -> bool {
+    let n = repeats.len() as f64;
+    if n < 2.0 || degrees < 2.0 {
+        return false;
+    }
+    let mean = repeats.iter().sum::<f64>() / n;
+    let own = repeats.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let error = ((squares / degrees).max(own) * (1.0 + 1.0 / n)).sqrt();
+    let off = (first - mean).abs();
+    error > 0.0 && off > LEAST_DIFFERENCE.ln() && two_sided(off / error, degrees) < chance
+}
+
+/// What a run asks for to choose what it measures again: for each partition how far the farther end of the interval of b_eff_io is from
+/// it, as a share (infinity: not known), then for each type its three access methods with their part of the variance. Of several backends the
+/// widest interval, and the sum.
+#[must_use]
+pub fn judgement(result: &RunResult) -> Vec<f64> {
+    let mut all = Vec::with_capacity(16 * result.partitions.len());
+    for partition in &result.partitions {
+        let (mut widest, mut needs) = (0.0_f64, [0.0; 15]);
+        for backend in result.config.backends.iter().filter(|b| *b != NULL_BACKEND) {
+            let played = Played::new(result, backend, partition.ranks);
+            let found = played.as_ref().and_then(|p| Some((p, p.bound(result.config.release, |w| w.value)?)));
+            let Some((played, (bound, weights))) = found else {
+                widest = f64::INFINITY;
+                continue;
+            };
+            widest = widest.max(bound.half_width());
+            for ((part, cell), weight) in played.parts.iter().zip(&played.cells).zip(&weights) {
+                let mean = cell.logs.iter().sum::<f64>() / cell.logs.len() as f64;
+                let squares = cell.logs.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+                let variance = squares / (cell.logs.len() as f64 - 1.0).max(1.0);
+                needs[3 * usize::from(part.pattern_type.min(4)) + part.access as usize] += weight * weight * variance;
+            }
+        }
+        all.push(widest);
+        all.extend(needs);
+    }
+    all
+}
+
+/// Patterns that were another thing the first time than later.
+pub(super) fn repeats_differ(backend: &str, known: &RepeatedValues, result: &RunResult) -> Option<IoWarning> {
+    let own: Vec<&PatternInterval> = known.patterns.iter().filter(|i| i.backend == backend).collect();
+    let first = |i: &PatternInterval| {
+        let is_it = |p: &&PatternRecord| {
+            p.backend == i.backend && p.ranks == i.ranks && p.access == i.access && p.pattern == i.pattern
+        };
+        result.patterns.iter().find(is_it).map_or(f64::NAN, |p| log_rate(p).exp() / 1e6)
+    };
+    let factor = |i: &&&PatternInterval| (i.repeats_mb_per_second / first(i)).ln().abs();
+    let differing: Vec<&PatternInterval> = own.iter().copied().filter(|i| i.differs).collect();
+    let worst = differing.iter().max_by(|a, b| factor(a).total_cmp(&factor(b)))?;
+    Some(IoWarning::RepeatsDiffer {
+        backend: backend.to_owned(),
+        patterns: differing.len() as u64,
+        of: own.len() as u64,
+        pattern: worst.pattern,
+        access: worst.access,
+        ranks: worst.ranks,
+        first_mb_per_second: first(worst),
+        repeats_mb_per_second: worst.repeats_mb_per_second,
+    })
+}
+
+/// `--until` was not reached.
+pub(super) fn not_narrow(
+    backend: &str,
+    known: &RepeatedValues,
+    result: &RunResult,
+    partitions: &[PartitionValue],
+) -> Option<IoWarning> {
+    let wanted_percent = result.config.until_percent.filter(|_| result.config.repeat == RepeatPolicy::Auto)?;
+    let release = result.config.release;
+    let reached = |p: &PartitionValue| {
+        let (value, interval) = (of_release(p, release)?, known.value(backend, p.ranks)?);
+        Some(100.0 * (interval.high / value - 1.0).max(1.0 - interval.low / value))
+    };
+    let own = || partitions.iter().filter(|p| p.backend == backend);
+    let reached: Vec<Option<f64>> = own().map(reached).collect();
+    let widest = reached.iter().try_fold(0.0_f64, |widest, percent| Some(widest.max((*percent)?)));
+    if widest.is_some_and(|widest| widest <= wanted_percent) {
+        return None;
+    }
+    Some(IoWarning::NotNarrow { backend: backend.to_owned(), wanted_percent, reached_percent: widest })
+}
+
+#[cfg(test)]
+#[path = "intervals_tests.rs"]
+mod tests;

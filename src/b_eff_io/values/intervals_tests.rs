@@ -1,0 +1,173 @@
+//! Repeats tell how sure values are and change none of them.
+
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+use crate::b_eff_io::records::{RepeatRecord, TypeRepeatRecord};
+use crate::b_eff_io::values::derive;
+use crate::b_eff_io::values::fixture::full_run;
+use crate::frame::records::Outcome;
+
+fn normal(random: &mut Pcg64Mcg) -> f64 {
+    let mut uniform = || (f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0;
+    (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
+}
+
+/// A run whose true rates are those of the fixture, each measurement `spread` off, with so many repeats of each access method.
+fn noisy(seed: u64, spread: f64, repeats: [u32; 3]) -> RunResult {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut result = full_run();
+    result.partitions.retain(|p| p.ranks == 4);
+    result.config.repeat = RepeatPolicy::Auto;
+    let truth = std::mem::take(&mut result.patterns);
+    let truth: Vec<PatternRecord> = truth.into_iter().filter(|p| p.ranks == 4).collect();
+    result.types.retain(|t| t.ranks == 4);
+    let mut clock = 0.0;
+    let mut measure = |p: &PatternRecord| {
+        let rate = (spread * normal(&mut random)).exp();
+        clock += 0.1;
+        let mut p = PatternRecord { at_seconds: Some(clock), ..p.clone() };
+        if p.ended == Ended::Time {
+            p.moved_bytes = (p.moved_bytes as f64 * rate) as u64;
+        } else {
+            p.intervals.transfer_seconds /= rate;
+        }
+        p
+    };
+    result.patterns = truth.iter().map(&mut measure).collect();
+    for repeat in 1..=repeats.into_iter().max().unwrap_or(0) {
+        for p in truth.iter().filter(|p| repeats[p.access as usize] >= repeat) {
+            result.repeats.push(RepeatRecord { repeat, measured: measure(p) });
+        }
+        for t in result.types.clone().iter().filter(|t| repeats[t.access as usize] >= repeat) {
+            result.type_repeats.push(TypeRepeatRecord { repeat, measured: t.clone() });
+        }
+    }
+    result
+}
+
+#[test]
+fn repeats_change_no_value() {
+    for outcome in [Outcome::Complete, Outcome::Failed] {
+        let mut with = noisy(3, 0.2, [1, 3, 3]);
+        with.ending.outcome = outcome;
+        let mut without = with.clone();
+        without.repeats.clear();
+        without.type_repeats.clear();
+        let (a, b) = (derive(&with), derive(&without));
+        assert_eq!((&a.patterns, &a.types, &a.partitions), (&b.patterns, &b.types, &b.partitions));
+        assert_eq!((&a.systems, &a.times, &a.reads), (&b.systems, &b.times, &b.reads));
+        assert_eq!(a.validity, b.validity);
+        assert_eq!(b.intervals, RepeatedValues::default());
+        assert_eq!((a.intervals.values.len(), a.intervals.types.len(), a.intervals.patterns.len()), (1, 15, 3 * 43));
+    }
+}
+
+/// A run that was stopped during its repeats was whole before.
+#[test]
+fn a_stop_during_the_repeats_takes_nothing_from_the_first_pass() {
+    let valid = |result: &RunResult| derive(result).validity.iter().find(|v| v.release == Release::R1).unwrap().valid;
+    let mut result = noisy(3, 0.01, [1, 2, 2]);
+    assert!(valid(&result), "{:?}", derive(&result).validity);
+    for outcome in [Outcome::Interrupted, Outcome::Killed] {
+        result.ending.outcome = outcome;
+        assert!(valid(&result), "{outcome:?}");
+    }
+    result.repeats.clear();
+    assert!(!valid(&result), "nobody knows whether the first pass was over");
+}
+
+/// Simulated runs with known truth, through the whole of the values: by time and by counts, all releases.
+#[test]
+fn the_true_value_is_in_the_interval() {
+    let (runs, spread) = (100, 0.1);
+    for release in [Release::R1, Release::R0_5, Release::R2_1] {
+        let mut exact = noisy(0, 0.0, [0, 0, 0]);
+        exact.config.release = release;
+        let exact = derive(&exact);
+        let truth = of_release(&exact.partitions[0], release).unwrap();
+        let (mut held, mut of_types) = (0, 0);
+        for seed in 1..=runs {
+            let mut result = noisy(seed, spread, [1, 3, 3]);
+            result.config.release = release;
+            let derived = derive(&result);
+            let value = &derived.intervals.values[0];
+            held += u64::from(value.low <= truth && truth <= value.high);
+            of_types += derived
+                .intervals
+                .types
+                .iter()
+                .filter(|i| {
+                    let is_it = |t: &&TypeValue| Some(t.access) == i.access && Some(t.pattern_type) == i.pattern_type;
+                    let truth = exact.types.iter().find(is_it).and_then(|t| t.mb_per_second).unwrap();
+                    i.low <= truth && truth <= i.high
+                })
+                .count();
+        }
+        let [held, of_types] = [held as f64 / runs as f64, of_types as f64 / (15 * runs) as f64];
+        println!("release {}: {:.1} % of b_eff_io, {:.1} % of types", release.name(), 100.0 * held, 100.0 * of_types);
+        assert!(held >= 0.93 && of_types >= 0.93, "{held} {of_types}");
+    }
+}
+
+#[test]
+fn what_was_not_measured_again_is_not_known() {
+    let of = |repeats| derive(&noisy(5, 0.05, repeats)).intervals;
+    let found = of([0, 2, 2]);
+    assert!(
+        found.values.is_empty() && found.of_type("mpiio", 4, Access::Write, 0).is_none(),
+        "no first write was repeated"
+    );
+    assert!(found.types.iter().all(|i| i.access != Some(Access::Write)));
+    let found = of([1, 1, 1]);
+    assert!(
+        found.patterns.iter().all(|i| i.low.is_none() && i.measured == 2),
+        "two measurements make no interval of their own"
+    );
+    assert!(found.values.len() == 1 && found.values[0].pooled_share > 0.9, "{found:?}");
+    let found = of([2, 2, 2]);
+    assert!(
+        found.patterns.iter().all(|i| i.low.is_some()) && found.values[0].pooled_share < 0.05,
+        "{:?}",
+        found.values
+    );
+}
+
+#[test]
+fn patterns_that_were_another_thing_the_first_time_are_named() {
+    let warned =
+        |result: &RunResult| derive(result).warnings.into_iter().find(|w| matches!(w, IoWarning::RepeatsDiffer { .. }));
+    let mut result = noisy(5, 0.02, [3, 5, 5]);
+    assert_eq!(warned(&result), None);
+    for r in result.repeats.iter_mut().filter(|r| r.measured.access == Access::Read && r.measured.pattern == 12) {
+        r.measured.intervals.transfer_seconds /= 4.0;
+    }
+    let Some(IoWarning::RepeatsDiffer { patterns: 1, pattern: 12, access: Access::Read, .. }) = warned(&result) else {
+        panic!("{:?}", derive(&result).warnings);
+    };
+}
+
+#[test]
+fn a_wish_that_was_not_met_is_told() {
+    let warned = |result: &RunResult| derive(result).warnings.iter().any(|w| matches!(w, IoWarning::NotNarrow { .. }));
+    let mut result = noisy(5, 0.02, [2, 4, 4]);
+    assert!(!warned(&result));
+    result.config.until_percent = Some(50.0);
+    assert!(!warned(&result));
+    result.config.until_percent = Some(0.01);
+    assert!(warned(&result));
+    result.repeats.clear();
+    assert!(warned(&result), "nothing is known");
+}
+
+/// What the run asks for has one block for each partition; the widest interval and the weights are finite once there are repeats.
+#[test]
+fn what_is_judged_has_its_order() {
+    let result = noisy(5, 0.05, [1, 2, 2]);
+    let judged = judgement(&result);
+    assert_eq!(judged.len(), 16);
+    assert!(judged[0] > 0.0 && judged[0] < 1.0 && judged[1..].iter().all(|need| *need > 0.0), "{judged:?}");
+    let none = judgement(&noisy(5, 0.05, [0, 0, 0]));
+    assert!(none[0].is_infinite() && none[1..].iter().all(|need| *need == 0.0));
+}

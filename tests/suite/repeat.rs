@@ -1,0 +1,147 @@
+//! The time that is left measures again: the bound of T holds, values are those of the first pass, a stop keeps them.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{document, items, journal, number, signal, Launch, Scratch, PROGRAM};
+
+/// Small data, so that most of T is left.
+const SMALL: [&str; 9] =
+    ["--memory-per-process", "64M", "--space", "150M", "--repeat", "auto", "--quiet", "--direct", "off"];
+
+fn words_wrong(result: &Value) -> u64 {
+    let of = |record: &Value| {
+        let sample = record["sample"]["words_wrong"].as_u64().unwrap_or(0);
+        number(&record["verification"]["words_wrong"]) + sample
+    };
+    let repeats = items(&result["repeats"]).iter().map(|r| of(&r["measured"])).sum::<u64>();
+    items(&result["patterns"]).iter().map(of).sum::<u64>() + repeats
+}
+
+/// Repeats of all access methods within T, each with the calls of the first pass, with evidence and right data; intervals in all views.
+#[test]
+fn the_time_left_measures_again() {
+    for (backend, ranks) in [("posix", 2), ("mpiio", 3), ("uring", 1)] {
+        let scratch = Scratch::new();
+        let direct = if backend == "mpiio" { &SMALL[..7] } else { &SMALL[..] };
+        let run = Launch::new(ranks).args(direct).args(["-T", "30s", "--backend", backend]).into(&scratch).run();
+        run.expect(0);
+        let result = document(&scratch);
+        let real = result["ending"]["real_seconds"].as_f64().unwrap();
+        assert!(real < 30.5, "{backend}: {real} s of 30");
+        let repeats = items(&result["repeats"]);
+        assert!(!repeats.is_empty(), "{backend}: {run}");
+        for repeat in repeats {
+            let again = &repeat["measured"];
+            let is_it = |p: &&Value| p["access"] == again["access"] && p["pattern"] == again["pattern"];
+            let first = items(&result["patterns"]).iter().find(is_it).unwrap();
+            let what = format!("{backend}, {}, pattern {}", again["access"], again["pattern"]);
+            assert!(number(&again["calls"]) <= number(&first["calls"]), "{what}");
+            assert!(again["ended"]["by"] == "time_guard" || again["calls"] == first["calls"], "{what}: {again}");
+            assert_eq!(again["allocations_in_clock"], 0, "{what}");
+            assert!(again["evidence"]["residency_by"] != "" || number(&again["calls"]) == 0, "{what}");
+            assert!(again["at_seconds"].as_f64() > first["at_seconds"].as_f64(), "{what}");
+        }
+        for access in ["write", "rewrite", "read"] {
+            assert!(repeats.iter().any(|r| r["measured"]["access"] == access), "{backend}: no repeat of {access}");
+        }
+        assert_eq!(words_wrong(&result), 0, "{backend}");
+        let intervals = &result["derived"]["intervals"];
+        let value = &result["derived"]["partitions"][0]["values"]["release_1"];
+        let known = &items(&intervals["values"])[0];
+        assert!(known["low"].as_f64() <= value.as_f64() && value.as_f64() <= known["high"].as_f64(), "{known} {value}");
+        assert_eq!(items(&intervals["types"]).len(), 15, "{backend}");
+        assert!(run.stdout.contains("[low, high]: 95 % interval") && run.stdout.contains("MB/s ["), "{run}");
+        let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
+        assert!(csv.lines().next().unwrap().contains("low_mb_per_second"), "{csv}");
+        assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
+    }
+}
+
+/// Every byte is compared, before and after each access, of repeats too: what is read is what was written last.
+#[test]
+fn every_byte_of_a_repeat_is_compared() {
+    let scratch = Scratch::new();
+    let options = ["-T", "45s", "--backend", "posix", "--verify", "full", "--types", "2"];
+    Launch::new(2).args(SMALL).args(options).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    let repeats = items(&result["repeats"]);
+    let of = |access: &str| repeats.iter().filter(|r| r["measured"]["access"] == access).collect::<Vec<_>>();
+    assert!(!of("rewrite").is_empty() && !of("read").is_empty());
+    let checked = of("read").iter().map(|r| number(&r["measured"]["verification"]["words_checked"])).sum::<u64>();
+    assert!(checked > 0);
+    for t in items(&result["type_repeats"]) {
+        let full = &t["measured"]["full_verification"];
+        assert!(number(&full["words_checked"]) > 0 && full["words_wrong"] == 0, "{t}");
+    }
+    assert_eq!(words_wrong(&result), 0);
+}
+
+#[test]
+fn several_partitions_share_the_time() {
+    let scratch = Scratch::new();
+    let options = ["-T", "20s", "--backend", "posix", "--partitions", "1,2", "--types", "0,2"];
+    Launch::new(2).args(SMALL).args(options).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    for ranks in [1, 2] {
+        assert!(items(&result["repeats"]).iter().any(|r| r["measured"]["ranks"] == ranks), "{ranks}");
+    }
+    assert_eq!(words_wrong(&result), 0);
+}
+
+#[test]
+fn without_repeats_the_run_ends_after_the_first_pass() {
+    let scratch = Scratch::new();
+    let options =
+        ["-T", "10s", "--backend", "posix", "--repeat", "off", "--memory-per-process", "64M", "--space", "150M"];
+    Launch::new(2).args(options).args(["--types", "2", "--quiet"]).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    assert!(items(&result["repeats"]).is_empty() && items(&result["derived"]["intervals"]["types"]).is_empty());
+    assert_eq!(result["config"]["repeat"], "off");
+}
+
+/// `--until` ends early where it can be met, and says that it was not where it cannot.
+#[test]
+fn until_ends_or_says_that_it_did_not() {
+    for (percent, met) in [("100%", true), ("0.001%", false)] {
+        let scratch = Scratch::new();
+        let options = ["-T", "40s", "--backend", "posix", "--until", percent];
+        let run = Launch::new(2).args(SMALL).args(options).into(&scratch).run();
+        run.expect(0);
+        let result = document(&scratch);
+        let warned = items(&result["derived"]["warnings"]).iter().any(|w| w["kind"] == "not_narrow");
+        let reached = !items(&result["derived"]["intervals"]["values"]).is_empty();
+        assert!(reached, "{run}");
+        assert!(met || warned, "{percent}: {run}");
+        assert!(!met || result["ending"]["real_seconds"].as_f64().unwrap() < 40.0 || warned, "{percent}: {run}");
+    }
+    let run = Launch::new(1).args(["-T", "2s", "--until", "5%", "--backend", "posix"]).run();
+    run.expect(2).says(&["--until 5% has no effect", "--repeat auto"]);
+}
+
+/// Killed while it repeats: the journal is a result whose first pass is whole.
+#[test]
+fn a_kill_during_the_repeats_keeps_the_first_pass() {
+    for kill in ["KILL", "INT"] {
+        let scratch = Scratch::new();
+        let options = ["-T", "40s", "--backend", "posix", "--types", "2,3"];
+        let mut running = Launch::new(2).args(SMALL).args(options).into(&scratch).start();
+        let out = scratch.join("out.jsonl");
+        running.until("a repeat", || fs::read_to_string(&out).is_ok_and(|t| t.contains(r#""record":"repeat""#)));
+        let ranks = running.ranks();
+        let target = if kill == "KILL" { ranks[1] } else { running.pid() };
+        signal(target, kill);
+        let run = running.wait();
+        assert!(run.seconds < 35.0, "{run}");
+        // Types 2 and 3: eight and nine patterns, three access methods.
+        assert_eq!(journal(&scratch, "pattern").len(), 3 * 17, "{run}");
+        let json = Command::new(PROGRAM).args(["report", "--format", "json"]).arg(&out).output().unwrap();
+        let result: Value = serde_json::from_slice(&json.stdout).unwrap();
+        let own = items(&result["derived"]["validity"]).iter().find(|v| v["release"] == "1").unwrap();
+        let complete = items(&own["criteria"]).iter().find(|c| c["text"].as_str().unwrap().starts_with("run complete"));
+        assert_eq!(complete.unwrap()["met"], true, "{own}");
+        assert!(items(&result["derived"]["types"]).iter().all(|t| t["complete"] == true));
+    }
+}
