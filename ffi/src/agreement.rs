@@ -100,9 +100,11 @@ impl<'c> Agreement<'c> {
 
 impl Drop for Agreement<'_> {
     fn drop(&mut self) {
-        // A rank that panics ends all ranks: nobody would answer.
         if !std::thread::panicking() {
             let _ = self.complete();
+        } else if self.under_way {
+            // A rank that panics ends all ranks: nobody would answer. Until then MPI may still write there.
+            std::mem::forget(std::mem::take(&mut self.values));
         }
     }
 }
