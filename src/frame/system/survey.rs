@@ -62,7 +62,7 @@ pub struct Survey {
     pub kernel: String,
     /// Memory one rank can use: of its node or control group, divided by the ranks on the node; the smallest of all.
     pub memory_per_rank_bytes: u64,
-    /// Largest share of the caches that a rank has: [`caches::share_bytes`].
+    /// Largest share of the caches that a rank has: [`share_bytes`].
     pub cache_share_bytes: u64,
 }
 
