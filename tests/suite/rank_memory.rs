@@ -68,7 +68,7 @@ fn from_memory(cold: &Value) -> Option<f64> {
 /// they do not. What is said follows from the loads each time.
 #[test]
 fn memory_that_fits_a_cache_is_called_warm_and_other_memory_is_not() {
-    const LAUNCHES: usize = 20;
+    const LAUNCHES: usize = 6;
     let seen = |ranks: u64, memory: &str| {
         let result = run(ranks, &["--backend", "posix", "--memory-per-process", memory]);
         let [cold] = items(&result["cold"]) else { panic!("{}", result["cold"]) };
