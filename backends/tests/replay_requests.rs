@@ -8,7 +8,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use beff_backends::{Outcome, Step};
 use beff_trace::{Call, Function};
-use replayed::{alone, asks, bytes_of, close, data, done, on_1_2_and_3, open, with_request, Player};
+use replayed::{alone, asks, bytes_of, close, data, done, on_1_2_and_3, open, with_request, Player, SOURCE_BYTES};
 
 const PART: u64 = 500;
 
@@ -74,6 +74,26 @@ fn requests_are_completed_as_recorded_in_whatever_order_they_end() {
         let outcomes = player.succeed(vec![asks(Waitall, &[21, 20, 19], &[19, 20, 21]), close(1)]);
         assert_eq!(completed(&outcomes[0]), whole(&[19, 20, 21]));
         assert!(player.file(&format!("own-{}", comm.rank())) == bytes_of(comm.rank(), 0, 22 * PART));
+        player.program.finish().unwrap();
+    });
+}
+
+/// The first of two requests is complete long before the second one: MPICH aborts in an MPI_Testall that meets it again.
+#[test]
+fn tests_of_all_survive_what_was_complete_before() {
+    on_1_2_and_3("tests_of_all_survive_what_was_complete_before", |comm, directory| {
+        let mut player = opened(comm, directory);
+        let large = SOURCE_BYTES - PART;
+        for _ in 0..20 {
+            let mut steps = writes(0..1);
+            steps.push(with_request(data(1, Function::IwriteAt, Some(PART as i64), large, PART), 1));
+            // Two that found less than all when they were recorded, one that found all.
+            steps.extend([&[][..], &[], &[0, 1]].map(|found| asks(Function::Testall, &[0, 1], found)));
+            let outcomes = player.succeed(steps);
+            assert_eq!(completed(&outcomes[4]), [(0, Some(PART)), (1, Some(large))]);
+        }
+        player.succeed(vec![close(1)]);
+        assert!(player.file(&format!("own-{}", comm.rank())) == bytes_of(comm.rank(), 0, PART + large));
         player.program.finish().unwrap();
     });
 }

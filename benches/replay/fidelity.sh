@@ -30,12 +30,12 @@ settle() {
     sleep 1
 }
 
-# words PROGRAM: the command behind `mpirun -n N`. Programs that empty the page cache themselves are told not to: a replay cannot.
+# words PROGRAM: the command behind `mpirun -n N`. Programs that empty the page cache or bind their ranks themselves are told not to: a replay cannot.
 words() {
     case $1 in
     strided) echo "$dir/strided $dir/strided.data 65536 400 3" ;;
-    io) echo "$beff --time 4s --path $dir --cache keep --quiet" ;;
-    imb) echo "$beff imb --path $dir --cache keep --quiet -npmin 64 -msglog 12:20 -iter 200,20 S_Write_Indv S_Read_Indv P_Write_Indv P_Read_Indv C_Write_Shared P_Write_Expl P_Read_Expl C_Write_Expl C_Read_Expl C_Write_Indv C_Read_Indv" ;;
+    io) echo "$beff --time 4s --path $dir --cache keep --bind none --quiet" ;;
+    imb) echo "$beff imb --path $dir --cache keep --bind none --quiet -npmin 64 -msglog 12:20 -iter 200,20 S_Write_Indv S_Read_Indv P_Write_Indv P_Read_Indv C_Write_Shared P_Write_Expl P_Read_Expl C_Write_Expl C_Read_Expl C_Write_Indv C_Read_Indv" ;;
     esac
 }
 
