@@ -64,11 +64,10 @@ fn from_memory(cold: &Value) -> Option<f64> {
     cold["not_known"].is_null().then(|| ((found - cached) / (flushed - cached)).clamp(0.0, 1.0))
 }
 
-/// A ring of more than all caches is cold, and one of 1 MiB lies in a cache, unless other programs push it out: in one of some launches
-/// they do not. What is said follows from the loads each time.
+/// A ring of more than all caches is cold. One that fits the shared cache stays there only where no other machine of the same processor
+/// fills it: what is said follows from the loads each time. That memory of a private cache is found warm: `frame::run::cold`.
 #[test]
-fn memory_that_fits_a_cache_is_called_warm_and_other_memory_is_not() {
-    const LAUNCHES: usize = 6;
+fn what_is_said_of_warm_memory_follows_from_the_loads() {
     let seen = |ranks: u64, memory: &str| {
         let result = run(ranks, &["--backend", "posix", "--memory-per-process", memory]);
         let [cold] = items(&result["cold"]) else { panic!("{}", result["cold"]) };
@@ -85,7 +84,8 @@ fn memory_that_fits_a_cache_is_called_warm_and_other_memory_is_not() {
         assert!(period > of_caches, "{period} {of_caches}");
         assert!(share.is_none_or(|share| share >= 0.5), "{ranks} ranks: {share:?}");
     }
-    let mut small = (0..LAUNCHES).map(|_| seen(1, "16M").0);
-    let found = small.find(|share| share.is_none_or(|share| share < 0.5));
-    assert!(found.is_some(), "never warm in {LAUNCHES} launches");
+    for ranks in 1..=3 {
+        let (_, period, of_caches) = seen(ranks, "16M");
+        assert!(period < of_caches, "{period} {of_caches}");
+    }
 }

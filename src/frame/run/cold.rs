@@ -130,4 +130,29 @@ mod tests {
         assert_eq!(walk(&[0; 1000]), None);
         assert_eq!(walk(&vec![0; 3 << 20]).is_some(), cfg!(target_arch = "x86_64"));
     }
+
+    /// Half a megabyte that was just written lies in the second level of most processors, which no other program shares: whoever looks at
+    /// other memory than was written, or flushes it before, finds it cold each time.
+    #[test]
+    fn memory_that_was_just_written_and_fits_a_private_cache_is_found_warm() {
+        let mut memory = vec![0_u8; 2 * PIECE_BYTES];
+        let warm = (0..50).any(|round| {
+            memory.fill(round);
+            walk(&memory).is_none_or(|times| cold::from_memory(times).is_none_or(|share| share < 0.5))
+        });
+        assert!(warm);
+    }
+
+    #[test]
+    fn flushed_memory_is_found_cold() {
+        let mut memory = vec![1_u8; 2 * PIECE_BYTES];
+        memory.fill(2);
+        if !flush(&memory) {
+            println!("skipped: this program cannot empty the caches of this processor");
+            return;
+        }
+        let cold = (0..50)
+            .any(|_| flush(&memory) && walk(&memory).and_then(cold::from_memory).is_none_or(|share| share > 0.5));
+        assert!(cold);
+    }
 }
