@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use super::layout::one_partition;
 use super::verdicts;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::ladder::{PatternRung, TypeRung, Verdict};
-use crate::b_eff_io::values::Derived;
+use crate::b_eff_io::values::{without_ladder, Derived};
 use crate::frame::report::write_document;
 
 /// The ladder, its verdicts in words.
@@ -34,11 +35,21 @@ struct VerdictView<'a> {
 /// A path of the configuration that is not UTF-8 has no JSON form.
 pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {
     let ladder = &derived.ladder;
-    let view = |verdict| {
+    // Verdicts come partition by partition: each looks at its own, and does not pass over the records of all others.
+    let mut part: Option<(u64, RunResult, Derived)> = None;
+    let mut verdicts = Vec::with_capacity(ladder.verdicts.len());
+    for verdict in &ladder.verdicts {
+        let (_, result, derived) = match part.take().filter(|known| known.0 == verdict.ranks) {
+            Some(known) => part.insert(known),
+            None => {
+                let only = one_partition(result, verdict.ranks);
+                let derived = without_ladder(&only);
+                part.insert((verdict.ranks, only, derived))
+            }
+        };
         let (about, text) = (verdicts::about(result, verdict), verdicts::sentence(result, derived, verdict));
-        VerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) }
-    };
-    let verdicts = ladder.verdicts.iter().map(view).collect();
+        verdicts.push(VerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) });
+    }
     let ladder = LadderView { patterns: &ladder.patterns, types: &ladder.types, verdicts };
     write_document(result, derived, Some(More { ladder }))
 }

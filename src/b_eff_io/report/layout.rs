@@ -97,6 +97,23 @@ impl<'r> Spot<'r> {
     }
 }
 
+/// One partition of a run, and nothing else of it: look-ups then do not pass over the records of all others.
+#[must_use]
+pub fn one_partition(result: &RunResult, ranks: u64) -> RunResult {
+    let mut only = RunResult::new(
+        result.config.clone(),
+        result.manifest.clone(),
+        result.harness,
+        result.partitions.iter().filter(|p| p.ranks == ranks).cloned().collect(),
+    );
+    only.patterns = result.patterns.iter().filter(|p| p.ranks == ranks).cloned().collect();
+    only.repeats = result.repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
+    only.type_repeats = result.type_repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
+    only.types = result.types.iter().filter(|t| t.ranks == ranks).cloned().collect();
+    only.corruptions = result.corruptions.iter().filter(|c| c.ranks == ranks).cloned().collect();
+    only
+}
+
 /// The value of one partition.
 #[must_use]
 pub fn partition_value<'a>(derived: &'a Derived, backend: &str, ranks: u64) -> Option<&'a PartitionValue> {

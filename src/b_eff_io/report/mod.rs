@@ -23,6 +23,7 @@ use std::io;
 use super::records::{IoWarning, RunResult};
 use super::values::{derive, without_ladder, Derived};
 use crate::frame::report::picture::Point;
+use crate::frame::report::pieces::LongList;
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{html, Place, Views};
 use crate::frame::values::comparable::Comparable;
@@ -32,6 +33,14 @@ impl Views for RunResult {
     type Warning = IoWarning;
     const TITLE: &'static str = "b_eff_io";
     const SCHEMA: &'static str = "docs/results-schema.json";
+    const LONG_LIST: Option<LongList<Self>> = Some(LongList {
+        name: "patterns",
+        is_empty: |result| result.patterns.is_empty(),
+        read: |piece| {
+            let mut patterns = piece.elements()?;
+            Some(Box::new(move |result| result.patterns.append(&mut patterns)))
+        },
+    });
 
     fn derived(&self) -> Derived {
         derive(self)

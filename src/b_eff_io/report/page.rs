@@ -19,7 +19,7 @@ use crate::frame::report::screen::rate;
 use crate::frame::report::text::count;
 use crate::frame::values::MPI_IO;
 
-use super::layout::{access_index, partition_value};
+use super::layout::{access_index, one_partition, partition_value};
 use super::screen::{checked, findings, partition, within};
 use super::table::values::{best_ranks, value};
 use super::table::{measuring, validity};
@@ -38,17 +38,7 @@ struct Shown {
 
 impl Shown {
     fn new(result: &RunResult, backends: &[String], ranks: u64) -> Self {
-        let mut only = RunResult::new(
-            result.config.clone(),
-            result.manifest.clone(),
-            result.harness,
-            result.partitions.iter().filter(|p| p.ranks == ranks).cloned().collect(),
-        );
-        only.patterns = result.patterns.iter().filter(|p| p.ranks == ranks).cloned().collect();
-        only.repeats = result.repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
-        only.type_repeats = result.type_repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
-        only.types = result.types.iter().filter(|t| t.ranks == ranks).cloned().collect();
-        only.corruptions = result.corruptions.iter().filter(|c| c.ranks == ranks).cloned().collect();
+        let only = one_partition(result, ranks);
         Self { derived: without_ladder(&only), result: only, backends: backends.to_vec(), ranks }
     }
 
