@@ -2,7 +2,9 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::anyhow;
 
@@ -89,10 +91,17 @@ fn read(files: &[PathBuf]) -> anyhow::Result<(Vec<Source>, Vec<Section>)> {
     let mut left = raw::MOST_BYTES;
     for path in files {
         let (_, report) = open(path)?;
-        let records = report.records(left);
+        let (run, records) = thread::scope(|scope| {
+            // Both take long with many records.
+            let records = scope.spawn(|| report.records(left));
+            let run = report.page();
+            (run, records.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        });
         left -= records.as_ref().map_or(0, Vec::len);
         points.extend(report.over_ranks());
-        sources.push(Source { run: report.page(), file: path.display().to_string(), records });
+        sources.push(Source { run, file: path.display().to_string(), records });
+        // Millions of values: nobody waits until they are freed.
+        drop(thread::spawn(move || drop(report)));
     }
     let common = if files.len() > 1 { html::over_ranks(&points, files.len()) } else { None };
     Ok((sources, common.into_iter().collect()))

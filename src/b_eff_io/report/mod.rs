@@ -20,7 +20,7 @@ pub mod warnings;
 
 use std::io;
 
-use super::records::{IoWarning, RunResult};
+use super::records::{IoWarning, PatternRecord, RunResult};
 use super::values::{derive, without_ladder, Derived};
 use crate::frame::report::picture::Point;
 use crate::frame::report::pieces::LongList;
@@ -37,8 +37,13 @@ impl Views for RunResult {
         name: "patterns",
         is_empty: |result| result.patterns.is_empty(),
         read: |piece| {
-            let mut patterns = piece.elements()?;
-            Some(Box::new(move |result| result.patterns.append(&mut patterns)))
+            let mut patterns: Vec<PatternRecord> = piece.elements()?;
+            let count = patterns.len();
+            let append = move |result: &mut Self, will_follow| {
+                result.patterns.reserve_exact(will_follow);
+                result.patterns.append(&mut patterns);
+            };
+            Some((count, Box::new(append)))
         },
     });
 

@@ -28,6 +28,9 @@ pub use parts::{Part, Shares};
 pub use pattern::{few_calls, known_digits, rate, PatternValue};
 pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use serde::{Deserialize, Serialize};
 
 use totals::Index;
@@ -37,6 +40,9 @@ use crate::b_eff_io::records::{IoWarning, RunResult};
 use crate::frame::records::Access;
 use crate::frame::values::probe::{self, StorageMove};
 use crate::frame::values::Criterion;
+
+/// From so many on a thread of its own is worth it.
+const MANY_PATTERNS: usize = 50_000;
 
 /// Value of one pattern type with one access method.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -183,6 +189,20 @@ pub fn compare_backends(result: &RunResult) -> Ladder {
 /// Everything but backends against each other, whose intervals take most of the time: for many partitions, of which few are shown.
 #[must_use]
 pub fn without_ladder(result: &RunResult) -> Derived {
+    let of_patterns = || (pattern::values(result), sources(result));
+    if result.patterns.len() < MANY_PATTERNS {
+        return of_partitions(result, of_patterns());
+    }
+    thread::scope(|scope| {
+        let of_patterns = scope.spawn(of_patterns);
+        let others = of_partitions(result, (Vec::new(), Vec::new()));
+        let (patterns, reads) = of_patterns.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Derived { patterns, reads, ..others }
+    })
+}
+
+/// What follows from all records together.
+fn of_partitions(result: &RunResult, (patterns, reads): (Vec<PatternValue>, Vec<ReadSource>)) -> Derived {
     let index = Index::new(result);
     let types = totals::types(result, &index);
     let partitions = totals::partitions(result, &index, &types);
@@ -192,13 +212,34 @@ pub fn without_ladder(result: &RunResult) -> Derived {
         systems: totals::systems(result, &partitions),
         validity: validity::validity(result, &types, &partitions),
         warnings: warning::all(result, &partitions, &times, &intervals),
-        patterns: pattern::values(result),
-        reads: sources(result),
+        patterns,
+        reads,
         storage: probe::moves(&result.probes),
         intervals,
         types,
         partitions,
         times,
         ladder: Ladder::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_threads_derive_what_one_does() {
+        let mut many = fixture::full_run();
+        let own = many.patterns.clone();
+        for ranks in 100.. {
+            if many.patterns.len() >= MANY_PATTERNS {
+                break;
+            }
+            many.patterns.extend(own.iter().cloned().map(|mut p| {
+                p.ranks = ranks;
+                p
+            }));
+        }
+        assert_eq!(without_ladder(&many), of_partitions(&many, (pattern::values(&many), sources(&many))));
     }
 }

@@ -25,9 +25,14 @@ pub(super) struct Index<'a>(HashMap<(&'a str, u64, Access, u8), TypeRecords<'a>>
 impl<'a> Index<'a> {
     pub(super) fn new(result: &'a RunResult) -> Self {
         let mut places: HashMap<_, TypeRecords<'a>> = HashMap::new();
-        for p in &result.patterns {
+        // Those of a place follow each other: it is looked for once.
+        let same = |a: &PatternRecord, b: &PatternRecord| {
+            (a.ranks, a.access, a.pattern_type) == (b.ranks, b.access, b.pattern_type) && a.backend == b.backend
+        };
+        for of_one in result.patterns.chunk_by(same) {
+            let p = &of_one[0];
             let place = (p.backend.as_str(), p.ranks, p.access, p.pattern_type);
-            places.entry(place).or_insert_with(TypeRecords::empty).patterns.push(p);
+            places.entry(place).or_insert_with(TypeRecords::empty).patterns.extend(of_one);
         }
         for f in &result.types {
             let place = (f.backend.as_str(), f.ranks, f.access, f.pattern_type);

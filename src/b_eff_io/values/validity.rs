@@ -28,8 +28,9 @@ pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[Pa
     let whole = types.iter().filter(|v| v.complete);
     let whole: HashSet<_> = whole.map(|v| (v.backend.as_str(), v.ranks, v.access, v.pattern_type)).collect();
     for backend in &result.config.backends {
+        let own: Vec<&PatternRecord> = result.patterns.iter().filter(|p| p.backend == *backend).collect();
         for release in [Release::R0_5, Release::R1, Release::R2_1] {
-            let judge = Judge { result, whole: &whole, partitions, backend, release };
+            let judge = Judge { result, own: &own, whole: &whole, partitions, backend, release };
             let criteria = judge.criteria();
             let valid = criteria.iter().all(|c| c.met);
             all.push(Validity { backend: backend.clone(), release, valid, criteria });
@@ -40,6 +41,8 @@ pub(super) fn validity(result: &RunResult, types: &[TypeValue], partitions: &[Pa
 
 struct Judge<'a> {
     result: &'a RunResult,
+    /// The patterns of the backend.
+    own: &'a [&'a PatternRecord],
     /// Types of which everything was measured: backend, ranks, access method, type.
     whole: &'a HashSet<(&'a str, u64, Access, u8)>,
     partitions: &'a [PartitionValue],
@@ -85,7 +88,7 @@ impl Judge<'_> {
     }
 
     fn own_patterns(&self) -> impl Iterator<Item = &PatternRecord> {
-        self.result.patterns.iter().filter(|p| p.backend == self.backend)
+        self.own.iter().copied()
     }
 
     fn time(&self) -> Criterion {

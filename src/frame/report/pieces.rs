@@ -16,8 +16,8 @@ const PIECE_BYTES: usize = 2 << 20;
 /// More threads wait for memory.
 const MOST_THREADS: usize = 16;
 
-/// Puts the elements of a piece behind those that the result has.
-pub type Append<R> = Box<dyn FnOnce(&mut R) + Send>;
+/// Puts the elements of a piece behind those that the result has, with room for so many more that will follow.
+pub type Append<R> = Box<dyn FnOnce(&mut R, usize) + Send>;
 
 /// The list of a document that grows with the run.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub struct LongList<R> {
     pub name: &'static str,
     /// True if the result has nothing in this list.
     pub is_empty: fn(&R) -> bool,
-    /// Reads one piece.
-    pub read: fn(&Piece<'_>) -> Option<Append<R>>,
+    /// Reads one piece: how many elements it has.
+    pub read: fn(&Piece<'_>) -> Option<(usize, Append<R>)>,
 }
 
 /// Lines of the list.
@@ -87,18 +87,18 @@ pub(super) fn read<R: DeserializeOwned>(bytes: &[u8], list: &LongList<R>) -> Opt
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let pieces = cut(&bytes[lines.clone()]);
     let next = AtomicUsize::new(0);
-    let made: Vec<Mutex<Option<Append<R>>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
+    let made: Vec<Mutex<Option<(usize, Append<R>)>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         while let Some((piece, made)) =
             Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| pieces.get(n).zip(made.get(n)))
         {
-            let Some(append) = (list.read)(piece) else {
+            let Some(read) = (list.read)(piece) else {
                 // The others need not go on.
                 next.store(pieces.len(), Ordering::Relaxed);
                 break;
             };
             if let Ok(mut made) = made.lock() {
-                *made = Some(append);
+                *made = Some(read);
             }
         }
     };
@@ -116,8 +116,12 @@ pub(super) fn read<R: DeserializeOwned>(bytes: &[u8], list: &LongList<R>) -> Opt
     if !(list.is_empty)(&result) {
         return None;
     }
-    for made in made {
-        (made.into_inner().ok()??)(&mut result);
+    let made: Option<Vec<_>> = made.into_iter().map(|made| made.into_inner().ok()?).collect();
+    let made = made?;
+    let mut left: usize = made.iter().map(|(count, _)| count).sum();
+    for (count, append) in made {
+        append(&mut result, left);
+        left -= count;
     }
     Some(result)
 }
@@ -139,7 +143,9 @@ mod tests {
         is_empty: |numbers| numbers.many.is_empty(),
         read: |piece| {
             let mut many = piece.elements()?;
-            Some(Box::new(move |numbers| numbers.many.append(&mut many)))
+            let count = many.len();
+            let append = move |numbers: &mut Numbers, _: usize| numbers.many.append(&mut many);
+            Some((count, Box::new(append)))
         },
     };
 

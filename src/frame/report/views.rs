@@ -17,9 +17,9 @@ use crate::frame::records::Record;
 use crate::frame::values::comparable::Comparable;
 
 /// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
-pub trait Views: Record + Serialize + DeserializeOwned {
+pub trait Views: Record + Serialize + DeserializeOwned + Send + Sync {
     /// What follows from the records.
-    type Derived: Serialize;
+    type Derived: Serialize + Send + Sync;
     /// What the reader must know of them.
     type Warning: Serialize;
     /// The name of the benchmark in a sentence.
@@ -165,7 +165,7 @@ pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
 }
 
 /// A result of some benchmark, read from a file.
-pub trait Report: std::fmt::Debug {
+pub trait Report: std::fmt::Debug + Send + Sync {
     /// What a user reads on stdout.
     fn sheet(&self, level: Level, place: &Place) -> Sheet;
 
