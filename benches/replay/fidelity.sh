@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
 # How close a replay comes to what was recorded: programs recorded and replayed with think time, caches emptied before each of both.
-#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] [-c] BEFF_RAW DIR
+#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] [-c] [-m GIB] BEFF_RAW DIR
+# With -m GIB so much memory is kept from going back to the host of a virtual machine (hold_memory.c): most of what is free.
+# Bind the ranks, where there is a core for each: BEFF_MPIRUN="$BEFF_MPIRUN -bind-to core" (MPICH), "mpirun --bind-to core" (Open MPI).
 # MPICC and BEFF_MPIRUN as from scripts/env.sh. DIR is on the disk to be measured; what is made in it is removed. Prints for each
 # program, number of ranks and class of functions the median over the repetitions of (replayed / recorded bandwidth per process), and how far
 # the recorded runs are from each other: a replay cannot be closer than the program is to itself. With contents compared: -c.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-ranks="1 2 3 4" repetitions=5 programs="strided io imb" verify=off
-while getopts n:r:p:c option; do
+ranks="1 2 3 4" repetitions=5 programs="strided io imb" verify=off hold=0
+while getopts n:r:p:cm: option; do
     case $option in
     n) ranks=$OPTARG ;;
     r) repetitions=$OPTARG ;;
     p) programs=$OPTARG ;;
     c) verify=on ;;
+    m) hold=$OPTARG ;;
     *) exit 2 ;;
     esac
 done
@@ -22,6 +25,13 @@ mkdir -p "$dir"
 dir=$(realpath "$dir")
 read -ra launch <<<"$BEFF_MPIRUN"
 "$MPICC" -O2 -o "$dir/strided" "$here/strided.c"
+
+if [ "$hold" -gt 0 ]; then
+    "${MPICC%% *}" -O2 -o "$dir/hold_memory" "$here/hold_memory.c"
+    "$dir/hold_memory" "$hold" >"$dir/held" &
+    trap "kill $!" EXIT
+    until grep -q held "$dir/held"; do kill -0 $! && sleep 0.1; done
+fi
 
 # The same state before what is recorded and before its replay.
 settle() {

@@ -23,7 +23,7 @@ use std::io;
 use super::records::{IoWarning, PatternRecord, RunResult};
 use super::values::{derive, without_ladder, Derived};
 use crate::frame::report::picture::Point;
-use crate::frame::report::pieces::LongList;
+use crate::frame::report::pieces::{LongList, Made};
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{html, Place, Views};
 use crate::frame::values::comparable::Comparable;
@@ -43,7 +43,7 @@ impl Views for RunResult {
                 result.patterns.reserve_exact(will_follow);
                 result.patterns.append(&mut patterns);
             };
-            Some((count, Box::new(append)))
+            Some(Made::new(count, append))
         },
     });
 

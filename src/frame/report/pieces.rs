@@ -1,5 +1,5 @@
 //! Reads the longest list of a large document by several threads. The writer puts each of its elements on a line of its own
-//! ([`elements`](super::elements)), so the list can be cut at ends of lines. A document of another form is read as a whole.
+//! (`elements.rs`), so the list can be cut at ends of lines. A document of another form is read as a whole.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,8 +16,21 @@ const PIECE_BYTES: usize = 2 << 20;
 /// More threads wait for memory.
 const MOST_THREADS: usize = 16;
 
-/// Puts the elements of a piece behind those that the result has, with room for so many more that will follow.
-pub type Append<R> = Box<dyn FnOnce(&mut R, usize) + Send>;
+/// Puts the elements of a piece behind those that the result has, with room for so many that are still to come.
+type Append<R> = Box<dyn FnOnce(&mut R, usize) + Send>;
+
+/// What was read of a piece.
+pub struct Made<R> {
+    elements: usize,
+    append: Append<R>,
+}
+
+impl<R> Made<R> {
+    /// So many elements, and what puts them behind those that the result has: the number it is given are still to come, these included.
+    pub fn new(elements: usize, append: impl FnOnce(&mut R, usize) + Send + 'static) -> Self {
+        Self { elements, append: Box::new(append) }
+    }
+}
 
 /// The list of a document that grows with the run.
 #[derive(Debug)]
@@ -26,8 +39,8 @@ pub struct LongList<R> {
     pub name: &'static str,
     /// True if the result has nothing in this list.
     pub is_empty: fn(&R) -> bool,
-    /// Reads one piece: how many elements it has.
-    pub read: fn(&Piece<'_>) -> Option<(usize, Append<R>)>,
+    /// Reads one piece.
+    pub read: fn(&Piece<'_>) -> Option<Made<R>>,
 }
 
 /// Lines of the list.
@@ -87,7 +100,7 @@ pub(super) fn read<R: DeserializeOwned>(bytes: &[u8], list: &LongList<R>) -> Opt
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let pieces = cut(&bytes[lines.clone()]);
     let next = AtomicUsize::new(0);
-    let made: Vec<Mutex<Option<(usize, Append<R>)>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
+    let made: Vec<Mutex<Option<Made<R>>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         while let Some((piece, made)) =
             Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| pieces.get(n).zip(made.get(n)))
@@ -118,10 +131,10 @@ pub(super) fn read<R: DeserializeOwned>(bytes: &[u8], list: &LongList<R>) -> Opt
     }
     let made: Option<Vec<_>> = made.into_iter().map(|made| made.into_inner().ok()?).collect();
     let made = made?;
-    let mut left: usize = made.iter().map(|(count, _)| count).sum();
-    for (count, append) in made {
+    let mut left: usize = made.iter().map(|made| made.elements).sum();
+    for Made { elements, append } in made {
         append(&mut result, left);
-        left -= count;
+        left -= elements;
     }
     Some(result)
 }
@@ -144,8 +157,7 @@ mod tests {
         read: |piece| {
             let mut many = piece.elements()?;
             let count = many.len();
-            let append = move |numbers: &mut Numbers, _: usize| numbers.many.append(&mut many);
-            Some((count, Box::new(append)))
+            Some(Made::new(count, move |numbers: &mut Numbers, _| numbers.many.append(&mut many)))
         },
     };
 
