@@ -29,8 +29,12 @@ read -ra launch <<<"$BEFF_MPIRUN"
 if [ "$hold" -gt 0 ]; then
     "${MPICC%% *}" -O2 -o "$dir/hold_memory" "$here/hold_memory.c"
     "$dir/hold_memory" "$hold" >"$dir/held" &
-    trap "kill $!" EXIT
-    until grep -q held "$dir/held"; do kill -0 $! && sleep 0.1; done
+    holder=$!
+    trap 'kill "$holder" 2>/dev/null; rm -f "$dir/hold_memory" "$dir/held"' EXIT
+    until grep -q held "$dir/held"; do
+        kill -0 "$holder" || { echo "memory of $hold GiB could not be held: ask for less than is free"; exit 1; }
+        sleep 0.1
+    done
 fi
 
 # The same state before what is recorded and before its replay.
