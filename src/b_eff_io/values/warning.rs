@@ -12,7 +12,9 @@ use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::probe;
 use crate::frame::values::source::Cached;
-use crate::frame::values::warning::{is_overrun, largest, number_and_first, of_machine, without_repetition};
+use crate::frame::values::warning::{
+    is_overrun, largest, memory_taken_back, number_and_first, of_machine, without_repetition,
+};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
 
 /// Pages that stay in the cache of what was to be dropped: less than this share and these bytes do no harm.
@@ -36,6 +38,10 @@ pub(super) fn all(
     let Manifest { machine, storage, .. } = &result.manifest;
     found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
     found.extend(in_each_others_way(machine).map(IoWarning::Shared));
+    let is_cached = |p: &PatternRecord| p.calls > 0 && p.backend != NULL_BACKEND && p.direct != Some(true);
+    if result.patterns.iter().any(is_cached) {
+        found.extend(memory_taken_back(machine).map(IoWarning::Shared));
+    }
     let named =
         |p: &PatternRecord| format!("{} of pattern {} on {} ranks, {}", p.access.name(), p.pattern, p.ranks, p.backend);
     let watched = result.patterns.iter().map(|p| (named(p), p.machine.as_ref()));

@@ -13,6 +13,7 @@ pub(crate) fn host(name: &str, ranks: u64) -> HostRecord {
         memory_bytes: 4 << 30,
         cgroup_memory_limit_bytes: Some(1 << 30),
         last_level_cache_bytes: 32 << 20,
+        memory_taken_back: None,
     }
 }
 

@@ -21,6 +21,34 @@ pub struct HostRecord {
     pub cgroup_memory_limit_bytes: Option<u64>,
     /// Last-level cache.
     pub last_level_cache_bytes: u64,
+    /// It is a virtual machine whose own host takes free memory back; None: not as far as can be seen, or not recorded.
+    #[serde(default)]
+    pub memory_taken_back: Option<TakenBack>,
+}
+
+/// Free memory goes back to the host of a virtual machine. What is used again, by the page cache too, the host has to give once more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TakenBack {
+    /// By what.
+    pub by: String,
+    /// New memory that was touched at the start, to see what it costs.
+    pub touched_bytes: u64,
+    /// A page of it.
+    pub first_touch_ns: f64,
+    /// A page when as much was taken once more at once, before the host could have it.
+    pub touch_again_ns: f64,
+}
+
+impl TakenBack {
+    /// Above 1: what a page that was gone costs more.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        if self.touch_again_ns > 0.0 {
+            self.first_touch_ns / self.touch_again_ns
+        } else {
+            1.0
+        }
+    }
 }
 
 /// The file system under --path.

@@ -17,7 +17,7 @@ mod warning;
 
 pub use binding::{BindState, Binding, HostBinding, Neighbour, RankBinding};
 pub use cold::ColdRecord;
-pub use machine::{HostRecord, Machine, StorageRecord};
+pub use machine::{HostRecord, Machine, StorageRecord, TakenBack};
 pub use machine_share::MachineShare;
 pub use placement::{Numbering, Placement, Transport};
 pub use probe::{ProbeAt, ProbeRecord};

@@ -76,6 +76,19 @@ pub enum Warning {
         /// Its type.
         fs_type: String,
     },
+    /// Data goes through the page cache of virtual machines whose host takes free memory back.
+    MemoryTakenBack {
+        /// How many hosts.
+        hosts: u64,
+        /// Name of the one where a first touch cost most beside the next.
+        host: String,
+        /// What takes it.
+        by: String,
+        /// A page of new memory, at the start of the run.
+        first_touch_ns: f64,
+        /// A page of as much memory once more.
+        touch_again_ns: f64,
+    },
     /// The storage was another one at the end of the run than at its start, by a probe of both ends.
     StorageChanged {
         /// The direction that moved most: `write` or `read`.

@@ -93,6 +93,10 @@ pub fn of_machine(machine: &Machine) -> Vec<Fact> {
         set_up("cores by host", of_hosts(&|h| h.cores.to_string())),
         set_up("binding of the ranks", binding::in_short(machine.binding.as_ref())),
         set_up("memory by host", of_hosts(&|h| memory(h.memory_bytes, h.cgroup_memory_limit_bytes))),
+        set_up(
+            "free memory taken back by",
+            of_hosts(&|h| h.memory_taken_back.as_ref().map_or_else(|| "nothing known".into(), |t| t.by.clone())),
+        ),
     ];
     let mut variables = machine.environment.clone();
     variables.sort();

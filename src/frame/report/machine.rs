@@ -109,8 +109,16 @@ pub(crate) fn write(page: &mut Page, machine: &Machine) {
 fn host_groups(hosts: &[HostRecord]) -> Vec<String> {
     let mut groups: Vec<(&HostRecord, Vec<String>)> = Vec::new();
     for host in hosts {
-        let same =
-            groups.iter_mut().find(|(first, _)| HostRecord { name: first.name.clone(), ..host.clone() } == **first);
+        // What a touch of memory cost is another number on each.
+        let alike = |first: &HostRecord| {
+            host.memory_taken_back.is_some() == first.memory_taken_back.is_some()
+                && HostRecord {
+                    name: first.name.clone(),
+                    memory_taken_back: first.memory_taken_back.clone(),
+                    ..host.clone()
+                } == *first
+        };
+        let same = groups.iter_mut().find(|(first, _)| alike(first));
         match same {
             Some((_, names)) => names.push(host.name.clone()),
             None => groups.push((host, vec![host.name.clone()])),
@@ -129,8 +137,10 @@ fn host_group(host: &HostRecord, names: &[String]) -> String {
         .cgroup_memory_limit_bytes
         .map(|bytes| format!(", limited to {} by its control group", format_size(bytes)))
         .unwrap_or_default();
+    let taken =
+        host.memory_taken_back.as_ref().map(|t| format!(", taken back when it is free ({})", t.by)).unwrap_or_default();
     format!(
-        "{shown}{}: {} on {}, {}, last-level cache {}, memory {}{limit}",
+        "{shown}{}: {} on {}, {}, last-level cache {}, memory {}{limit}{taken}",
         if names.len() > 1 { ", each" } else { "" },
         count(host.ranks, "rank"),
         count(host.cores, "core"),

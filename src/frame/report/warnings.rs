@@ -5,6 +5,9 @@ use super::brief::Brief;
 use super::text::{count, percent};
 use crate::frame::records::{Access, Warning};
 
+/// New memory that costs so many times as much as memory that was just used spoils what goes through the page cache.
+const SLOW_TOUCH: f64 = 2.0;
+
 /// Cause and next step, each a few plain sentences.
 #[must_use]
 pub fn text(warning: &Warning) -> (String, String) {
@@ -47,6 +50,14 @@ fn cause(warning: &Warning) -> String {
         ),
         Warning::MemoryFileSystem { fs_type } => format!(
             "The files are on {fs_type}, a file system in memory: these numbers are memory bandwidth, not storage."
+        ),
+        Warning::MemoryTakenBack { hosts, host, by, first_touch_ns, touch_again_ns } => format!(
+            "Host {host}{} is a virtual machine, and its own host takes free memory back ({by}). Memory that the page cache uses \
+             again has to be given once more, inside the clock. A page of new memory cost {:.1} us at the start, and {:.1} us when \
+             as much was taken again at once; larger amounts can cost more.",
+            others(*hosts, "host"),
+            first_touch_ns / 1e3,
+            touch_again_ns / 1e3
         ),
         Warning::StorageChanged { access, start_mb_per_second, end_mb_per_second, ratio, interval } => format!(
             "The storage changed under the run: a short probe of rank 0 alone, past the page cache, saw {} {start_mb_per_second:.0} MB/s before it and \
@@ -101,6 +112,13 @@ pub fn brief(warning: &Warning) -> Brief {
                 access.name()
             ),
         ),
+        Warning::MemoryTakenBack { first_touch_ns, touch_again_ns, .. } => {
+            let is_slow = *first_touch_ns > SLOW_TOUCH * touch_again_ns;
+            Brief::new(
+                if is_slow { 6 } else { 43 },
+                "the page cache uses memory that a hypervisor takes back: speeds through it go up and down",
+            )
+        }
         Warning::HintNotGranted { backend, key, requested, .. } => {
             Brief::new(41, format!("the library did not take the hint {key} = {requested}")).about(backend)
         }
@@ -136,6 +154,9 @@ fn next_step(warning: &Warning) -> String {
             "On a machine that others use, take --cache keep or --direct required, or do not run as root."
         }
         Warning::MemoryFileSystem { .. } => "Give --path a directory on the storage that is to be measured.",
+        Warning::MemoryTakenBack { .. } => {
+            "Take --direct required with posix or uring, compare several runs, or ask for a machine without free page reporting."
+        }
         Warning::StorageChanged { .. } => {
             "Numbers of its begin and its end do not belong together. Repeat it when nobody else uses the storage, and compare several runs."
         }

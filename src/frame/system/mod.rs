@@ -18,6 +18,7 @@ pub mod placement;
 pub mod residency;
 pub mod storage;
 pub mod survey;
+pub mod taken_back;
 pub mod terminal;
 pub mod topology;
 pub mod traffic;

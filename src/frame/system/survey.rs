@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::caches::{share_bytes, Caches};
 use super::placement::cpu_list;
-use super::{environment, host, memory, SystemError};
+use super::{environment, host, memory, taken_back, SystemError};
 use crate::frame::config::BindPolicy;
 use crate::frame::paths::word_of;
 use crate::frame::planted;
-use crate::frame::records::{BindState, Binding, HostBinding, HostRecord, Machine, Neighbour, Placement, RankBinding};
+use crate::frame::records::{
+    BindState, Binding, HostBinding, HostRecord, Machine, Neighbour, Placement, RankBinding, TakenBack,
+};
 
 /// Longest library string kept in a manifest.
 pub const LIBRARY_CHARS: usize = 4000;
@@ -32,6 +34,7 @@ struct Witness {
     limit_bytes: Option<u64>,
     cache_bytes: u64,
     caches: Caches,
+    taken_back_by: Option<String>,
 }
 
 /// What was done about the CPUs of this rank.
@@ -79,7 +82,37 @@ pub fn survey(world: &Comm, bound: &Bound) -> Result<Result<Survey, String>, Mpi
     let gathered = world.gather_bytes(&packed)?;
     let combined = if world.is_root() { combine(&gathered, bound) } else { Err(String::new()) };
     let bytes = world.bcast_bytes(serde_json::to_vec(&combined).unwrap_or_default(), 0)?;
-    Ok(serde_json::from_slice(&bytes).unwrap_or_else(|e| Err(format!("the survey of the hosts is unreadable: {e}"))))
+    let survey: Result<Survey, String> =
+        serde_json::from_slice(&bytes).unwrap_or_else(|e| Err(format!("the survey of the hosts is unreadable: {e}")));
+    match survey {
+        Ok(survey) if survey.hosts.iter().any(|host| host.memory_taken_back.is_some()) => {
+            Ok(Ok(touched(world, survey)?))
+        }
+        other => Ok(other),
+    }
+}
+
+/// On hosts whose memory is taken back the first rank of each looks what new memory costs, while the others wait. Collective.
+fn touched(world: &Comm, mut survey: Survey) -> Result<Survey, MpiError> {
+    let firsts: Vec<usize> = (0..survey.hosts.len() as u64)
+        .filter_map(|host| survey.placement.iter().position(|p| p.host == host))
+        .collect();
+    let own = firsts.iter().zip(&survey.hosts).find(|(first, _)| **first as u64 == world.rank());
+    let looks = own.is_some_and(|(_, host)| host.memory_taken_back.is_some());
+    let seen = looks.then(|| taken_back::first_touch(survey.memory_per_rank_bytes));
+    let gathered = world.gather_bytes(&serde_json::to_vec(&seen).unwrap_or_default())?;
+    if world.is_root() {
+        for (first, host) in firsts.into_iter().zip(&mut survey.hosts) {
+            let seen: Option<(u64, [f64; 2])> =
+                gathered.get(first).and_then(|bytes| serde_json::from_slice(bytes).ok().flatten());
+            if let (Some(record), Some((bytes, [first, again]))) = (&mut host.memory_taken_back, seen) {
+                (record.touched_bytes, record.first_touch_ns, record.touch_again_ns) = (bytes, first, again);
+            }
+        }
+    }
+    let bytes = world.bcast_bytes(serde_json::to_vec(&survey.hosts).unwrap_or_default(), 0)?;
+    survey.hosts = serde_json::from_slice(&bytes).unwrap_or(survey.hosts);
+    Ok(survey)
 }
 
 fn witness(bound: &Bound) -> Result<Witness, SystemError> {
@@ -99,6 +132,7 @@ fn witness(bound: &Bound) -> Result<Witness, SystemError> {
         memory_bytes,
         limit_bytes: memory::cgroup_memory_limit_bytes(memory_bytes),
         cache_bytes: memory::last_level_cache_bytes(),
+        taken_back_by: taken_back::by_what(),
     })
 }
 
@@ -185,6 +219,12 @@ fn host_record(ranks: &[(u64, Witness)]) -> HostRecord {
         memory_bytes: first.memory_bytes,
         cgroup_memory_limit_bytes: ranks.iter().filter_map(|(_, w)| w.limit_bytes).min(),
         last_level_cache_bytes: first.cache_bytes,
+        memory_taken_back: first.taken_back_by.clone().map(|by| TakenBack {
+            by,
+            touched_bytes: 0,
+            first_touch_ns: 0.0,
+            touch_again_ns: 0.0,
+        }),
     }
 }
 

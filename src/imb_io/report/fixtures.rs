@@ -226,6 +226,13 @@ pub fn every_warning() -> Vec<ImbWarning> {
         ImbWarning::Overrun { limit_seconds: 2.11, expected_seconds: 2.1, real_seconds: 3.0 },
         ImbWarning::Shared(Warning::Oversubscribed { hosts: 1, host: "node01".into(), ranks: 4, cores: 2 }),
         ImbWarning::Shared(Warning::MemoryFileSystem { fs_type: "tmpfs".into() }),
+        ImbWarning::Shared(Warning::MemoryTakenBack {
+            hosts: 2,
+            host: "node01".into(),
+            by: "virtio balloon with free page reporting".into(),
+            first_touch_ns: 10_500.0,
+            touch_again_ns: 1600.0,
+        }),
         ImbWarning::Shared(Warning::AllCachesDropped { backend: backend() }),
         ImbWarning::Shared(Warning::FilesLeft { path: "/scratch/run/beff-raw-1".into(), reason: "busy".into() }),
         ImbWarning::Shared(Warning::JournalBroken { path: "run1.jsonl".into(), reason: "no space".into() }),

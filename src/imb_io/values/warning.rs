@@ -8,8 +8,8 @@ use crate::frame::records::Warning;
 use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::source::Cached;
-use crate::frame::values::warning::{is_overrun, number_and_first, of_machine, without_repetition};
-use crate::frame::values::{hints, MPI_IO};
+use crate::frame::values::warning::{is_overrun, memory_taken_back, number_and_first, of_machine, without_repetition};
+use crate::frame::values::{hints, MPI_IO, NULL_BACKEND};
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 
 /// A load that takes this much more or less than asked for makes the overlap doubtful.
@@ -108,6 +108,9 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
     found.extend(not_verified(result));
     found.extend(of_machine(&result.setup.machine, Some(&result.setup.storage)).map(ImbWarning::Shared));
     found.extend(in_each_others_way(&result.setup.machine).map(ImbWarning::Shared));
+    if result.measured().any(|r| r.backend != NULL_BACKEND && r.direct != Some(true)) {
+        found.extend(memory_taken_back(&result.setup.machine).map(ImbWarning::Shared));
+    }
     for backend in &result.config.backends {
         let own = || result.rows.iter().zip(values).filter(|(r, _)| &r.backend == backend);
         found.extend(not_run(backend, own().map(|(r, _)| r)));

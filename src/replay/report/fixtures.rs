@@ -115,6 +115,13 @@ pub fn every_warning() -> Vec<ReplayWarning> {
         ReplayWarning::Unchecked { share: 0.25 },
         ReplayWarning::AllocationsInClock { backend: "mpiio".into(), allocations: 7 },
         ReplayWarning::Shared(Warning::MemoryFileSystem { fs_type: "tmpfs".into() }),
+        ReplayWarning::Shared(Warning::MemoryTakenBack {
+            hosts: 2,
+            host: "node01".into(),
+            by: "virtio balloon with free page reporting".into(),
+            first_touch_ns: 10_500.0,
+            touch_again_ns: 1600.0,
+        }),
     ]
 }
 

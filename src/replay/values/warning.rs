@@ -4,12 +4,13 @@ use serde::Serialize;
 
 use super::caches;
 use super::verdict::Verdict;
-use crate::frame::config::BindPolicy;
+use crate::frame::backends;
+use crate::frame::config::{BindPolicy, DirectPolicy};
 use crate::frame::records::Warning;
 use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::source::CACHE_SHARE;
-use crate::frame::values::warning::{of_machine, without_repetition};
+use crate::frame::values::warning::{memory_taken_back, of_machine, without_repetition};
 use crate::frame::values::NULL_BACKEND;
 use crate::replay::config::Pace;
 use crate::replay::records::{Difference, PassEnd, PassRecord, ReplayResult};
@@ -137,6 +138,11 @@ pub(super) fn warnings(result: &ReplayResult, verdict: &Verdict) -> Vec<ReplayWa
     found.extend(unchecked(result, verdict));
     found.extend(allocations(result));
     found.extend(of_machine(&result.setup.machine, Some(&result.setup.storage)).map(ReplayWarning::Shared));
+    let is_direct =
+        |name: &str| backends::can(name, |row| row.can_direct) && result.config.direct.of(name) != DirectPolicy::Off;
+    if result.config.backends.iter().any(|name| name != NULL_BACKEND && !is_direct(name)) {
+        found.extend(memory_taken_back(&result.setup.machine).map(ReplayWarning::Shared));
+    }
     // Where the launcher put them is where the recorded program would have been, too.
     if result.config.bind != BindPolicy::None {
         found.extend(in_each_others_way(&result.setup.machine).map(ReplayWarning::Shared));
