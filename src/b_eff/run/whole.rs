@@ -144,6 +144,8 @@ impl<'a> Run<'a> {
         )?;
         (self.touched_slots, self.interrupted) = (slots, interrupted);
         self.budget.begin(pilot, elapsed_seconds);
+        // The first pattern begins here: the pilot is no part of its time.
+        self.elapsed_seconds = elapsed_seconds;
         let announcement = Announcement {
             limit_seconds: self.limit_seconds,
             expected_seconds: self.budget.expected_seconds + if self.bare { bare::seconds(self.quick) } else { 0.0 },

@@ -41,9 +41,13 @@ fn below(proc: &Path, cpus: &[u32], is_bound: &dyn Fn(&[u32]) -> bool, own: &[u6
     for process in processes.filter(|process| !own.contains(process)) {
         let tasks = proc.join(process.to_string()).join("task");
         for task in names_in(&tasks) {
-            let claim = claim(&tasks.join(task), process, up_seconds);
+            let stat = read_trimmed(tasks.join(&task).join("stat")).unwrap_or_default();
             // A thread of the kernel stands for its process, which has no others.
-            let Some(claim) = claim else { break };
+            if is_of_kernel(&stat) {
+                break;
+            }
+            // One that has ended meanwhile says nothing of the others.
+            let Some(claim) = claim(&tasks.join(task), &stat, process, up_seconds) else { continue };
             if is_bound(&claim.cpus) && claim.cpus.iter().any(|cpu| cpus.contains(cpu)) {
                 found.push(claim);
             }
@@ -52,23 +56,32 @@ fn below(proc: &Path, cpus: &[u32], is_bound: &dyn Fn(&[u32]) -> bool, own: &[u6
     found
 }
 
-/// What one thread may run on; None: it is of the kernel, or has ended.
-fn claim(task: &Path, process: u64, up_seconds: f64) -> Option<Claim> {
-    let stat = read_trimmed(task.join("stat"))?;
-    // The name stands in parentheses and may hold any byte: fields are counted behind the last of them, from the third on.
+/// Name and fields of a thread. The name stands in parentheses and may hold any byte: fields are counted behind the last of them, from the
+/// third on.
+fn fields(stat: &str) -> Option<(&str, Vec<&str>)> {
     let (head, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok());
-    if number(9)? & KERNEL_THREAD != 0 {
-        return None;
-    }
+    Some((head.split_once('(')?.1, rest.split_whitespace().collect()))
+}
+
+fn number(fields: &[&str], field: usize) -> Option<u64> {
+    fields.get(field - 3)?.parse().ok()
+}
+
+fn is_of_kernel(stat: &str) -> bool {
+    fields(stat).and_then(|(_, fields)| number(&fields, 9)).is_some_and(|flags| flags & KERNEL_THREAD != 0)
+}
+
+/// What one thread may run on; None: it has ended.
+fn claim(task: &Path, stat: &str, process: u64, up_seconds: f64) -> Option<Claim> {
+    let (name, fields) = fields(stat)?;
+    let number = |field: usize| number(&fields, field);
     let ticks = ticks_per_second() as f64;
     let (worked, begin) = ((number(14)? + number(15)?) as f64 / ticks, number(22)? as f64 / ticks);
     let status = read_trimmed(task.join("status"))?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(Claim {
         process,
-        program: head.split_once('(')?.1.to_owned(),
+        program: name.to_owned(),
         cpus: cpu_numbers(list)?,
         is_busy: worked > BUSY_SHARE * (up_seconds - begin).max(1.0 / ticks),
     })
@@ -101,9 +114,12 @@ mod tests {
         process(proc, 14, KERNEL_THREAD, 50, "1");
         process(proc, 15, 0, 50, "0");
         std::fs::create_dir(proc.join("sys")).unwrap();
+        // A thread that ended between two looks, before one that is bound.
+        process(proc, 16, 0, 50, "1");
+        std::fs::create_dir(proc.join("16/task/100")).unwrap();
         let found = below(proc, &[0, 1, 2, 3], &|cpus| cpus.len() == 1, &[15]);
         let told: Vec<_> = found.iter().map(|c| (c.process, c.cpus.as_slice(), c.is_busy)).collect();
-        assert_eq!(told, [(10, [2].as_slice(), true), (11, &[3], false)]);
+        assert_eq!(told, [(10, [2].as_slice(), true), (11, &[3], false), (16, &[1], true)]);
         assert_eq!(found[0].program, "a ) name");
     }
 

@@ -74,7 +74,8 @@ fn loose_of_host(ranks: &[Bound]) -> Vec<usize> {
         if let Some(cores) = cores {
             return *cores > 1;
         }
-        let number: u64 = cpus.iter().map(|(first, last)| last.saturating_sub(*first) + 1).sum();
+        let number =
+            cpus.iter().map(|(first, last)| last.saturating_sub(*first).saturating_add(1)).fold(0, u64::saturating_add);
         let shares = || ranks.iter().any(|(other, _, theirs)| other != rank && overlap(cpus, theirs));
         number > 1 && (shares() || (ranks.len() == 1 && number > CPUS_OF_A_CORE))
     };
@@ -122,6 +123,12 @@ mod tests {
         // The other host has its own state.
         let other = warned(["0", "1", "0-3", "4-7"], [1, 1, 4, 4], BindState::Program);
         assert_eq!(other, Some((2, 2, Some(BindState::Before))));
+    }
+
+    #[test]
+    fn a_list_of_all_numbers_is_loose_and_no_panic() {
+        let all = Placement { host: 0, cpus: "0-18446744073709551615".into(), cores: None };
+        assert_eq!(loose_ranks(&[all.clone(), all]), [0, 1]);
     }
 
     #[test]

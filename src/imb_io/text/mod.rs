@@ -4,6 +4,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::io;
 
 use serde::Serialize;
@@ -79,9 +80,11 @@ impl TextSection {
         let Some(time) = TIMES.iter().find_map(|name| self.at(name)) else { return Vec::new() };
         let size = self.at("#bytes");
         let mut all: Vec<(Option<u64>, f64)> = Vec::new();
+        let mut known: HashMap<Option<u64>, usize> = HashMap::new();
         for row in &self.rows {
             let bytes = size.map(|at| row[at] as u64);
-            match all.iter_mut().find(|(known, _)| *known == bytes) {
+            let place = *known.entry(bytes).or_insert(all.len());
+            match all.get_mut(place) {
                 Some((_, slowest)) => *slowest = slowest.max(row[time]),
                 None => all.push((bytes, row[time])),
             }
@@ -120,7 +123,14 @@ fn parse(text: &str) -> Result<ImbText, TextError> {
         };
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.contains(&"#repetitions") {
-            section.columns = words.iter().map(|word| (*word).to_owned()).collect();
+            let columns: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            if section.rows.is_empty() {
+                section.columns = columns;
+            } else if section.columns != columns {
+                // Another table of the same benchmark: rows belong to the columns above them.
+                let next = TextSection { columns, rows: Vec::new(), ..section.clone() };
+                all.sections.push(next);
+            }
         } else if let Some(comment) = line.strip_prefix('#') {
             about(section, comment.trim());
         } else if !words.is_empty() && !section.columns.is_empty() {

@@ -99,4 +99,10 @@ fn what_is_damaged_is_refused_or_has_less() {
     for end in 0..TEXT.len() {
         let _ = parse(&TEXT[..end]);
     }
+    // A second header makes a second table: rows are not read by columns that they do not have.
+    let two = "# Benchmarking A\n#bytes #repetitions t[usec]\n1 2 3\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n1 2 3 4 5\n";
+    let all = parse(two).unwrap();
+    let times: Vec<_> = all.sections.iter().map(|s| (s.benchmark.as_str(), s.times())).collect();
+    assert_eq!(times, [("A", vec![(Some(1), 3.0)]), ("A", vec![(Some(1), 4.0)])]);
+    assert!(!read(two.as_bytes()).unwrap().comparable().quantities.is_empty());
 }

@@ -1,7 +1,8 @@
 //! A text file in the format of OpenMetrics 1.0, for the collectors of text files that monitoring systems have. It is replaced as a
 //! whole, so nobody reads half of it.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ struct State {
 }
 
 impl Metrics {
-    /// Begins the file; one of this name is replaced.
+    /// Begins the file; one of an earlier run is replaced, and nothing else.
     ///
     /// # Errors
     /// It cannot be written.
@@ -51,6 +52,7 @@ impl Metrics {
             written: None,
             broken: false,
         };
+        refuse_foreign(path)?;
         this.write()?;
         Ok(this)
     }
@@ -78,6 +80,23 @@ impl Metrics {
             complain(&format!("--metrics {path} cannot be written any more: {e}. The run goes on without"));
         }
     }
+}
+
+/// With this a file of metrics begins.
+const BEGIN: &str = "# TYPE beff_raw_";
+
+/// A file that no run has written may be a result by mistake.
+fn refuse_foreign(path: &Path) -> io::Result<()> {
+    let mut begin = [0; BEGIN.len()];
+    let is_own = match std::fs::symlink_metadata(path) {
+        // What is no file is refused where it would be replaced, and never opened: a pipe would wait.
+        Ok(there) if there.is_file() && there.len() > 0 => {
+            File::open(path)?.read_exact(&mut begin).is_ok() && begin == *BEGIN.as_bytes()
+        }
+        _ => true,
+    };
+    let foreign = || io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that no run has written as metrics");
+    is_own.then_some(()).ok_or_else(foreign)
 }
 
 fn replace(file: NamedTempFile, path: &Path) -> io::Result<()> {
@@ -201,5 +220,13 @@ mod tests {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         assert!(Metrics::create(directory.path(), "t").is_err());
         assert!(Metrics::create(&directory.path().join("none/run.prom"), "t").is_err());
+        let path = directory.path().join("run1.json");
+        for (foreign, refused) in
+            [("{\"program\": 1}\n", true), ("#", true), ("", false), ("# TYPE beff_raw_run info\n", false)]
+        {
+            std::fs::write(&path, foreign).unwrap();
+            assert_eq!(Metrics::create(&path, "t").is_err(), refused, "{foreign:?}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap() == foreign, refused);
+        }
     }
 }
