@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::patient;
 use crate::support::{document, items, journal, number, signal, Launch, Scratch, PROGRAM};
 
 /// Small data, so that most of T is left.
@@ -144,4 +145,30 @@ fn a_kill_during_the_repeats_keeps_the_first_pass() {
         assert_eq!(complete.unwrap()["met"], true, "{own}");
         assert!(items(&result["derived"]["types"]).iter().all(|t| t["complete"] == true));
     }
+}
+
+/// A repeat is the same measurement as the first pass: with rounds each of them has its sync, which counts. Here a sync takes 30 ms.
+#[test]
+fn a_repeat_has_the_rounds_of_the_first_pass() {
+    let slow = patient::library_of("slow_sync", include_str!("../planted/slow_sync.c"));
+    let scratch = Scratch::new();
+    let preload = format!("{} {}", patient::library().display(), slow.display());
+    let launch = Launch::new(2).env("LD_PRELOAD", preload).args(&SMALL[..4]).args(["--quiet", "--repeat", "auto"]);
+    let options = ["-T", "15s", "--rounds", "4", "--backend", "posix", "--types", "2"];
+    launch.args(options).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    let sync_seconds = |p: &Value| p["intervals"]["sync_seconds"].as_f64().unwrap();
+    let mut compared = 0;
+    for repeat in items(&result["repeats"]).iter().map(|r| &r["measured"]) {
+        let is_it = |p: &&Value| p["access"] == repeat["access"] && p["pattern"] == repeat["pattern"];
+        let first = items(&result["patterns"]).iter().find(is_it).unwrap();
+        let whole = first["calls"] == repeat["calls"] && repeat["access"] != "read";
+        let rounds = items(&first["rounds"]).len();
+        if whole && rounds > 1 {
+            assert!(sync_seconds(first) > 0.029 * rounds as f64, "{rounds} rounds: {first}");
+            assert!(sync_seconds(repeat) > 0.029 * rounds as f64, "{rounds} rounds: {repeat}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 0, "no pattern was repeated in several rounds");
 }

@@ -140,12 +140,13 @@ fn ended_name(ended: &Ended) -> &'static str {
 /// # Errors
 /// What the csv writer reports.
 pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
+    let again = derived.intervals.by_pattern();
     let row = |record| Row {
         result,
         record,
         rung: Spot::of(record).rung(derived, record.pattern),
         device: layout::mounted_device(&record.evidence),
-        again: derived.intervals.pattern(record),
+        again: again.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
     };
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));

@@ -60,9 +60,10 @@ pub fn run_pattern(
 /// Rounds of this pattern: as many as asked for, as long as each is long enough to be a measurement.
 fn rounds(run: &Run<'_>, turns: &[Turn]) -> u32 {
     let Some(turn) = turns.iter().find(|turn| !turn.is_over()) else { return 1 };
-    if turn.prelude.written.spec.time_units == 0 || turn.prelude.guard_seconds.is_some() {
+    if turn.prelude.written.spec.time_units == 0 {
         return 1;
     }
+    // A repeat has those of the first pass: each has a sync of its own.
     let by_time = (turn.prelude.scheduled_seconds / SHORTEST_ROUND_SECONDS) as u32;
     run.config.rounds.min(by_time).max(1)
 }

@@ -21,7 +21,7 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::verify::{Data, Findings};
 use crate::frame::config::CachePolicy;
 use crate::frame::records::{Access, ErrorRecord, Outcome, RoundRecord};
-use crate::frame::run::agree::first_message;
+use crate::frame::run::agree::{first_message, of_root};
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::run::machine_share::CpuWatch;
 use crate::frame::system::memory::ProcessIo;
@@ -87,7 +87,16 @@ impl Turn {
             _ => None,
         };
         let first_call = resume.map_or(0, |progress| progress.calls);
-        let limits = limits(run, place, open, &self.prelude).until(round, rounds);
+        let mut limits = limits(run, place, open, &self.prelude).until(round, rounds);
+        if let Some(repeat) = place.repeat {
+            // Other backends had their turns since the pattern began.
+            let left = of_root(place.comm, repeat.seconds - repeat.begin.elapsed().as_secs_f64())?;
+            if left <= 0.0 {
+                return Ok(());
+            }
+            let end_seconds = resume.map_or(0.0, |progress| progress.elapsed_seconds) + left;
+            limits.time_seconds = limits.time_seconds.map(|seconds| seconds.min(end_seconds));
+        }
         if first_call >= limits.max_calls {
             return Ok(());
         }

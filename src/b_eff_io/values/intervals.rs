@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::influence::{link, weights, Part, Worth};
+use super::influence::Worth;
+use super::played::{by_partition, is_measured, log_rate, Played};
 use super::{PartitionValue, TypeValue};
 use crate::b_eff_io::config::{Release, RepeatPolicy};
-use crate::b_eff_io::records::{Ended, IoWarning, PatternRecord, RunResult, TypeRecord};
+use crate::b_eff_io::records::{IoWarning, PatternRecord, RunResult};
 use crate::frame::records::Access;
 use crate::frame::values::repeats::{bound, Bound, Cell, MIN_MEASURED};
 use crate::frame::values::student::two_sided;
@@ -70,12 +71,10 @@ pub struct RepeatedValues {
 }
 
 impl RepeatedValues {
-    /// Of a pattern.
+    /// Those of the patterns, by backend, ranks, access method and number.
     #[must_use]
-    pub fn pattern(&self, p: &PatternRecord) -> Option<&PatternInterval> {
-        self.patterns
-            .iter()
-            .find(|i| i.backend == p.backend && i.ranks == p.ranks && i.access == p.access && i.pattern == p.pattern)
+    pub fn by_pattern(&self) -> HashMap<(&str, u64, Access, u8), &PatternInterval> {
+        self.patterns.iter().map(|i| ((i.backend.as_str(), i.ranks, i.access, i.pattern), i)).collect()
     }
 
     /// Of a type.
@@ -93,112 +92,6 @@ impl RepeatedValues {
     }
 }
 
-/// What was measured of one partition through one backend: the parts of its value, and the series of each.
-struct Played {
-    parts: Vec<Part>,
-    /// Without weights.
-    cells: Vec<Cell>,
-}
-
-impl Played {
-    fn new(result: &RunResult, backend: &str, ranks: u64) -> Option<Self> {
-        let is_own = |p: &PatternRecord| p.backend == backend && p.ranks == ranks;
-        let mut repeats: HashMap<(Access, u8), Vec<&PatternRecord>> = HashMap::new();
-        for p in result.repeats.iter().map(|r| &r.measured).filter(|p| is_own(p) && is_measured(p)) {
-            repeats.entry((p.access, p.pattern)).or_default().push(p);
-        }
-        if repeats.is_empty() {
-            return None;
-        }
-        let mut this = Self { parts: Vec::new(), cells: Vec::new() };
-        for p in result.patterns.iter().filter(|p| is_own(p) && is_measured(p)) {
-            let again = repeats.remove(&(p.access, p.pattern)).unwrap_or_default();
-            this.pattern(p, &again);
-        }
-        let is_own = |t: &&TypeRecord| t.backend == backend && t.ranks == ranks;
-        for t in result.types.iter().filter(is_own) {
-            let same = |r: &&TypeRecord| r.access == t.access && r.pattern_type == t.pattern_type;
-            let again: Vec<&TypeRecord> =
-                result.type_repeats.iter().map(|r| &r.measured).filter(is_own).filter(same).collect();
-            this.files(t, &again);
-        }
-        // First writes come first: the counts of the others follow them.
-        link(&mut this.parts);
-        Some(this)
-    }
-
-    fn pattern(&mut self, p: &PatternRecord, again: &[&PatternRecord]) {
-        let all = || [p].into_iter().chain(again.iter().copied());
-        self.parts.push(Part {
-            access: p.access,
-            pattern_type: p.pattern_type,
-            pattern: Some(p.pattern),
-            bytes: p.moved_bytes as f64,
-            seconds: p.seconds(),
-            scheduled_seconds: if p.time_units > 0 { p.scheduled_seconds } else { 0.0 },
-            is_timed: matches!(p.ended, Ended::Time | Ended::TimeGuard),
-            calls: p.calls,
-            chunks: p.call_bytes / p.chunk_bytes.max(1),
-            counts_from: None,
-        });
-        self.cells.push(Cell {
-            group: p.access as usize,
-            weight: 0.0,
-            logs: all().map(log_rate).collect(),
-            seconds: all().map(|p| p.at_seconds.unwrap_or(0.0)).collect(),
-        });
-    }
-
-    /// Opening and closing: their time is the inverse of a rate. It is known when the first pattern of the same repeat began.
-    fn files(&mut self, t: &TypeRecord, again: &[&TypeRecord]) {
-        let seconds = |t: &TypeRecord| t.open_seconds + t.close_seconds;
-        let all = || [t].into_iter().chain(again.iter().copied()).filter(|t| seconds(t) > 0.0);
-        if all().next().is_none() {
-            return;
-        }
-        let times = self.parts.iter().zip(&self.cells);
-        let times = times.filter(|(p, _)| p.access == t.access && p.pattern_type == t.pattern_type);
-        let times = times.map(|(_, cell)| &cell.seconds).max_by_key(|seconds| seconds.len());
-        let at = |n: usize| times.and_then(|times| times.get(n).or(times.last())).copied().unwrap_or(0.0);
-        let logs: Vec<f64> = all().map(|t| -seconds(t).ln()).collect();
-        let part = Part {
-            access: t.access,
-            pattern_type: t.pattern_type,
-            pattern: None,
-            bytes: 0.0,
-            seconds: seconds(t),
-            scheduled_seconds: 0.0,
-            is_timed: false,
-            calls: 0,
-            chunks: 1,
-            counts_from: None,
-        };
-        let seconds = (0..logs.len()).map(at).collect();
-        self.parts.push(part);
-        self.cells.push(Cell { group: t.access as usize, weight: 0.0, logs, seconds });
-    }
-
-    /// The interval of what `of` takes out, and the weights of the cells in it.
-    fn bound(&self, release: Release, of: impl Fn(&Worth) -> Option<f64>) -> Option<(Bound, Vec<f64>)> {
-        let weights = weights(&self.parts, release, of)?;
-        let weigh = |(cell, weight): (&Cell, &f64)| {
-            // The numeric slope of what has nothing to do with it is not exactly 0.
-            Cell { weight: if weight.abs() < 1e-9 { 0.0 } else { *weight }, ..cell.clone() }
-        };
-        let cells: Vec<Cell> = self.cells.iter().zip(&weights).map(weigh).collect();
-        Some((bound(&cells)?, weights))
-    }
-}
-
-/// It has a rate that means something.
-fn is_measured(p: &PatternRecord) -> bool {
-    p.calls > 0 && p.moved_bytes > 0 && p.seconds() > 0.0 && !matches!(p.ended, Ended::Error | Ended::Interrupted)
-}
-
-fn log_rate(p: &PatternRecord) -> f64 {
-    (p.moved_bytes as f64 / p.seconds()).ln()
-}
-
 /// All intervals of a result.
 pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[PartitionValue]) -> RepeatedValues {
     let mut found = RepeatedValues::default();
@@ -206,13 +99,14 @@ pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[P
         return found;
     }
     let release = result.config.release;
+    let all = by_partition(result);
     for partition in partitions.iter().filter(|p| p.backend != NULL_BACKEND) {
         let (backend, ranks) = (partition.backend.as_str(), partition.ranks);
-        let Some(played) = Played::new(result, backend, ranks) else { continue };
+        let Some(played) = all.get(&(backend, ranks)).and_then(Played::new) else { continue };
         patterns(&played, (backend, ranks), &mut found.patterns);
         for value in types.iter().filter(|t| t.backend == backend && t.ranks == ranks && t.complete) {
             let Some(rate) = value.mb_per_second else { continue };
-            let of = |w: &Worth| w.types[value.access as usize][usize::from(value.pattern_type)];
+            let of = |w: &Worth| w.types[value.access as usize].get(usize::from(value.pattern_type)).copied().flatten();
             let Some((bound, _)) = played.bound(release, of) else { continue };
             let place = (Some(value.access), Some(value.pattern_type));
             found.types.push(interval((backend, ranks), place, rate, &bound));
@@ -310,11 +204,17 @@ fn differs(first: f64, repeats: &[f64], (squares, degrees): (f64, f64), chance: 
 /// widest interval, and the sum.
 #[must_use]
 pub fn judgement(result: &RunResult) -> Vec<f64> {
+    let records = by_partition(result);
     let mut all = Vec::with_capacity(16 * result.partitions.len());
     for partition in &result.partitions {
         let (mut widest, mut needs) = (0.0_f64, [0.0; 15]);
         for backend in result.config.backends.iter().filter(|b| *b != NULL_BACKEND) {
-            let played = Played::new(result, backend, partition.ranks);
+            // One that was left out has nothing to be sure of.
+            let Some(own) = records.get(&(backend.as_str(), partition.ranks)).filter(|own| !own.patterns.is_empty())
+            else {
+                continue;
+            };
+            let played = Played::new(own);
             let found = played.as_ref().and_then(|p| Some((p, p.bound(result.config.release, |w| w.value)?)));
             let Some((played, (bound, weights))) = found else {
                 widest = f64::INFINITY;
@@ -371,7 +271,11 @@ pub(super) fn not_narrow(
         let (value, interval) = (of_release(p, release)?, known.value(backend, p.ranks)?);
         Some(100.0 * (interval.high / value - 1.0).max(1.0 - interval.low / value))
     };
-    let own = || partitions.iter().filter(|p| p.backend == backend);
+    // A backend that was left out has nothing to be sure of.
+    let is_measured =
+        |ranks: u64| result.patterns.iter().any(|p| p.backend == backend && p.ranks == ranks && is_measured(p));
+    let own = || partitions.iter().filter(|p| p.backend == backend && is_measured(p.ranks));
+    own().next()?;
     let reached: Vec<Option<f64>> = own().map(reached).collect();
     let widest = reached.iter().try_fold(0.0_f64, |widest, percent| Some(widest.max((*percent)?)));
     if widest.is_some_and(|widest| widest <= wanted_percent) {

@@ -4,7 +4,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::b_eff_io::records::{RepeatRecord, TypeRepeatRecord};
+use crate::b_eff_io::records::{Ended, RepeatRecord, TypeRepeatRecord};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::full_run;
 use crate::frame::records::Outcome;
@@ -157,6 +157,11 @@ fn a_wish_that_was_not_met_is_told() {
     assert!(!warned(&result));
     result.config.until_percent = Some(0.01);
     assert!(warned(&result));
+    let number = |result: &RunResult| {
+        derive(result).warnings.iter().filter(|w| matches!(w, IoWarning::NotNarrow { .. })).count()
+    };
+    result.config.backends.push("uring".into());
+    assert_eq!(number(&result), 1, "one was left out");
     result.repeats.clear();
     assert!(warned(&result), "nothing is known");
 }
@@ -168,6 +173,22 @@ fn what_is_judged_has_its_order() {
     let judged = judgement(&result);
     assert_eq!(judged.len(), 16);
     assert!(judged[0] > 0.0 && judged[0] < 1.0 && judged[1..].iter().all(|need| *need > 0.0), "{judged:?}");
+    // A backend that was left out does not keep the run from its end.
+    let mut with_another = result.clone();
+    with_another.config.backends.push("uring".into());
+    assert_eq!(judgement(&with_another), judged);
     let none = judgement(&noisy(5, 0.05, [0, 0, 0]));
     assert!(none[0].is_infinite() && none[1..].iter().all(|need| *need == 0.0));
+}
+
+/// A damaged or hostile document names a type that does not exist.
+#[test]
+fn a_type_that_does_not_exist_has_no_interval() {
+    let mut result = noisy(7, 0.05, [2, 2, 2]);
+    result.config.types.push(5);
+    let (mut pattern, mut file) = (result.patterns[0].clone(), result.types[0].clone());
+    (pattern.pattern_type, file.pattern_type) = (5, 5);
+    result.patterns.push(pattern);
+    result.types.push(file);
+    assert!(derive(&result).intervals.types.iter().all(|i| i.pattern_type < Some(5)));
 }

@@ -14,6 +14,7 @@ pub mod ladder;
 mod parts;
 mod pattern;
 mod source;
+mod played;
 pub mod standout;
 mod times;
 mod totals;
