@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Part, Parts, Shares};
+use super::passes::{self, offsets, Repeats};
 use super::totals::{Index, TypeRecords};
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
@@ -123,6 +124,7 @@ pub struct Ladder {
 struct Side<'a> {
     backend: &'a str,
     records: TypeRecords<'a>,
+    again: Vec<TypeRecords<'a>>,
 }
 
 /// One backend in the thing that is compared.
@@ -132,6 +134,10 @@ struct Entry<'a> {
     parts: Parts,
     calls: u64,
     records: Vec<&'a PatternRecord>,
+    /// Opening and closing; None for a pattern.
+    file_seconds: Option<f64>,
+    /// The same in the repeats.
+    again: Vec<TypeRecords<'a>>,
     /// To the best; None until that is known.
     ratio: Option<Ratio>,
 }
@@ -143,6 +149,7 @@ pub(super) fn ladder<'a>(result: &'a RunResult, index: &Index<'a>) -> Ladder {
     if backends.len() < 2 {
         return ladder;
     }
+    let repeats = Repeats::new(result);
     for ranks in result.partitions.iter().map(|p| p.ranks) {
         for access in Access::ALL {
             let mut of_patterns = Vec::new();
@@ -151,6 +158,7 @@ pub(super) fn ladder<'a>(result: &'a RunResult, index: &Index<'a>) -> Ladder {
                 let side = |backend: &&'a String| Side {
                     backend: backend.as_str(),
                     records: index.of(backend, ranks, access, pattern_type),
+                    again: repeats.of((backend, ranks, access, pattern_type)),
                 };
                 let sides: Vec<Side<'_>> = backends.iter().map(side).collect();
                 place.patterns(&sides, &mut ladder, &mut of_patterns);
@@ -244,20 +252,31 @@ impl Place {
 }
 
 impl<'a> Entry<'a> {
-    fn new(backend: &'a str, records: Vec<&'a PatternRecord>) -> Option<Self> {
+    fn new(side: &Side<'a>, records: Vec<&'a PatternRecord>) -> Option<Self> {
         let mut parts = Parts::default();
         records.iter().for_each(|p| parts.add_pattern(&p.intervals));
         let bytes = records.iter().map(|p| p.moved_bytes).fold(0, u64::saturating_add);
         let calls = records.iter().map(|p| p.calls).fold(0, u64::saturating_add);
-        (!records.is_empty()).then_some(Self { backend, bytes, parts, calls, records, ratio: None })
+        let (backend, again) = (side.backend, side.again.clone());
+        (!records.is_empty()).then_some(Self {
+            backend,
+            bytes,
+            parts,
+            calls,
+            records,
+            file_seconds: None,
+            again,
+            ratio: None,
+        })
     }
 
     fn pattern(side: &Side<'a>, pattern: u8) -> Option<Self> {
-        Self::new(side.backend, side.records.patterns.iter().copied().filter(|p| p.pattern == pattern).collect())
+        Self::new(side, side.records.patterns.iter().copied().filter(|p| p.pattern == pattern).collect())
     }
 
     fn total(side: &Side<'a>) -> Option<Self> {
-        let mut entry = Self::new(side.backend, side.records.patterns.clone())?;
+        let mut entry = Self::new(side, side.records.patterns.clone())?;
+        entry.file_seconds = Some(side.records.file_seconds());
         side.records.files.iter().for_each(|t| entry.parts.add_files(t));
         Some(entry)
     }
@@ -279,6 +298,11 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// What it did in all passes.
+    fn passes<'b>(&'b self) -> passes::Side<'a, 'b> {
+        passes::Side { first: &self.records, file_seconds: self.file_seconds, again: &self.again }
+    }
+
     /// Its rounds paired with those of the same pattern of `base`.
     fn paired_rounds(&self, base: &Self) -> Vec<Vec<Totals>> {
         let partner = |p: &PatternRecord| base.records.iter().find(|b| b.pattern == p.pattern);
@@ -293,7 +317,12 @@ fn compare(entries: &mut [Entry<'_>], ratio: fn(&Entry<'_>, &Entry<'_>) -> Optio
     // The first of those with the largest rate.
     let (best, _) = rates.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
     for i in 0..entries.len() {
-        entries[i].ratio = if i == best { Some(Ratio::alone(1.0, 0)) } else { ratio(&entries[i], &entries[best]) };
+        let of_rounds = || ratio(&entries[i], &entries[best]);
+        let offsets = || offsets(&entries[i].passes(), &entries[best].passes());
+        entries[i].ratio = match if i == best { Some(Ratio::alone(1.0, 0)) } else { of_rounds() } {
+            Some(ratio) if i != best && ratio.interval.is_none() => Some(ratio.of_passes(&offsets())),
+            other => other,
+        };
     }
     Some(best)
 }

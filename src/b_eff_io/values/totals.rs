@@ -60,7 +60,7 @@ impl<'a> TypeRecords<'a> {
         Self { patterns: patterns.collect(), files: files.collect() }
     }
 
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         Self { patterns: Vec::new(), files: Vec::new() }
     }
 

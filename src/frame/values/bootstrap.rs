@@ -42,24 +42,43 @@ pub struct Interval {
 pub struct Ratio {
     /// Best estimate.
     pub value: f64,
-    /// Where the true ratio is, with 95 % confidence; None: fewer than [`MIN_ROUNDS`] rounds.
+    /// Where the true ratio is, with 95 % confidence; None: fewer than [`MIN_ROUNDS`] rounds, and of passes.
     pub interval: Option<Interval>,
     /// The interval contains 1: the two cannot be told apart. None without an interval.
     pub equal: Option<bool>,
     /// Rounds that both backends have, 0: the records have none. For a type, the smallest number of its patterns.
     pub rounds: u64,
+    /// How often both were measured, the first time included, if the interval is from that; 0: it is from rounds, or there is none.
+    #[serde(default)]
+    pub passes: u64,
 }
 
 impl Ratio {
     /// Without an interval.
     #[must_use]
     pub fn alone(value: f64, rounds: u64) -> Self {
-        Self { value, interval: None, equal: None, rounds }
+        Self { value, interval: None, equal: None, rounds, passes: 0 }
+    }
+
+    /// With an interval from passes, if there are enough: each is so much off the first one, by the logarithm. Student's interval of their
+    /// mean, stretched to the first pass, whose ratio is the value.
+    #[must_use]
+    pub fn of_passes(self, offsets: &[f64]) -> Self {
+        let n = offsets.len() as f64;
+        if offsets.len() < MIN_ROUNDS {
+            return self;
+        }
+        let mean = offsets.iter().sum::<f64>() / n;
+        let variance = offsets.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let reach = student_97_5(n - 1.0) * (variance / n).sqrt();
+        let (low, high) = ((mean - reach).min(0.0).exp(), (mean + reach).max(0.0).exp());
+        let interval = Interval { low: self.value * low, high: self.value * high };
+        Self { passes: offsets.len() as u64, ..Self::with(self.value, Some(interval), self.rounds) }
     }
 
     fn with(value: f64, interval: Option<Interval>, rounds: u64) -> Self {
         let equal = interval.map(|i| i.low <= 1.0 + ROUNDING && i.high >= 1.0 - ROUNDING);
-        Self { value, interval, equal, rounds }
+        Self { value, interval, equal, rounds, passes: 0 }
     }
 }
 

@@ -95,7 +95,7 @@ fn verdicts(page: &mut Page, result: &RunResult, derived: &Derived, ranks: u64) 
         page.line("  In brackets: 95 % intervals. mpiio is compared with the best backend; where it is the best, the slowest is.");
     } else {
         page.line(format!(
-            "  Fewer than {MIN_ROUNDS} rounds of each pattern: no intervals, differences may be chance."
+            "  Fewer than {MIN_ROUNDS} rounds of each pattern: no intervals, differences may be chance. --repeat auto gives them."
         ));
     }
     for access in Access::ALL {
