@@ -53,7 +53,7 @@ impl Offsets {
         }
         let two_phase = self.two_phase.unsupported(pattern, &self.files);
         let direct = match &two_phase {
-            Some(_) => self.files.domains().is_some_and(|domains| domains.direct),
+            Some(_) => self.two_phase.domains(&self.files).is_some_and(|domains| domains.direct),
             None => self.files.route(pattern, Direction::Write).is_ok_and(|route| route.is_direct()),
         };
         let refused = two_phase.unwrap_or_else(|| self.files.unsupported(pattern));

@@ -92,6 +92,9 @@ pub struct DriverOptions {
     pub exchange: Exchange,
     /// Room before direct writes of new files (posix, uring).
     pub preallocate: Preallocate,
+    /// Why two-phase writes of new files go through the page cache although they could be direct (posix, uring); None: they are
+    /// direct where they can be. Only [`Direct::Auto`] leaves this choice. The same on all ranks.
+    pub buffered_first_writes: Option<String>,
     /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The paper forbids it: it may delay every sync to the close.
     pub unique_open: bool,
 }
@@ -112,6 +115,7 @@ impl Default for DriverOptions {
             domain_bytes: DEFAULT_DOMAIN_BYTES,
             exchange: Exchange::Auto,
             preallocate: Preallocate::Off,
+            buffered_first_writes: None,
             unique_open: false,
         }
     }

@@ -34,8 +34,8 @@ use beff_ffi::{Comm, MpiError};
 use crate::direct::{Domains, FdPair};
 use crate::error::Cause;
 use crate::{
-    AccessKind, BackendError, Collective, Direction, DriverOptions, InForce, OpenRequest, Parts, Pattern, Result, Ring,
-    Submitted, Timed,
+    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Parts,
+    Pattern, Result, Ring, Submitted, Timed,
 };
 use domain::Grid;
 use edge::Tail;
@@ -48,6 +48,9 @@ pub(crate) struct TwoPhase {
     /// The ranks of the file; None where it can never be two-phase.
     comm: Option<Comm>,
     options: DriverOptions,
+    /// Why domains of this file are not moved directly although they could be: it is a new one, and buffered first writes were
+    /// chosen.
+    buffered: Option<String>,
     /// Domains under way at once, through io_uring; None: one at a time, with system calls.
     depth: Option<u32>,
     peers: Option<Peers>,
@@ -85,7 +88,7 @@ impl TwoPhase {
     /// What MPI says to a copy of the communicator.
     pub(crate) fn new(request: &OpenRequest<'_>, options: &DriverOptions, depth: Option<u32>) -> Result<Self> {
         let never = match options.collective {
-            Collective::Auto => options.direct == crate::Direct::Off,
+            Collective::Auto => options.direct == Direct::Off,
             Collective::TwoPhase => false,
             Collective::Independent | Collective::UnsafeReadModifyWrite => true,
         };
@@ -94,12 +97,25 @@ impl TwoPhase {
         } else {
             Some(request.comm.duplicate().map_err(|e| mpi_failure(request.path, &e))?)
         };
-        Ok(Self { comm, ..Self::never(options, depth) })
+        let is_open_to_choice = request.mode == OpenMode::CreateNew && options.direct == Direct::Auto;
+        let buffered = options.buffered_first_writes.clone().filter(|_| is_open_to_choice);
+        Ok(Self { comm, buffered, ..Self::never(options, depth) })
     }
 
     /// For a file of one rank: nothing is ever two-phase.
     pub(crate) fn never(options: &DriverOptions, depth: Option<u32>) -> Self {
-        Self { comm: None, options: options.clone(), depth, peers: None, memory: None, active: None, point: 0 }
+        let options = options.clone();
+        Self { comm: None, options, buffered: None, depth, peers: None, memory: None, active: None, point: 0 }
+    }
+
+    /// How domains are moved: as the file allows, but first writes through the page cache if that was chosen. The sectors stay
+    /// those of the device, so that who moves what does not depend on the choice.
+    pub(crate) fn domains(&self, files: &FdPair) -> Option<Domains> {
+        let possible = files.domains()?;
+        Some(match &self.buffered {
+            Some(reason) if possible.direct => Domains { direct: false, reason: Some(reason.clone()), ..possible },
+            _ => possible,
+        })
     }
 
     /// None if the pattern is not moved in two phases; otherwise how, or why it cannot be. The same on all ranks.
@@ -114,13 +130,14 @@ impl TwoPhase {
             let text = "a two-phase transfer needs parts of one length".into();
             return (self.options.collective == Collective::TwoPhase).then_some(Err(text));
         }
-        let domains = files.domains()?;
+        let possible = files.domains()?;
         let wanted = match self.options.collective {
             Collective::TwoPhase => true,
-            Collective::Auto => domains.direct && !pattern.is_private(domains.align_bytes),
+            Collective::Auto => possible.direct && !pattern.is_private(possible.align_bytes),
             Collective::Independent | Collective::UnsafeReadModifyWrite => false,
         };
-        wanted.then(|| Layout::of(pattern, domains.align_bytes).map(|layout| (domains, layout)))
+        let domains = self.domains(files).filter(|_| wanted)?;
+        Some(Layout::of(pattern, domains.align_bytes).map(|layout| (domains, layout)))
     }
 
     /// The answer of [`crate::OpenFile::unsupported`], if the pattern is this module's.

@@ -34,6 +34,7 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
             PreallocatePolicy::Size => Preallocate::Size,
             PreallocatePolicy::Off => Preallocate::Off,
         },
+        buffered_first_writes: None,
         unique_open: config.unique_open,
     }
 }
