@@ -98,8 +98,9 @@ pub struct RunArgs {
     #[arg(long, help_heading = PLACE)]
     pub keep_files: bool,
     /// Bypass the page cache (O_DIRECT) in posix and uring. required: a pattern that cannot be direct is not run; auto:
-    /// direct where the alignment allows it, reported for each pattern; off: always through the cache. mpiio leaves this
-    /// to the MPI library (see --hints), mmap is the page cache, null has no files: they refuse `required`
+    /// direct where the alignment allows it, reported for each pattern, but two-phase first writes as a trial before the run finds
+    /// them clearly faster (T of 20 s or more); off: always through the cache. mpiio leaves this to the MPI library (see
+    /// --hints), mmap is the page cache, null has no files: they refuse `required`
     #[arg(long, value_enum, value_name = "POLICY", default_value = "by-backend", help_heading = ACCESS)]
     pub direct: DirectPolicy,
     /// Operations in flight at most, 1 to 4096 (uring) [default: found by a short calibration for each chunk size]

@@ -11,6 +11,8 @@ mod costs;
 mod direct;
 #[path = "evidence.rs"]
 mod evidence;
+#[path = "first_writes.rs"]
+mod first_writes;
 #[path = "launcher.rs"]
 mod launcher;
 #[path = "machine.rs"]

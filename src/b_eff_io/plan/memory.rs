@@ -5,10 +5,9 @@ use beff_backends::DEFAULT_DOMAIN_BYTES;
 
 use super::patterns::patterns;
 use super::space::PartitionSpace;
-use super::{PatternSpec, PATTERNS};
-use crate::b_eff_io::config::{CollectivePolicy, Config, ExchangePolicy};
+use super::{two_phase, PatternSpec, PATTERNS};
+use crate::b_eff_io::config::{Config, ExchangePolicy};
 use crate::frame::backends;
-use crate::frame::config::DirectPolicy;
 
 /// The backend that maps files.
 const MMAP: &str = "mmap";
@@ -66,7 +65,7 @@ pub fn landing_bytes(call_bytes: u64, reads_under_way: u64) -> u64 {
 /// Reads that a backend may have under way, each of which needs memory of its own.
 #[must_use]
 pub fn reads_under_way(config: &Config, backend: &str) -> u64 {
-    if backends::can(backend, |row| row.has_queue) || may_be_two_phase(config, backend) {
+    if backends::can(backend, |row| row.has_queue) || two_phase::may_be(config, backend) {
         config.queue_depth.map_or(MOST_DEPTH, u64::from)
     } else {
         1
@@ -137,29 +136,19 @@ impl RankMemory {
     }
 }
 
-/// True if transfers of this backend may have two phases.
-fn may_be_two_phase(config: &Config, backend: &str) -> bool {
-    match config.collective {
-        _ if !backends::can(backend, |row| row.has_two_phase) => false,
-        CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
-        CollectivePolicy::TwoPhase => true,
-        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
-    }
-}
-
 /// True if ranks may copy out of each other's transfer memory: two-phase transfers, not by messages.
 #[must_use]
 pub fn shares_memory(config: &Config, ranks: u64) -> bool {
     let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
-    let two_phase = |backend: &String| may_be_two_phase(config, backend);
+    let two_phase = |backend: &String| two_phase::may_be(config, backend);
     ranks > 1 && collective && config.exchange != ExchangePolicy::Messages && config.backends.iter().any(two_phase)
 }
 
 /// Bytes of domains that a rank holds at most, of all backends.
 #[must_use]
 pub fn domain_bytes(config: &Config, ranks: u64) -> u64 {
-    let collective = ranks > 1 && config.types.iter().any(|t| matches!(t, 0 | 1 | 4));
-    let backends = config.backends.iter().filter(|backend| collective && may_be_two_phase(config, backend)).count();
+    let collective = ranks > 1 && config.types.iter().any(|t| two_phase::TYPES.contains(t));
+    let backends = config.backends.iter().filter(|backend| collective && two_phase::may_be(config, backend)).count();
     let of_one = config.domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES).saturating_mul(DOMAINS);
     of_one.saturating_mul(backends as u64)
 }

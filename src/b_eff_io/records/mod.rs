@@ -3,10 +3,12 @@
 //! The records serialize as they are: one JSON object each in the journal, collected in the JSON document.
 
 mod checks;
+mod first_writes;
 mod run;
 mod warning;
 
 pub use checks::{CorruptionRecord, DamageRecord, SampleRecord, Verification};
+pub use first_writes::{FirstWritePair, FirstWriteTrial, FirstWriteWay};
 pub use run::{JournalLine, RunResult};
 pub use warning::IoWarning;
 

@@ -1,8 +1,8 @@
 //! A whole run as one record, and as lines of its journal.
 
 use super::{
-    Calibration, CorruptionRecord, DamageRecord, Ending, IoWarning, Manifest, PartitionRecord, PatternRecord,
-    RepeatRecord, TuningRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
+    Calibration, CorruptionRecord, DamageRecord, Ending, FirstWriteTrial, IoWarning, Manifest, PartitionRecord,
+    PatternRecord, RepeatRecord, TuningRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
 use crate::frame::records::{run_record, ColdRecord, HarnessCost, ProbeRecord};
@@ -34,6 +34,9 @@ run_record! {
         /// Calibrations of the queue (uring).
         #[serde(default)]
         tunings: Vec<TuningRecord> = Tuning(TuningRecord),
+        /// Trials of two-phase first writes, direct and buffered.
+        #[serde(default)]
+        first_write_trials: Vec<FirstWriteTrial> = FirstWriteTrial(FirstWriteTrial),
         /// Patterns in order of measurement.
         patterns: Vec<PatternRecord> = Pattern(Box<PatternRecord>),
         /// Types in order of measurement.

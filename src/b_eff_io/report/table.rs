@@ -6,6 +6,7 @@ mod closing;
 mod costs;
 mod details;
 mod evidence;
+mod first_writes;
 pub(super) mod header;
 mod ladder;
 mod latency;

@@ -5,8 +5,8 @@
 //! no result files.
 //!
 //! From outside to inside: `whole` (the outermost loops), `type_run` (open files), `pattern_run` (backends in turn), `turn`
-//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate` and `tune`
-//! come before, `repeat` behind the first pass.
+//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate`, `tune`
+//! and `first_writes` come before, `repeat` behind the first pass.
 
 pub mod batching;
 pub mod calibrate;
@@ -14,6 +14,7 @@ pub mod clocked;
 pub mod counted;
 pub mod drivers;
 pub mod files;
+pub mod first_writes;
 pub mod handed;
 pub mod inject;
 pub mod measured;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use beff_backends::{driver, BackendError, Driver, OpenFile, Ring, Unable};
+use beff_backends::{driver, BackendError, Driver, DriverOptions, DriverRow, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
 use nix::libc;
 
@@ -35,6 +35,8 @@ pub struct Backend {
     pub name: String,
     /// The driver.
     pub driver: Box<dyn Driver>,
+    /// What it was made with.
+    pub options: DriverOptions,
     /// False for the null backend and for one that is not run: there is nothing to verify.
     pub moves_data: bool,
     /// False if it cannot work here.
@@ -45,6 +47,14 @@ pub struct Backend {
     pub sync: SyncModel,
     /// Time by which the access method is behind its schedule on the partition now measured.
     pub debt_seconds: f64,
+}
+
+impl Backend {
+    /// Makes its driver again, with other options.
+    pub fn made_with(&mut self, row: &DriverRow, options: DriverOptions) {
+        self.driver = (row.make)(&options);
+        self.options = options;
+    }
 }
 
 /// Everything a run works with. One per rank.
@@ -122,12 +132,14 @@ impl<'a> Run<'a> {
             .filter_map(|name| driver(name))
             .map(|row| {
                 let why_not = able::reason(not_run, row.name);
+                let options = driver_options(config, row.name);
                 Backend {
                     name: row.name.to_owned(),
                     driver: match why_not {
                         Some(reason) => Box::new(Unable { reason: reason.to_owned() }),
-                        None => (row.make)(&driver_options(config, row.name)),
+                        None => (row.make)(&options),
                     },
+                    options,
                     moves_data: row.uses_space && why_not.is_none(),
                     is_run: why_not.is_none(),
                     counters: (row.name == MPI_IO).then(Counters::default),

@@ -16,7 +16,6 @@ use beff_ffi::{Comm, MpiError};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 
 use crate::b_eff_io::records::{DepthTrial, JournalLine, TuningRecord};
-use crate::b_eff_io::run::drivers::driver_options;
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::choice::{Means, Setting};
 use crate::frame::backends;
@@ -64,7 +63,7 @@ fn tune_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError
     let name = run.backends[index].name.clone();
     let path = run.run_dir.file(&Path::new(&name).join(format!("tuning-rank{:07}.dat", comm.rank())));
     let Some(row) = driver(&name) else { return Ok(()) };
-    let tuner = Tuner { comm, row, path, begin, options: driver_options(run.config, &name) };
+    let tuner = Tuner { comm, row, path, begin, options: run.backends[index].options.clone() };
     let records = tuner.all_sets(run);
     // The directory is removed at the end in any case; this gives the space back before the first pattern. No file, no
     // error: the space may have been too small for one.
@@ -79,7 +78,7 @@ fn tune_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError
     });
     let mut tuned: Vec<Tuned> = rows.collect();
     tuned.sort_by_key(|row| row.chunk_bytes);
-    run.backends[index].driver = (row.make)(&DriverOptions { tuned, ..tuner.options });
+    run.backends[index].made_with(row, DriverOptions { tuned, ..tuner.options });
     Ok(())
 }
 

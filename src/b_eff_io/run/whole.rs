@@ -13,6 +13,7 @@ use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::calibrate::calibrate;
 use crate::b_eff_io::run::counted::Counters;
 use crate::b_eff_io::run::files::TypeFile;
+use crate::b_eff_io::run::first_writes::try_first_writes;
 use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::passed::Took;
 use crate::b_eff_io::run::place::Place;
@@ -55,6 +56,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     if let Some((_, Some(inside))) = parts.last() {
         calibrate(run, inside.comm)?;
         tune(run, inside.comm)?;
+        try_first_writes(run, inside.comm)?;
     }
     agree_on_stop(run)?;
     let calibrate_seconds = begin.elapsed().as_secs_f64();

@@ -13,6 +13,7 @@ use crate::frame::report::machine;
 use crate::frame::report::text::{count, list, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 
+use super::first_writes;
 use super::header::damage_name;
 
 pub(super) fn write(page: &mut Page, result: &RunResult) {
@@ -28,6 +29,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.fields("collective", collective(config));
     page.fields("room", room(config));
     page.fields("queue", queue(result));
+    page.fields("first writes", first_writes::told(result));
     if config.latency {
         page.field("latency", "the time of every call is recorded");
     }

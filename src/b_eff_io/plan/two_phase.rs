@@ -1,0 +1,70 @@
+//! What of a run may go in two phases, as far as the configuration tells.
+
+use crate::b_eff_io::config::{CollectivePolicy, Config};
+use crate::frame::backends;
+use crate::frame::config::DirectPolicy;
+
+/// Types whose ranks make their calls together.
+pub const TYPES: [u8; 3] = [0, 1, 4];
+
+/// The type with a segment for each rank.
+const SEGMENTED: u8 = 4;
+
+/// No sector of a device is longer.
+const SECTOR_BYTES: u64 = 4096;
+
+/// True if transfers of this backend may have two phases.
+#[must_use]
+pub fn may_be(config: &Config, backend: &str) -> bool {
+    match config.collective {
+        _ if !backends::can(backend, |row| row.has_two_phase) => false,
+        CollectivePolicy::Auto => config.direct.of(backend) != DirectPolicy::Off,
+        CollectivePolicy::TwoPhase => true,
+        CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
+    }
+}
+
+/// True if there are two-phase first writes on `ranks` ranks that may be direct or buffered as is faster: the policy in force
+/// leaves it open. Segments of whole sectors share none, and go in two phases only if that was asked for by name.
+#[must_use]
+pub fn has_choice(config: &Config, backend: &str, ranks: u64) -> bool {
+    let by_name = config.collective == CollectivePolicy::TwoPhase;
+    let shares_sectors = |t: u8| t != SEGMENTED || config.segment_multiple_bytes % SECTOR_BYTES != 0;
+    let is_one = |t: &u8| TYPES.contains(t) && (by_name || shares_sectors(*t));
+    let is_open = config.direct.of(backend) == DirectPolicy::Auto;
+    ranks > 1 && is_open && may_be(config, backend) && config.types.iter().any(is_one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::cli::IoArgs;
+    use crate::frame::benchmark::of_words;
+    use crate::frame::command::known_backends;
+
+    fn config(options: &str) -> Config {
+        of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap()
+    }
+
+    #[test]
+    fn a_choice_needs_auto_and_first_writes_in_two_phases() {
+        for (options, ranks, expected) in [
+            ("--backend uring", 2, true),
+            ("--backend uring", 1, false),
+            ("--backend uring --direct required", 2, false),
+            ("--backend uring --direct off", 2, false),
+            ("--backend uring --direct off --collective two-phase", 2, false),
+            ("--backend uring --collective independent", 2, false),
+            ("--backend uring --types 2,3", 2, false),
+            ("--backend uring --types 1", 2, true),
+            ("--backend uring --types 2,4", 2, false),
+            ("--backend uring --types 2,4 --segment-multiple 1000", 2, true),
+            ("--backend uring --types 2,4 --collective two-phase", 2, true),
+        ] {
+            assert_eq!(has_choice(&config(options), "uring", ranks), expected, "{options} on {ranks}");
+        }
+        let posix = |options: &str| has_choice(&config(options), "posix", 4);
+        assert!(!posix("--backend posix") && posix("--backend posix --direct auto"));
+        assert!(!has_choice(&config("--backend mpiio,mmap"), "mpiio", 4));
+    }
+}
