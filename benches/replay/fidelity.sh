@@ -65,7 +65,12 @@ for program in $programs; do
             rm -f "$dir/strided.data"
             settle
             timeout 900 "${launch[@]}" -n "$n" "$beff" replay "$name.csv" --pace think --cache keep --verify=$verify --path "$dir" --quiet \
-                --out "$name.replay" >"$name.page" 2>&1 || { echo "$program on $n ranks: replay ended with $?"; tail -n 3 "$name.page"; }
+                --out "$name.replay" >"$name.page" 2>&1 || {
+                echo "$program on $n ranks: replay ended with $?; it is left out, its profile is $dir/failed-$program-$n-$r.csv"
+                head -n 3 "$name.page"
+                mv "$name.csv" "$dir/failed-$program-$n-$r.csv"
+                rm -f "$name.replay.json"
+            }
             rm -f "$name.csv"
         done
         python3 "$here/fidelity.py" "$program on $n ranks" "$dir/$program-$n"-*.replay.json
