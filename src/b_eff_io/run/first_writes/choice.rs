@@ -4,7 +4,7 @@ use crate::b_eff_io::records::{FirstWritePair, FirstWriteWay};
 use crate::frame::units::{format_size, MIB};
 
 /// Pairs of trials. An even number, so that each way is equally often the first. Were both ways equal, one run of sixteen would
-/// see buffered writes ahead in all four by chance, and then [`LEAST_GAIN`] is still to be passed.
+/// see buffered writes ahead in all four by chance, and then `LEAST_GAIN` is still to be passed.
 pub const PAIRS: usize = 4;
 /// Buffered writes must be so many times as fast. What a trial of some MiB tells is no closer than that to a pattern of
 /// seconds, and direct I/O is what was asked for first.
