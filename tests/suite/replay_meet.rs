@@ -56,6 +56,26 @@ fn ranks_that_had_met_do_not_wait_inside_the_call() {
     waited(&late(true, CLOSE), "--pace fast --backend null");
 }
 
+/// Rank 0 came out of a collective call and wrote before rank 1 began the same call, which reads that: both meet before it, and rank 1
+/// waits behind the meeting. Each would wait for the other if it waited before.
+#[test]
+fn what_lies_behind_the_meeting_is_waited_for_behind_it() {
+    let one = "100,1000,File_open,handle=1,file=0,comm=0,mode=rdwr;create\n\
+               1100,1200,File_write_at_all,handle=1,offset=0,count=100,type=0,bytes=100,met=50\n\
+               1300,1400,File_write_at,handle=1,offset=100,count=100,type=0,bytes=100\n\
+               5000,6000,File_close,handle=1";
+    let two = "101,1000,File_open,handle=1,file=0,comm=0,mode=rdwr;create\n\
+               1500,1600,File_read_at_all,handle=1,offset=100,count=100,type=0,bytes=100,met=450,after=0@1300\n\
+               5001,6000,File_close,handle=1";
+    let scratch = Scratch::new();
+    let profile = format!("{HEAD}{}", calls(&[one, two]));
+    let run = launch(2, &scratch, &profile, "--pace think --backend posix").run();
+    run.expect(0);
+    let result = document(&scratch);
+    let pass = &items(&result["passes"])[0];
+    assert_eq!((number(&pass["calls"]), number(&pass["calls_as_recorded"])), (7, 7), "{run}");
+}
+
 #[test]
 fn a_meeting_before_a_call_that_is_left_out_holds_nobody_up() {
     // Only the shared pointer knows where this goes: posix leaves it out, in the midst and at the end.

@@ -152,6 +152,23 @@ impl Player<'_> {
 
     /// What comes before a step. False: a signal came.
     fn before(&mut self, progress: &mut Progress, at: usize) -> Result<bool, Stuck> {
+        let Some((_, stop)) = progress.stops.front().filter(|(step, _)| *step == at) else { return Ok(true) };
+        let waits = !stop.after.is_empty();
+        self.memory(progress, at)?;
+        // Ranks that have met are to call together; but a file that another one still has to delete cannot be made yet.
+        if !waits {
+            self.grow(progress, at)?;
+        }
+        // What is waited for may lie behind the same meeting on its rank, where the collective call let go of that one early.
+        if !self.meet(progress, at)? || !self.wait(progress, at)? {
+            return Ok(false);
+        }
+        self.grow(progress, at)?;
+        Ok(true)
+    }
+
+    /// Waits for calls of other ranks. False: a signal came.
+    fn wait(&mut self, progress: &mut Progress, at: usize) -> Result<bool, Stuck> {
         let Some((_, stop)) = progress.stops.front_mut().filter(|(step, _)| *step == at) else { return Ok(true) };
         for after in std::mem::take(&mut stop.after) {
             let own = (u64::from(self.rank), self.program.steps()[at].call.begin_ns);
@@ -159,9 +176,7 @@ impl Player<'_> {
                 return Ok(false);
             }
         }
-        self.grow(progress, at)?;
-        self.memory(progress, at)?;
-        self.meet(progress, at)
+        Ok(true)
     }
 
     /// Meets the other ranks of a collective call. False: a signal came.
