@@ -74,13 +74,21 @@ pub(crate) fn head(screen: &mut Screen, machine: &Machine, title: &str, storage:
         "  {title}  {} on {hosts}, {}  {}",
         count(machine.ranks, "rank"),
         short_name(&machine.mpi_library),
-        machine.started_utc
+        to_the_minute(&machine.started_utc)
     );
     screen.line([span(Look::Strong, format!("beff-raw {}", machine.program_version)), span(Look::Plain, facts)]);
     if let Some(storage) = storage {
         let text = format!("files under {} ({} on {})", storage.path, storage.fs_type, storage.source);
         screen.line([span(Look::Plain, format!("  {text}"))]);
     }
+}
+
+/// `2025-01-31T12:00Z` of `2025-01-31T12:00:00Z`: the first line is to fit with the longest names of MPI libraries. Anything else as it is.
+fn to_the_minute(started_utc: &str) -> String {
+    let minutes = started_utc.strip_suffix('Z').filter(|text| text.len() == "2025-01-31T12:00:00".len());
+    minutes
+        .and_then(|text| text.get(.."2025-01-31T12:00".len()))
+        .map_or_else(|| started_utc.to_owned(), |text| format!("{text}Z"))
 }
 
 /// How long it took, beside the time that was asked for, in words.
