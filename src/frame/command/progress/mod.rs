@@ -98,7 +98,7 @@ impl Progress {
             let metrics = metrics::Metrics::create(path, title).map_err(|e| {
                 anyhow!(UsageError::new(
                     format!("--metrics {}: {e}", path.display()),
-                    "Give a file in a directory that is there and may be written.",
+                    "Give another name, in a directory that is there and may be written.",
                 ))
             })?;
             tellers.push(Box::new(metrics));
