@@ -48,6 +48,13 @@ pub fn allow(more: Duration) {
     MORE_MS.store(u64::try_from(more.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
+/// How long ranks may need: as arranged, and what was allowed beyond.
+#[must_use]
+pub fn limit() -> Duration {
+    let arranged = ARRANGED.get().map_or(Duration::from_secs(LIMIT_SECONDS), |arranged| arranged.limit);
+    arranged.saturating_add(Duration::from_millis(MORE_MS.load(Ordering::Relaxed)))
+}
+
 /// A collective call of this rank has failed with `error`: the other ranks are expected in the next agreement.
 #[cold]
 pub fn expect_others(error: String) {
@@ -97,7 +104,7 @@ fn watch() {
     let Some(arranged) = ARRANGED.get() else { return };
     loop {
         thread::sleep(LOOK);
-        let limit = arranged.limit.saturating_add(Duration::from_millis(MORE_MS.load(Ordering::Relaxed)));
+        let limit = limit();
         let is_over = |(moment, _): &&(Instant, String)| moment.elapsed() >= limit;
         let Some(error) = since().as_ref().filter(is_over).map(|(_, error)| error.clone()) else { continue };
         (arranged.say)(&format!(

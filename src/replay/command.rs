@@ -24,7 +24,7 @@ use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::{conduct, Files, Page};
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
-use crate::frame::command::{complain, directory, known_backends, publish_once, start};
+use crate::frame::command::{complain, directory, known_backends, publish_once, start, LAST_WORDS};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
@@ -262,6 +262,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
                     fs_type: &fs_type,
                     span,
                     interrupt: &interrupt,
+                    say: complain,
                 };
                 execute(&means, observer).unwrap_or_else(|stuck| stop(&stuck, run_dir.path()))
             }
@@ -294,6 +295,8 @@ fn stop(stuck: &Stuck, run_dir: &std::path::Path) -> ReplayEnding {
         run_dir.display()
     ));
     let exit = if matches!(stuck, Stuck::Interrupted) { Exit::Interrupted } else { Exit::Failure };
+    // Launchers kill all processes at an abort, and what they have not read of them is lost.
+    std::thread::sleep(LAST_WORDS);
     beff_ffi::universe::abort(i32::from(exit.code()));
     std::process::exit(i32::from(exit.code()))
 }

@@ -2,7 +2,7 @@
  *
  * BEFF_SLOW = "WAY MS": MS milliseconds for each MiB.
  *   direct  every write past the page cache takes so much longer
- *   sync    every fsync takes so much longer for what was written through the page cache since the last one: such writes look fast */
+ *   sync    every fsync or fdatasync takes so much longer for what was written through the page cache since the last one: such writes look fast */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -52,14 +52,30 @@ ssize_t pwrite64(int fd, const void *memory, size_t bytes, off64_t offset)
     return written(fd, ORIGINAL(pwrite64)(fd, memory, bytes, offset));
 }
 
+ssize_t pwrite(int fd, const void *memory, size_t bytes, off_t offset)
+{
+    return written(fd, ORIGINAL(pwrite)(fd, memory, bytes, offset));
+}
+
 ssize_t pwritev2(int fd, const struct iovec *memory, int count, off_t offset, int flags)
 {
     return written(fd, ORIGINAL(pwritev2)(fd, memory, count, offset, flags));
 }
 
-int fsync(int fd)
+static void slow_sync(int fd)
 {
     if (fd >= 0 && fd < FILES)
         wait_for(atomic_exchange(&unsynced[fd], 0), ms_for("sync"));
+}
+
+int fsync(int fd)
+{
+    slow_sync(fd);
     return ORIGINAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+    slow_sync(fd);
+    return ORIGINAL(fdatasync)(fd);
 }

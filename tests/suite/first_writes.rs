@@ -2,13 +2,10 @@
 //! the other is made: see `tests/planted/slow.c`.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::patient;
-use crate::support::{document, items, journal, number, signal, skip, Launch, Run, Scratch, SHORT};
+use crate::support::{document, items, journal, number, signal, skip, slow_storage, Launch, Run, Scratch, SHORT};
 
 /// Long enough for a trial; patterns end by their space.
 const LONG: [&str; 4] = ["-T", "480s", "--memory-per-process", "64M"];
@@ -17,10 +14,7 @@ const CHOSEN: &str = "buffered, not direct: first writes with their sync were ";
 
 /// A launch on two ranks whose storage is slow by this rule.
 fn slow(rule: &str) -> Launch {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    let library = LIBRARY.get_or_init(|| patient::library_of("slow", include_str!("../planted/slow.c")));
-    let both = format!("{}:{}", patient::library().display(), library.display());
-    Launch::new(2).env("LD_PRELOAD", both).env("BEFF_SLOW", rule)
+    slow_storage(Launch::new(2), rule)
 }
 
 /// All bytes of a run of posix are compared; None where nothing can be direct.

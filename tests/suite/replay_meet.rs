@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::replay::{calls, launch, replay, HEAD};
-use crate::support::{document, items, number, Scratch};
+use crate::support::{document, items, number, slow_storage, Scratch};
 
 const CLOSE: &str = "205000000,206000000,File_close,handle=1";
 
@@ -88,4 +88,29 @@ fn a_meeting_before_a_call_that_is_left_out_holds_nobody_up() {
         assert_eq!(items(&result["setup"]["leavings"])[0]["left_out"][0]["calls"], 3, "{run}");
         assert_eq!(number(&items(&result["passes"])[0]["bytes_wrong"]), 0, "{run}");
     }
+}
+
+/// Rank 0 waits for a call of rank 1 that takes longer than ranks are waited for: whoever reads this knows what holds rank 1.
+#[test]
+fn a_rank_that_is_waited_for_in_vain_says_where_it_stands() {
+    let one = "100,1000,File_open,handle=1,file=0,comm=0,mode=rdwr;create\n\
+               3001,3100,File_sync,handle=1\n\
+               4000,4100,File_read_at,handle=1,offset=0,count=100,type=0,bytes=100,after=1@3000\n\
+               5000,6000,File_close,handle=1";
+    let two = "101,1000,File_open,handle=1,file=0,comm=0,mode=rdwr;create\n\
+               1100,1200,File_write_at,handle=1,offset=0,count=1048576,type=0,bytes=1048576\n\
+               3000,3100,File_sync,handle=1\n\
+               5001,6000,File_close,handle=1";
+    let scratch = Scratch::new();
+    let profile = format!("{HEAD}{}", calls(&[one, two]));
+    let launch = launch(2, &scratch, &profile, "--pace think --backend posix").env("BEFF_RAW_STRANDED_SECONDS", "2");
+    let run = slow_storage(launch, "sync 8000").run();
+    run.expect(1);
+    let text = run.to_string();
+    assert!(
+        text.contains("rank 1: in MPI_File_sync, recorded at 3000 ns, for 1 s so far. Other ranks may wait"),
+        "{text}"
+    );
+    let waited = "rank 0: the call at 4000 ns waited 2 s for the call of rank 1 at 3000 ns, which has not ended. Rank 1 has said above";
+    assert!(text.contains(waited), "{text}");
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::patient::patient;
+use crate::patient::{self, patient};
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_beff-raw");
@@ -346,6 +346,14 @@ fn descendants(root: i32) -> Vec<i32> {
         at += 1;
     }
     found.split_off(1)
+}
+
+/// The launch on storage that is slow by this rule (`tests/planted/slow.c`).
+pub fn slow_storage(launch: Launch, rule: &str) -> Launch {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| patient::library_of("slow", include_str!("../planted/slow.c")));
+    let both = format!("{}:{}", patient::library().display(), library.display());
+    launch.env("LD_PRELOAD", both).env("BEFF_SLOW", rule)
 }
 
 /// Sends a signal to one process that a test started.

@@ -25,7 +25,8 @@ use crate::frame::system::{host, memory};
 
 /// A message for the user on stderr. A closed stderr is no reason to fail.
 pub fn complain(message: &str) {
-    let _ = writeln!(std::io::stderr(), "beff-raw: {}", paragraph(message));
+    // In one piece: several ranks may speak at the same time.
+    let _ = std::io::stderr().write_all(format!("beff-raw: {}\n", paragraph(message)).as_bytes());
 }
 
 /// Lines behind the first one are indented: a line break in a name does not begin a message of ours.
@@ -43,7 +44,7 @@ pub(crate) fn paragraph(message: &str) -> String {
 }
 
 /// How long a process that leaves the last words to another waits for them.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Ends before anything has begun, with one message of a launch.
 pub fn refuse(message: &str) -> Exit {

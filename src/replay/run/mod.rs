@@ -15,6 +15,7 @@ mod places;
 mod player;
 pub mod scan;
 pub mod source;
+mod standing;
 pub mod whole;
 mod window;
 
@@ -55,6 +56,7 @@ struct Bench<'a> {
     sources: Sources,
     run_dir: &'a RunDir,
     interrupt: &'a Interrupt,
+    say: fn(&str),
 }
 
 impl Bench<'_> {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use beff_ffi::{Comm, MpiError, Signals};
 use beff_trace::After;
 
+use super::standing::{Notes, Other, Place};
 use super::Stuck;
 use crate::frame::run::interrupt::Interrupt;
 
@@ -69,11 +70,14 @@ pub(super) struct Order<'a> {
     ended: HashSet<After>,
     interrupt: &'a Interrupt,
     patience: Duration,
+    notes: Notes,
     /// Times that something had to be waited for, and how long.
     pub(super) waits: u64,
     pub(super) waited: Duration,
 }
 
+/// Questions after which a wait is none that passes at once.
+const SHORT: u32 = 100;
 /// Sent instead of a begin: the rank stops.
 const STOPPED: u64 = u64::MAX;
 /// Begins are below.
@@ -85,11 +89,21 @@ fn meeting(comm: u32, number: u64, round: u64) -> u64 {
     MEETING | u64::from(comm & 0x1_ffff) << 46 | (number & ((1 << 40) - 1)) << 6 | round
 }
 
+/// What is waited for, as it is told.
+fn other(after: After) -> Other {
+    Other { rank: after.rank, call_ns: (after.begin_ns < MEETING).then_some(after.begin_ns) }
+}
+
 impl<'a> Order<'a> {
     /// Collective.
-    pub(super) fn new(comm: &Comm, interrupt: &'a Interrupt, patience: Duration) -> Result<Self, MpiError> {
+    pub(super) fn new(
+        comm: &Comm,
+        interrupt: &'a Interrupt,
+        patience: Duration,
+        notes: Notes,
+    ) -> Result<Self, MpiError> {
         let (ended, waited) = (HashSet::new(), Duration::ZERO);
-        Ok(Self { signals: Signals::new(comm)?, ended, interrupt, patience, waits: 0, waited })
+        Ok(Self { signals: Signals::new(comm)?, ended, interrupt, patience, notes, waits: 0, waited })
     }
 
     /// Tells `rank` that a call of this one has ended.
@@ -102,6 +116,12 @@ impl<'a> Order<'a> {
     /// # Errors
     /// MPI; it takes longer than anything should.
     pub(super) fn wait(&mut self, after: After, own: (u64, u64)) -> Result<bool, Stuck> {
+        let went = self.until_ended(after, own);
+        self.notes.leave();
+        went
+    }
+
+    fn until_ended(&mut self, after: After, own: (u64, u64)) -> Result<bool, Stuck> {
         let begin = Instant::now();
         let mut turns = 0_u32;
         loop {
@@ -120,20 +140,21 @@ impl<'a> Order<'a> {
             }
             if begin.elapsed() > self.patience {
                 let (rank, begin_ns) = own;
-                let what = match after.begin_ns {
-                    word if word >= MEETING => format!("rank {}, which has not come to where both meet", after.rank),
-                    begin_ns => format!("the call of rank {} at {begin_ns} ns, which has not ended", after.rank),
-                };
                 return Err(Stuck::Calls(format!(
-                    "rank {rank}: the call at {begin_ns} ns waited {:.0} s for {what}. \
-                     Check the keys `after` and `met` of the profile; another MPI library may also hold rank {} in a collective call",
+                    "rank {rank}: the call at {begin_ns} ns waited {:.0} s for {}. \
+                     Rank {} has said above where it stands. If it waits too, check the keys `after` and `met` of the profile; \
+                     if it is in a call, the storage or the MPI library holds it there",
                     self.patience.as_secs_f64(),
+                    other(after),
                     after.rank
                 )));
             }
             turns = turns.saturating_add(1);
+            if turns == SHORT {
+                self.notes.enter(Place::Waits { begin_ns: own.1, other: other(after) });
+            }
             // The other rank may need this core.
-            if turns > 100 {
+            if turns > SHORT {
                 std::thread::yield_now();
             }
         }

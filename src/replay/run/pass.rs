@@ -13,6 +13,7 @@ use super::order::Order;
 use super::pace::{now_ns, Deadlines};
 use super::player::{Played, Player};
 use super::scan::Refusal;
+use super::standing::{Notes, Watch};
 use super::window::{Making, Window, Windows};
 use super::{files, Bench, Stuck};
 use crate::frame::config::CachePolicy;
@@ -107,7 +108,9 @@ impl PassJob<'_> {
         self.comm.barrier()?;
         let io = process_io();
         player.deadlines = Deadlines::new(self.bench.config.pace, self.bench.config.scale, now_ns());
+        let standing = Watch::begin(&player.notes, player.rank, stranded::limit() / 2, self.bench.say);
         player.play(first.stops)?;
+        drop(standing);
         around.io = process_io_since(io);
         watch.pause(self.cpus);
         around.machine = watch.end(self.cpus, self.comm)?;
@@ -141,9 +144,10 @@ impl PassJob<'_> {
             Err(error) => return Ok(Err(error)),
         };
         // Collective: every rank is ready up to here, or none comes here.
-        let pauses = 10 * self.span;
-        stranded::allow(pauses);
-        let order = Order::new(self.comm, bench.interrupt, Duration::from_secs(60) + pauses)?;
+        // The program has pauses of its own.
+        stranded::allow(10 * self.span);
+        let notes = Notes::default();
+        let order = Order::new(self.comm, bench.interrupt, stranded::limit(), notes.clone())?;
         let player = Player {
             comm: self.comm,
             rank,
@@ -152,6 +156,7 @@ impl PassJob<'_> {
             paths,
             sources: bench.sources,
             order,
+            notes,
             words: bench.sources.of_rank(rank),
             deadlines: Deadlines::new(bench.config.pace, bench.config.scale, 0),
             checker: Checker::new(bench.layouts, bench.sources, bench.config.inject && rank == 0),

@@ -13,6 +13,7 @@ use super::files;
 use super::order::Order;
 use super::pace::{now_ns, Deadlines};
 use super::source::Sources;
+use super::standing::{Notes, Place};
 use super::window::{Meeting, Read, Reused, Stop, Window, Windows};
 use super::Stuck;
 use crate::frame::run::interrupt::Interrupt;
@@ -35,6 +36,7 @@ pub(super) struct Player<'a> {
     pub program: Box<dyn Program>,
     pub windows: Windows<'a>,
     pub order: Order<'a>,
+    pub notes: Notes,
     /// Where the files are, and what fills them.
     pub paths: Vec<FilePath>,
     pub sources: Sources,
@@ -237,9 +239,12 @@ impl Player<'_> {
     /// Makes the calls up to `end`, and does what comes behind the last of them.
     fn go(&mut self, progress: &mut Progress, end: usize) -> Result<(), Stuck> {
         let at = progress.done;
+        let call = &self.program.steps()[at].call;
+        self.notes.enter(Place::Calls { function: call.function, begin_ns: call.begin_ns, behind: end - at - 1 });
         let allocations = alloc::allocations();
         self.program.run(at..end, &mut progress.outcomes[at..end]);
         self.played.allocations += alloc::allocations() - allocations;
+        self.notes.leave();
         progress.done = end;
         let (step, outcome) = (&self.program.steps()[end - 1], &progress.outcomes[end - 1]);
         self.deadlines.ended(step.call.end_ns, outcome.end_ns);

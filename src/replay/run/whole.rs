@@ -144,6 +144,8 @@ pub struct Means<'a> {
     pub span: Duration,
     /// Signals.
     pub interrupt: &'a Interrupt,
+    /// For words of any rank while it runs.
+    pub say: fn(&str),
 }
 
 /// Replays everything. Collective over the ranks that were recorded.
@@ -164,6 +166,7 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
         sources,
         run_dir: means.run_dir,
         interrupt: means.interrupt,
+        say: means.say,
     };
     let cpus = HostCpus::survey(comm)?;
     let mut ending = ReplayEnding { outcome: Outcome::Complete, ..ReplayEnding::default() };
