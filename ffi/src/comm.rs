@@ -139,6 +139,21 @@ impl Comm {
         Ok(())
     }
 
+    /// MPI_Bcast itself, which spins: for decisions as the program of the definition makes them. Elsewhere [`Comm::bcast_f64`]. Does not
+    /// allocate.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn bare_bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
+        if self.size == 1 {
+            return Ok(());
+        }
+        let (root, kind) = (c_integer(root, "MPI_ERR_ROOT")?, constant!(mpi_sys::RSMPI_DOUBLE));
+        let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), c_integer(values.len() as u64, "MPI_ERR_COUNT")?);
+        // SAFETY: the buffer holds `count` doubles, equally many on all ranks.
+        check(unsafe { mpi_sys::MPI_Bcast(memory, count, kind, root, self.handle) })
+    }
+
     /// A barrier that does not burn a core while it waits: for ranks outside the partition that is measured.
     pub fn idle_barrier(&self) -> Result<()> {
         let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
@@ -197,8 +212,11 @@ impl Comm {
         let root = c_integer(root, "MPI_ERR_ROOT")?;
         values.chunks_mut(MOST_ELEMENTS).try_for_each(|values| {
             let (memory, count) = (values.as_mut_ptr().cast::<c_void>(), count(values));
-            // SAFETY: the buffer holds `count` elements of the type the callers below pair with it, equally many on all ranks.
-            check(unsafe { mpi_sys::MPI_Bcast(memory, count, datatype, root, self.handle) })
+            // SAFETY: the buffer holds `count` elements of the type the callers below pair with it, equally many on all ranks, and is
+            // borrowed alone until the request is complete, which is before this goes on.
+            self.patiently(|request| unsafe {
+                mpi_sys::MPI_Ibcast(memory, count, datatype, root, self.handle, request)
+            })
         })
     }
 
@@ -213,8 +231,10 @@ impl Comm {
         let mut all = vec![0_u64; mine.len() * ranks];
         let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
         let (count, kind) = (c_integer(mine.len() as u64, "MPI_ERR_COUNT")?, constant!(mpi_sys::RSMPI_UINT64_T));
-        // SAFETY: equal counts on all ranks; the receive buffer holds one slot per rank.
-        check(unsafe { mpi_sys::MPI_Allgather(from, count, kind, into, count, kind, self.handle) })?;
+        // SAFETY: equal counts on all ranks; the receive buffer holds one slot per rank. Both are there until the request is complete.
+        self.patiently(|request| unsafe {
+            mpi_sys::MPI_Iallgather(from, count, kind, into, count, kind, self.handle, request)
+        })?;
         Ok(all)
     }
 
@@ -280,8 +300,11 @@ impl Comm {
         let mut all = vec![0_u8; if self.is_root() { mine.len() * ranks } else { 0 }];
         let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
         let (count, kind) = (c_integer(mine.len() as u64, "MPI_ERR_COUNT")?, constant!(mpi_sys::RSMPI_UINT8_T));
-        // SAFETY: equal counts on all ranks; the receive buffer of the root holds one slot per rank.
-        check(unsafe { mpi_sys::MPI_Gather(from, count, kind, into, count, kind, 0, self.handle) })?;
+        // SAFETY: equal counts on all ranks; the receive buffer of the root holds one slot per rank. Both are there until the request is
+        // complete.
+        self.patiently(|request| unsafe {
+            mpi_sys::MPI_Igather(from, count, kind, into, count, kind, 0, self.handle, request)
+        })?;
         Ok(all)
     }
 }

@@ -23,13 +23,18 @@ impl Comm {
     /// What MPI reports.
     pub fn barrier(&self) -> Result<()> {
         if self.size() > 1 {
-            let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
-            // SAFETY: collective call on a valid communicator; the request is completed below.
-            check(unsafe { mpi_sys::MPI_Ibarrier(self.handle(), &raw mut request) })?;
-            complete(request)?;
+            // SAFETY: collective call on a valid communicator.
+            self.patiently(|request| unsafe { mpi_sys::MPI_Ibarrier(self.handle(), request) })?;
         }
         stranded::others_came();
         Ok(())
+    }
+
+    /// Begins an operation and waits for its end.
+    pub(crate) fn patiently(&self, begin: impl FnOnce(*mut MPI_Request) -> c_int) -> Result<()> {
+        let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
+        check(begin(&raw mut request))?;
+        complete(request)
     }
 
     /// Element-wise, in place (MPI_Iallreduce, then MPI_Test). Does not allocate.
@@ -41,14 +46,12 @@ impl Comm {
     ) -> Result<()> {
         if self.size() > 1 {
             for values in values.chunks_mut(MOST_ELEMENTS) {
-                let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
                 let (memory, elements) = (values.as_mut_ptr().cast::<c_void>(), count(values));
                 // SAFETY: the buffer holds `elements` elements of the type the callers pair with it, and is borrowed alone until the
                 // request is complete, which is before this goes on.
-                check(unsafe {
-                    shim::beff_iallreduce_in_place(memory, elements, datatype, op, self.handle(), &raw mut request)
+                self.patiently(|request| unsafe {
+                    shim::beff_iallreduce_in_place(memory, elements, datatype, op, self.handle(), request)
                 })?;
-                complete(request)?;
             }
         }
         stranded::others_came();

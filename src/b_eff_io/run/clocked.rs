@@ -180,7 +180,7 @@ impl Loop<'_, '_> {
         let begin = Instant::now();
         self.comm.bare_barrier()?;
         let mut numbers = self.numbers();
-        self.comm.bcast_f64(&mut numbers, 0)?;
+        self.comm.bare_bcast_f64(&mut numbers, 0)?;
         let hearing_seconds = begin.elapsed().as_secs_f64();
         self.intervals.decide_seconds += hearing_seconds;
         Ok(self.know(&Heard { of: self.progress, numbers, telling_seconds: 0.0, hearing_seconds }))
