@@ -103,12 +103,12 @@ impl PassJob<'_> {
             Ok(ready) => ready,
             Err(error) => return Ok(self.failed(error, begin)),
         };
+        let standing = Watch::begin(&player.notes, player.rank, stranded::limit() / 2, self.bench.say);
         let mut watch = CpuWatch::default();
         watch.resume(self.cpus);
         self.comm.barrier()?;
         let io = process_io();
         player.deadlines = Deadlines::new(self.bench.config.pace, self.bench.config.scale, now_ns());
-        let standing = Watch::begin(&player.notes, player.rank, stranded::limit() / 2, self.bench.say);
         player.play(first.stops)?;
         drop(standing);
         around.io = process_io_since(io);
