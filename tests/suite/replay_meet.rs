@@ -108,9 +108,9 @@ fn a_rank_that_is_waited_for_in_vain_says_where_it_stands() {
     run.expect(1);
     let text = run.to_string();
     assert!(
-        text.contains("rank 1: in MPI_File_sync, recorded at 3000 ns, for 1 s so far. Other ranks may wait"),
+        text.contains("rank 1: in MPI_File_sync, recorded at 3000 ns, for over 1 s so far. Other ranks may wait"),
         "{text}"
     );
-    let waited = "rank 0: the call at 4000 ns waited 2 s for the call of rank 1 at 3000 ns, which has not ended. Rank 1 has said above";
+    let waited = "rank 0: the call at 4000 ns waited 2 s for the call of rank 1 at 3000 ns, which has not ended. What rank 1 says above";
     assert!(text.contains(waited), "{text}");
 }

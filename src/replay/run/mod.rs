@@ -1,7 +1,8 @@
 //! Replaying: a scan of the profile before anything is made, then passes through its calls.
 //!
 //! From outside to inside: `whole` (all passes), `pass` (files, program, sums), `player` (windows and the clock), `window` (calls
-//! made ready). `order` keeps the order between ranks, `check` compares what was read.
+//! made ready). `order` keeps the order between ranks, `check` compares what was read, `standing`
+//! says where a rank is that stays in one place.
 
 mod check;
 mod compare;

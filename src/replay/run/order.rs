@@ -142,8 +142,8 @@ impl<'a> Order<'a> {
                 let (rank, begin_ns) = own;
                 return Err(Stuck::Calls(format!(
                     "rank {rank}: the call at {begin_ns} ns waited {:.0} s for {}. \
-                     Rank {} has said above where it stands. If it waits too, check the keys `after` and `met` of the profile; \
-                     if it is in a call, the storage or the MPI library holds it there",
+                     What rank {} says above of where it stands tells why. If it waits too, check the keys `after` and `met` of the profile; \
+                     if it is in a call, the storage or the MPI library holds it there; if it says nothing, it is between two calls or at its end",
                     self.patience.as_secs_f64(),
                     other(after),
                     after.rank
