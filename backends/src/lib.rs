@@ -59,6 +59,7 @@ mod dontcache;
 mod edges;
 pub mod error;
 pub mod flush;
+mod last_words;
 pub mod latency;
 pub mod memory;
 pub mod mmap;

@@ -14,7 +14,7 @@ use crate::patience::Patience;
 use crate::program::memory::{Area, Landing};
 use crate::program::Memory;
 use crate::queue::{Queue, MAX_PIECE_SHIFT};
-use crate::{dontcache, DriverOptions, Result};
+use crate::{dontcache, last_words, DriverOptions, Result};
 
 /// Bytes of one operation at most.
 const MOST_BYTES: u64 = 1 << MAX_PIECE_SHIFT;
@@ -327,6 +327,6 @@ fn set_fault(moved: &mut Done<u64>, fault: Fault) {
 
 /// Returning would let the kernel write into memory that is no longer ours.
 fn give_up(in_flight: usize, error: &std::io::Error) -> ! {
-    eprintln!("io_uring_enter: cannot wait for {in_flight} transfers in flight: {error}; giving up");
+    last_words::say(&format!("io_uring_enter: cannot wait for {in_flight} transfers in flight: {error}; giving up"));
     std::process::abort();
 }

@@ -5,6 +5,7 @@ use std::io;
 use io_uring::{cqueue, squeue, EnterFlags, Submitter};
 
 use super::Queue;
+use crate::last_words;
 use crate::patience::Patience;
 use crate::Submitted;
 
@@ -135,7 +136,10 @@ impl<'a> Flight<'a> {
 
     /// Returning would let the kernel write into memory that is no longer ours.
     fn give_up(&self, error: &io::Error) -> ! {
-        eprintln!("io_uring_enter: cannot wait for {} transfers in flight: {error}; giving up", self.in_flight);
+        let in_flight = self.in_flight;
+        last_words::say(&format!(
+            "io_uring_enter: cannot wait for {in_flight} transfers in flight: {error}; giving up"
+        ));
         std::process::abort();
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use memmap2::{MmapOptions, MmapRaw};
 
 use super::life::Life;
+use crate::last_words;
 use crate::memory::memory_file;
 
 /// Looks at a counter before the processor is given away.
@@ -157,9 +158,9 @@ impl Control {
     pub(crate) fn wait(&self, number: u32) {
         if let Err(rank) = self.wait_for_living(number) {
             let (me, process) = (self.me, self.ranks[rank].pid);
-            eprintln!(
+            last_words::say(&format!(
                 "two-phase: rank {rank} (process {process}) is gone while rank {me} waits for it: ending all ranks"
-            );
+            ));
             beff_ffi::universe::abort(1);
             std::process::abort();
         }
