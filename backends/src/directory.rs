@@ -11,12 +11,13 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{open, openat, AtFlags, OFlag};
+use nix::fcntl::{open, openat, renameat2, AtFlags, OFlag, RenameFlags};
 use nix::sys::stat::{fstat, fstatat, mkdirat, stat, FileStat, Mode, SFlag};
 use nix::unistd::{unlinkat, UnlinkatFlags};
 
@@ -291,6 +292,44 @@ impl FilePath {
     /// What unlinkat(2) reports.
     pub fn remove(&self) -> io::Result<()> {
         Ok(unlinkat(&*self.held()?.handle, self.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+    }
+
+    /// Puts the file under the name NAME.aside, and shortens it by at least `bytes` of what it takes of the storage: as much can be
+    /// written under its own name then. Quicker than removing it, where it is large.
+    ///
+    /// # Errors
+    /// Something has that name, the file system cannot rename without replacing (NFS), or gives back less, or not at once. The file has
+    /// its own name then, and may be shorter.
+    pub fn put_aside(&self, bytes: u64) -> io::Result<()> {
+        let held = self.held()?;
+        let mut name = self.name.clone();
+        name.push(".aside");
+        let aside = held.file(&name);
+        let rename = |from: &Self, to: &Self| {
+            let (from, to) = (from.name.as_os_str(), to.name.as_os_str());
+            renameat2(&*held.handle, from, &*held.handle, to, RenameFlags::RENAME_NOREPLACE)
+        };
+        rename(self, &aside)?;
+        aside.shorten(bytes).or_else(|error| {
+            rename(&aside, self)?;
+            Err(error)
+        })
+    }
+
+    /// Cuts off the end, until at least `bytes` are given back to the storage.
+    fn shorten(&self, bytes: u64) -> io::Result<()> {
+        /// Of no file system the blocks are larger.
+        const BLOCK_BYTES: u64 = 1 << 20;
+        let file = self.open_to_update()?;
+        let before = file.metadata()?;
+        let left = before.len().checked_sub(bytes).ok_or_else(|| io::Error::other("the file is too short"))?;
+        file.set_len(left / BLOCK_BYTES * BLOCK_BYTES)?;
+        // stat(2): in units of 512 bytes.
+        let freed = before.blocks().saturating_sub(file.metadata()?.blocks()) * 512;
+        if freed < bytes {
+            return Err(io::Error::other(format!("{freed} of {bytes} bytes were given back")));
+        }
+        Ok(())
     }
 
     /// For who can only be given the name, before and after it is used: it leads to this directory, and what it names there is a

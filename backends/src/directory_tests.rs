@@ -97,3 +97,30 @@ fn nothing_is_ever_opened_nowhere() {
     assert!(file.create().is_err() && file.open_to_read().is_err() && file.remove().is_err());
     assert!(file.check_name().is_err() && file.size_bytes().is_err());
 }
+
+#[test]
+fn what_is_put_aside_makes_room_and_replaces_nothing() {
+    let scratch = scratch();
+    let run = Directory::hold(scratch.path()).unwrap().make(name("run")).unwrap();
+    let (file, at) = (run.file(name("f")), |path: &str| scratch.path().join("run").join(path));
+    let fill = || fs::write(at("f"), vec![1; 8 << 20]).and_then(|()| File::open(at("f"))?.sync_all());
+    assert!(file.put_aside(0).is_err(), "there is none");
+    fill().unwrap();
+    // Somebody has the name: nothing happens.
+    fs::write(at("f.aside"), "precious").unwrap();
+    assert!(file.put_aside(1).is_err());
+    assert_eq!(
+        (fs::read(at("f.aside")).unwrap().as_slice(), file.size_bytes().unwrap()),
+        (b"precious".as_slice(), 8 << 20)
+    );
+    fs::remove_file(at("f.aside")).unwrap();
+    assert!(file.put_aside((8 << 20) + 1).is_err() && file.size_bytes().is_ok(), "it has its name again");
+    file.put_aside(3 << 20).unwrap();
+    assert!(file.size_bytes().is_err());
+    assert_eq!(fs::metadata(at("f.aside")).unwrap().len(), 5 << 20);
+    fs::remove_file(at("f.aside")).unwrap();
+    // A hole at the end gives nothing back.
+    drop(file.create().unwrap());
+    file.open_to_update().unwrap().set_len(8 << 20).unwrap();
+    assert!(file.put_aside(1 << 20).is_err() && file.size_bytes().is_ok());
+}

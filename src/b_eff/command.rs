@@ -158,5 +158,6 @@ fn announce(config: &CommConfig, a: &Announcement, ranks: u64) -> String {
     };
     let whole = if config.repeat == Repeat::Off { "" } else { " for the value" };
     let quick = if config.quick { ", quick mode: no value to compare" } else { "" };
-    format!("b_eff on {ranks} ranks: about {expected}{whole}, {fits}; until about {end}{repeats}{quick}")
+    let ranks = count(ranks, "rank");
+    format!("b_eff on {ranks}: about {expected}{whole}, {fits}; until about {end}{repeats}{quick}")
 }

@@ -23,7 +23,7 @@ use crate::frame::report::{Level, Views};
 use crate::frame::run::Observer;
 use crate::frame::system::storage::is_space_untold;
 use crate::frame::system::survey::{io_layer, Survey};
-use crate::frame::units::{format_seconds, format_size};
+use crate::frame::units::{count, format_seconds, format_size};
 
 /// Runs the command. Every rank ends with the same exit code; rank 0 alone says why.
 ///
@@ -76,7 +76,8 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
 /// What a user who waits wants to know.
 fn announce(config: &Config, ranks: u64, seconds: f64) -> String {
     let (backends, time, end) = (config.backends.join(", "), format_seconds(seconds.ceil()), start::end_in(seconds));
-    format!("b_eff_io on {ranks} ranks, {backends}: about {time} of measuring, until about {end}")
+    let ranks = count(ranks, "rank");
+    format!("b_eff_io on {ranks}, {backends}: about {time} of measuring, until about {end}")
 }
 
 fn make_plan(config: &Config, survey: &Survey, storage: &StorageRecord, ranks: u64) -> anyhow::Result<RunPlan> {

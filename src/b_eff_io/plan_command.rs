@@ -5,10 +5,9 @@ use crate::b_eff_io::plan::memory as plan_memory;
 use crate::b_eff_io::plan::preview::{preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
 use crate::b_eff_io::report::plan_table;
-use crate::frame::command::{known_backends, memory_of_rank, publish_json_once, publish_once};
+use crate::frame::command::{caches_of_rank, known_backends, memory_of_rank, publish_json_once, publish_once};
 use crate::frame::error::{Exit, UsageError};
-use crate::frame::system::caches::{share_bytes, Caches};
-use crate::frame::system::{host, storage};
+use crate::frame::system::storage;
 
 /// Runs the command.
 ///
@@ -24,10 +23,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
             UsageError::new(format!("--path {}: {e}", config.path.display()), "Name an existing directory.")
         })?)),
     };
-    // As for the memory of a rank: nobody knows how many ranks of that run share a host.
-    let cpus = host::allowed_cpus()?;
-    let ranks_of_host = args.ranks.min(host::usable_cores()?.max(1));
-    let caches = Caches::of(&cpus);
+    let (ranks_of_host, cache_share_bytes) = caches_of_rank(args.ranks)?;
     let input = PreviewInput {
         ranks: args.ranks,
         release: config.release,
@@ -41,7 +37,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         backends: writing,
         segment_multiple_bytes: config.segment_multiple_bytes,
         ranks_of_host,
-        cache_share_bytes: share_bytes(&vec![&caches; usize::try_from(ranks_of_host)?]),
+        cache_share_bytes,
         domain_bytes: plan_memory::domain_bytes(&config, args.ranks),
         shares_memory: plan_memory::shares_memory(&config, args.ranks),
         maps_files: plan_memory::maps_files(&config),

@@ -23,5 +23,7 @@ mod overlap;
 mod rank_memory;
 #[path = "rounds.rs"]
 mod rounds;
+#[path = "time_left.rs"]
+mod time_left;
 #[path = "tuning.rs"]
 mod tuning;

@@ -9,56 +9,16 @@ use crate::patient;
 use crate::support::{document, items, journal, number, signal, Launch, Scratch, PROGRAM};
 
 /// Small data, so that most of T is left.
-const SMALL: [&str; 9] =
+pub const SMALL: [&str; 9] =
     ["--memory-per-process", "64M", "--space", "150M", "--repeat", "auto", "--quiet", "--direct", "off"];
 
-fn words_wrong(result: &Value) -> u64 {
+pub fn words_wrong(result: &Value) -> u64 {
     let of = |record: &Value| {
         let sample = record["sample"]["words_wrong"].as_u64().unwrap_or(0);
         number(&record["verification"]["words_wrong"]) + sample
     };
     let repeats = items(&result["repeats"]).iter().map(|r| of(&r["measured"])).sum::<u64>();
     items(&result["patterns"]).iter().map(of).sum::<u64>() + repeats
-}
-
-/// Repeats of all access methods within T, each with the calls of the first pass, with evidence and right data; intervals in all views.
-#[test]
-fn the_time_left_measures_again() {
-    for (backend, ranks) in [("posix", 2), ("mpiio", 3), ("uring", 1)] {
-        let scratch = Scratch::new();
-        let direct = if backend == "mpiio" { &SMALL[..7] } else { &SMALL[..] };
-        let run = Launch::new(ranks).args(direct).args(["-T", "30s", "--backend", backend]).into(&scratch).run();
-        run.expect(0);
-        let result = document(&scratch);
-        let real = result["ending"]["real_seconds"].as_f64().unwrap();
-        assert!(real < 30.5, "{backend}: {real} s of 30");
-        let repeats = items(&result["repeats"]);
-        assert!(!repeats.is_empty(), "{backend}: {run}");
-        for repeat in repeats {
-            let again = &repeat["measured"];
-            let is_it = |p: &&Value| p["access"] == again["access"] && p["pattern"] == again["pattern"];
-            let first = items(&result["patterns"]).iter().find(is_it).unwrap();
-            let what = format!("{backend}, {}, pattern {}", again["access"], again["pattern"]);
-            assert!(number(&again["calls"]) <= number(&first["calls"]), "{what}");
-            assert!(again["ended"]["by"] == "time_guard" || again["calls"] == first["calls"], "{what}: {again}");
-            assert_eq!(again["allocations_in_clock"], 0, "{what}");
-            assert!(again["evidence"]["residency_by"] != "" || number(&again["calls"]) == 0, "{what}");
-            assert!(again["at_seconds"].as_f64() > first["at_seconds"].as_f64(), "{what}");
-        }
-        for access in ["write", "rewrite", "read"] {
-            assert!(repeats.iter().any(|r| r["measured"]["access"] == access), "{backend}: no repeat of {access}");
-        }
-        assert_eq!(words_wrong(&result), 0, "{backend}");
-        let intervals = &result["derived"]["intervals"];
-        let value = &result["derived"]["partitions"][0]["values"]["release_1"];
-        let known = &items(&intervals["values"])[0];
-        assert!(known["low"].as_f64() <= value.as_f64() && value.as_f64() <= known["high"].as_f64(), "{known} {value}");
-        assert_eq!(items(&intervals["types"]).len(), 15, "{backend}");
-        assert!(run.stdout.contains("[low, high]: 95 % interval") && run.stdout.contains("MB/s ["), "{run}");
-        let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
-        assert!(csv.lines().next().unwrap().contains("low_mb_per_second"), "{csv}");
-        assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
-    }
 }
 
 /// Every byte is compared, before and after each access, of repeats too: what is read is what was written last.

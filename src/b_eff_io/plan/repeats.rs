@@ -3,14 +3,23 @@
 //! A unit is one type with one access method, through all backends. First every unit is measured three times in all, cheap ones before
 //! dear ones: with less a part does not know its own spread. Then the unit whose spread weighs most in the value for the time that it
 //! takes; each further repeat of a unit tells less than the one before.
+//!
+//! Where the time is too short for that, the dear units are cut: each of their patterns makes a share of its calls. Cut first writes are
+//! made once and come last, because they leave less in the files; what reads or rewrites those is not measured again after that.
 
 use crate::frame::records::Access;
 
 /// Repeats of each unit before weights count: with the first pass three measurements.
-const LEAST_REPEATS: u32 = 2;
+pub const LEAST_REPEATS: u32 = 2;
 
 /// The next time may take longer than the last one.
 const SLOWER: f64 = 1.15;
+
+/// What is cut may take longer than its share: each pattern makes a whole call, and begins once.
+const SLOWER_CUT: f64 = 1.4;
+
+/// A smaller share of the calls measures the begin of a pattern, not the pattern.
+const LEAST_SHARE: f64 = 1.0 / 32.0;
 
 /// One type with one access method.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,15 +30,41 @@ pub struct Unit {
     pub pattern_type: u8,
     /// How often it was measured again.
     pub repeats: u32,
-    /// What it took the longest time so far, everything included.
+    /// As often before weights count.
+    pub least_repeats: u32,
+    /// What a repeat took the longest time so far, everything included; before the first one what is expected.
     pub seconds: f64,
+    /// Of that, what does not become less with fewer calls: opening, closing, what is done between patterns.
+    pub fixed_seconds: f64,
+    /// Share of the calls of the first pass that a repeat makes: 1 whole, 0 none.
+    pub share: f64,
     /// Its part of the variance of the value; 0: not known.
     pub need: f64,
 }
 
 impl Unit {
     fn fits(&self, left_seconds: f64) -> bool {
-        self.seconds.is_finite() && self.seconds * SLOWER <= left_seconds
+        self.share > 0.0 && self.seconds.is_finite() && self.seconds * SLOWER <= left_seconds
+    }
+
+    /// What a repeat with a share of the calls takes, if `seconds` is that of a whole one.
+    fn expected_seconds(&self, share: f64) -> f64 {
+        self.fixed_seconds + (self.seconds - self.fixed_seconds) * share * SLOWER_CUT
+    }
+
+    /// The share with which a repeat takes no more than this, below 1; negative if none does.
+    fn share_in(&self, seconds: f64) -> f64 {
+        let clocked = ((self.seconds - self.fixed_seconds) * SLOWER_CUT).max(1e-9);
+        ((seconds - self.fixed_seconds) / clocked).min(1.0 - f64::EPSILON)
+    }
+
+    fn is_cut(&self) -> bool {
+        self.share < 1.0
+    }
+
+    /// The files of the type hold less than they did.
+    fn has_cut_files(&self) -> bool {
+        self.is_cut() && self.access == Access::Write && self.repeats > 0
     }
 
     /// What a further repeat is worth, for each second.
@@ -39,13 +74,69 @@ impl Unit {
     }
 }
 
+/// The calls that are a share of so many.
+#[must_use]
+pub fn share_of(calls: u64, share: f64) -> u64 {
+    (calls as f64 * share).ceil() as u64
+}
+
+/// Cuts units so that all can be measured twice again in `left_seconds`: those that take less than an even part of it stay whole, the
+/// others share the rest. First writes that are cut are measured once, with more of their calls, and so is what would make hardly any.
+/// With time enough nothing is cut; with hardly any the dearest are left out.
+pub fn cut(units: &mut [Unit], left_seconds: f64) {
+    let mut kept: Vec<&mut Unit> = units.iter_mut().filter(|unit| unit.seconds.is_finite()).collect();
+    kept.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let shares = even_shares(&kept, left_seconds);
+    for (unit, _) in kept.iter_mut().zip(shares).filter(|(unit, share)| *share < 1.0 && unit.access == Access::Write) {
+        unit.least_repeats = 1;
+    }
+    let shares = loop {
+        let shares = even_shares(&kept, left_seconds);
+        let Some(at) = smallest(&shares).filter(|at| shares[*at] < LEAST_SHARE) else { break shares };
+        if kept[at].least_repeats > 1 {
+            kept[at].least_repeats = 1;
+        } else {
+            kept.remove(at).share = 0.0;
+        }
+    };
+    for (unit, share) in kept.into_iter().zip(shares).filter(|(_, share)| *share < 1.0) {
+        unit.share = share;
+        unit.seconds = unit.expected_seconds(share);
+    }
+}
+
+fn smallest(shares: &[f64]) -> Option<usize> {
+    (0..shares.len()).min_by(|a, b| shares[*a].total_cmp(&shares[*b]))
+}
+
+/// Shares of units, cheap ones first, with which their repeats take an even part of the time, or all that they want.
+fn even_shares(units: &[&mut Unit], left_seconds: f64) -> Vec<f64> {
+    let mut left = left_seconds.max(0.0);
+    let share = |(at, unit): (usize, &&mut Unit)| {
+        let repeats = f64::from(unit.least_repeats);
+        let (wanted, given) = (repeats * unit.seconds * SLOWER, left / (units.len() - at) as f64);
+        if wanted <= given {
+            left -= wanted;
+            return 1.0;
+        }
+        left -= given;
+        unit.share_in(given / repeats / SLOWER)
+    };
+    units.iter().enumerate().map(share).collect()
+}
+
 /// The unit to measure again; None: nothing fits any more.
 #[must_use]
 pub fn next(units: &[Unit], left_seconds: f64) -> Option<usize> {
-    let fitting = || units.iter().enumerate().filter(|(_, unit)| unit.fits(left_seconds));
-    let unknown = fitting()
-        .filter(|(_, unit)| unit.repeats < LEAST_REPEATS)
-        .min_by(|a, b| a.1.repeats.cmp(&b.1.repeats).then(a.1.seconds.total_cmp(&b.1.seconds)));
+    let is_lost = |unit: &Unit| {
+        unit.access != Access::Write && units.iter().any(|w| w.has_cut_files() && w.pattern_type == unit.pattern_type)
+    };
+    let fitting = || units.iter().enumerate().filter(|(_, unit)| unit.fits(left_seconds) && !is_lost(unit));
+    let last = |unit: &Unit| unit.is_cut() && unit.access == Access::Write;
+    let unknown = fitting().filter(|(_, unit)| unit.repeats < unit.least_repeats).min_by(|a, b| {
+        let by_repeats = || a.1.repeats.cmp(&b.1.repeats).then(a.1.seconds.total_cmp(&b.1.seconds));
+        last(a.1).cmp(&last(b.1)).then_with(by_repeats)
+    });
     let by_worth = |a: &(usize, &Unit), b: &(usize, &Unit)| {
         // The first of those that are worth the same, and of these the one with the fewest repeats.
         a.1.worth().total_cmp(&b.1.worth()).then(b.1.repeats.cmp(&a.1.repeats)).then(b.0.cmp(&a.0))
@@ -60,7 +151,8 @@ mod tests {
     use super::*;
 
     fn unit(access: Access, pattern_type: u8, seconds: f64, need: f64) -> Unit {
-        Unit { access, pattern_type, repeats: 0, seconds, need }
+        let least_repeats = LEAST_REPEATS;
+        Unit { access, pattern_type, repeats: 0, least_repeats, seconds, fixed_seconds: 0.0, share: 1.0, need }
     }
 
     /// Plays the time that is left; returns the repeats of each unit.
@@ -90,6 +182,58 @@ mod tests {
         assert_eq!(next(&[unit(Access::Read, 0, f64::NAN, 1.0)], 10.0), None);
     }
 
+    /// As in a run of two minutes whose first pass takes 97 s: before, no first write was measured again.
+    #[test]
+    fn where_time_is_short_the_dear_ones_are_cut() {
+        let mut units: Vec<Unit> = (0..5).map(|t| unit(Access::Write, t, 8.0, 0.1)).collect();
+        units.extend((0..5).map(|t| unit(Access::Rewrite, t, 6.0, 0.1)));
+        units.extend((0..5).map(|t| unit(Access::Read, t, 0.2, 0.1)));
+        cut(&mut units, 22.0);
+        let shares: Vec<f64> = units.iter().map(|u| u.share).collect();
+        assert!(
+            shares[..10].iter().all(|s| (0.0625..0.2).contains(s)) && shares[10..].iter().all(|s| *s == 1.0),
+            "{shares:?}"
+        );
+        let mut order = Vec::new();
+        let mut left = 22.0;
+        while let Some(at) = next(&units, left) {
+            units[at].repeats += 1;
+            left -= units[at].seconds;
+            order.push(at);
+        }
+        assert!(units.iter().all(|u| u.repeats >= if u.access == Access::Write { 1 } else { 2 }), "{units:?}");
+        let first_write = order.iter().position(|at| *at < 5).unwrap();
+        assert!(order[..first_write].len() == 20 && order[first_write..].iter().all(|at| *at < 5), "{order:?}");
+    }
+
+    /// With half of that time: once each, rather than twice with tiny shares; what a repeat takes beside its calls is counted.
+    #[test]
+    fn where_time_is_very_short_all_are_measured_once_again() {
+        let mut units: Vec<Unit> = (0..5).map(|t| unit(Access::Write, t, 8.0, 0.1)).collect();
+        units.extend((0..5).map(|t| unit(Access::Rewrite, t, 10.0, 0.1)));
+        units.iter_mut().for_each(|unit| unit.fixed_seconds = 0.2);
+        cut(&mut units, 10.0);
+        assert!(units.iter().all(|u| u.share >= LEAST_SHARE && u.share < 0.13 && u.least_repeats == 1), "{units:?}");
+        let cost: f64 = units.iter().map(|u| u.seconds).sum();
+        assert!((8.0..10.0 / SLOWER + 1e-9).contains(&cost), "{cost}");
+        assert!(play(units, 10.0 + 1e-9).iter().all(|n| *n >= 1));
+    }
+
+    #[test]
+    fn with_time_enough_nothing_is_cut_and_with_hardly_any_the_dearest_are_left_out() {
+        let whole = vec![unit(Access::Write, 0, 8.0, 0.1), unit(Access::Read, 0, 1.0, 0.8)];
+        let mut units = whole.clone();
+        cut(&mut units, 20.8);
+        assert_eq!(units, whole);
+        cut(&mut units, 0.5);
+        assert!(units[0].share == 0.0 && (0.15..0.16).contains(&units[1].share), "{units:?}");
+        cut(&mut units, -1.0);
+        assert_eq!(next(&units, 100.0), None);
+        let mut units = vec![unit(Access::Read, 0, f64::NAN, 1.0), unit(Access::Read, 1, 0.0, 1.0)];
+        cut(&mut units, 1.0);
+        assert_eq!(units[1].share, 1.0);
+    }
+
     prop_compose! {
         fn any_unit()(
             access in prop_oneof![Just(Access::Write), Just(Access::Rewrite), Just(Access::Read)],
@@ -98,7 +242,7 @@ mod tests {
             seconds in 0.001..20.0_f64,
             need in prop_oneof![0.0..1.0_f64, Just(f64::NAN), Just(f64::INFINITY)],
         ) -> Unit {
-            Unit { access, pattern_type, repeats, seconds, need }
+            Unit { repeats, ..unit(access, pattern_type, seconds, need) }
         }
     }
 
@@ -116,6 +260,27 @@ mod tests {
                     // Equal on all ranks: the same numbers give the same answer.
                     prop_assert_eq!(next(&units, left), Some(at));
                 }
+            }
+        }
+
+        /// Whatever the units take: all that are not left out are measured twice again, if they take what is expected.
+        #[test]
+        fn what_is_cut_fits(
+            seconds in proptest::collection::vec((0.001..20.0_f64, 0.0..1.0_f64), 1..15),
+            left in 0.01..60.0_f64,
+        ) {
+            let all = [Access::Write, Access::Rewrite, Access::Read];
+            let mut units: Vec<Unit> =
+                seconds.iter().enumerate().map(|(i, (s, _))| unit(all[i % 3], (i / 3) as u8, *s, 0.5)).collect();
+            units.iter_mut().zip(&seconds).for_each(|(unit, (s, fixed))| unit.fixed_seconds = s * fixed);
+            cut(&mut units, left);
+            let of = |u: &Unit| f64::from(u.least_repeats) * u.seconds;
+            let expected: f64 = units.iter().filter(|u| u.share > 0.0).map(of).sum();
+            prop_assert!(expected * SLOWER <= left * (1.0 + 1e-9));
+            let repeats = play(units.clone(), left * (1.0 + 1e-9));
+            for (unit, n) in units.iter().zip(&repeats) {
+                prop_assert_eq!(*n >= unit.least_repeats, unit.share > 0.0, "{:?}", units);
+                prop_assert!(unit.share == 0.0 || unit.share >= LEAST_SHARE && unit.share <= 1.0);
             }
         }
 

@@ -258,8 +258,16 @@ pub struct TypeRecord {
 pub struct RepeatRecord {
     /// Which time, from 1; those of one type and access method belong together.
     pub repeat: u32,
-    /// What was measured: as many calls as in the first pass, fewer if it took twice as long or the time was over. Without batches and rounds.
+    /// Share of the calls of the first pass that it was to make, above 0 to 1: less than 1 where the time was short.
+    #[serde(default = "whole")]
+    pub share: f64,
+    /// What was measured: that share of the calls, fewer if it took twice as long or the time was over. Without batches and rounds.
     pub measured: PatternRecord,
+}
+
+/// Results from before repeats could be cut.
+fn whole() -> f64 {
+    1.0
 }
 
 /// Opening and closing of the file(s) of a type for a repeat.

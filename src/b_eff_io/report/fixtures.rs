@@ -114,7 +114,7 @@ pub fn repeated() -> RunResult {
                 measured.intervals.transfer_seconds *= 0.25;
             }
             at(&mut measured);
-            result.repeats.push(RepeatRecord { repeat, measured });
+            result.repeats.push(RepeatRecord { repeat, share: 1.0, measured });
         }
         for t in result.types.iter().filter(|t| t.access != Access::Write || repeat == 1) {
             result.type_repeats.push(TypeRepeatRecord { repeat, measured: t.clone() });

@@ -107,9 +107,11 @@ fn known(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[&
     let repeats = count(result.repeats.len() as u64, "repeat");
     let is_known = derived.intervals.values.iter().any(|i| backends.contains(&i.backend.as_str()));
     let text = if is_known {
-        format!("[low, high]: 95 % interval, from {repeats} of patterns within T")
+        let cut = result.repeats.iter().filter(|r| r.share < 1.0).count() as u64;
+        let cut = if cut > 0 { format!(", {cut} of them short") } else { String::new() };
+        format!("[low, high]: 95 % interval, from {repeats} within T{cut}")
     } else {
-        format!("no interval: {repeats} of patterns within T; each access method needs two or more")
+        format!("no interval: {repeats} of patterns within T are too few; a smaller --space leaves time for more")
     };
     screen::note(page, &text);
 }

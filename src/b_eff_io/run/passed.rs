@@ -11,6 +11,8 @@ pub struct Passed {
     pub ranks: u64,
     /// Access method.
     pub access: Access,
+    /// Pattern type.
+    pub pattern_type: u8,
     /// Pattern number.
     pub pattern: u8,
     /// Calls of each rank.

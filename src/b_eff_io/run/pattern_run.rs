@@ -109,6 +109,7 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
         backend: open.backend,
         ranks: record.ranks,
         access: record.access,
+        pattern_type: record.pattern_type,
         pattern: record.pattern,
         calls: record.calls,
         seconds: record.seconds(),
@@ -132,7 +133,11 @@ fn repeated(run: &mut Run<'_>, repeat: Repeat, mut record: PatternRecord) {
     record.batches.clear();
     record.rounds.clear();
     if record.calls > 0 {
-        run.observer.record(JournalLine::Repeat(Box::new(RepeatRecord { repeat: repeat.number, measured: record })));
+        run.observer.record(JournalLine::Repeat(Box::new(RepeatRecord {
+            repeat: repeat.number,
+            share: repeat.share,
+            measured: record,
+        })));
     }
     if ended == Ended::Interrupted {
         run.stop = Some(Outcome::Interrupted);

@@ -38,6 +38,8 @@ pub struct Place<'a> {
 pub struct Repeat {
     /// Which time, from 1.
     pub number: u32,
+    /// Share of the calls of the first pass that it makes, above 0 to 1.
+    pub share: f64,
     /// Which writing of this partition, from 1: no two of one place have the same data.
     pub writing: u32,
     /// When the repeats of the partition began.

@@ -2,6 +2,7 @@
 
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::PatternSpec;
+use crate::b_eff_io::plan::repeats::share_of;
 use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit};
 use crate::b_eff_io::run::batching::{CallsEnd, Limits};
 use crate::b_eff_io::run::files::Written;
@@ -63,7 +64,7 @@ const REPEAT_GUARD: f64 = 2.0;
 /// But never cut before this.
 const LEAST_GUARD_SECONDS: f64 = 0.1;
 
-/// What a repeat does: the calls of the first pass, no matter what ended that.
+/// What a repeat does: the calls of the first pass, no matter what ended that, or a share of them.
 fn again(
     run: &Run<'_>,
     place: Place<'_>,
@@ -75,8 +76,8 @@ fn again(
     let file = &run.files[open.file];
     let passed = run.passed(open.backend, place.part.ranks, place.access, spec.number);
     let (calls, seconds) = passed.map_or((0, 0.0), |passed| (passed.calls, passed.seconds));
-    let calls = if repeat.left_seconds > 0.0 { calls } else { 0 };
-    let guard = (REPEAT_GUARD * seconds).max(LEAST_GUARD_SECONDS).min(repeat.left_seconds);
+    let calls = if repeat.left_seconds > 0.0 { share_of(calls, repeat.share) } else { 0 };
+    let guard = (REPEAT_GUARD * seconds * repeat.share).max(LEAST_GUARD_SECONDS).min(repeat.left_seconds);
     if place.access == Access::Write {
         let planned = &file.planned[index];
         (Written::nothing(planned.spec, planned.stream_bytes, Generation::Later(repeat.writing)), calls, guard)

@@ -9,10 +9,10 @@ use std::time::Instant;
 use beff_backends::BackendError;
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::plan::repeats::{next, Unit};
+use crate::b_eff_io::plan::repeats::{cut, next, share_of, Unit, LEAST_REPEATS};
 use crate::b_eff_io::plan::schedule::is_rewritten;
-use crate::b_eff_io::run::files::TypeFile;
-use crate::b_eff_io::run::passed::Took;
+use crate::b_eff_io::run::files::{TypeFile, Written};
+use crate::b_eff_io::run::passed::{Passed, Took};
 use crate::b_eff_io::run::place::{Place, Repeat};
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::type_run::run_type;
@@ -26,6 +26,7 @@ use crate::frame::run::agree::{of_root, slowest};
 /// MPI between the ranks.
 pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f64) -> Result<(), MpiError> {
     let mut units = units(run, place.part.ranks);
+    cut(&mut units, of_root(place.comm, seconds)?);
     let begin = Instant::now();
     let mut writings = 0;
     while run.stop.is_none() {
@@ -38,7 +39,8 @@ pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f6
         let unit = &mut units[at];
         unit.repeats += 1;
         writings += 1;
-        let repeat = Repeat { number: unit.repeats, writing: writings, begin, seconds, left_seconds: left };
+        let repeat =
+            Repeat { number: unit.repeats, share: unit.share, writing: writings, begin, seconds, left_seconds: left };
         let place = Place { access: unit.access, pattern_type: unit.pattern_type, repeat: Some(repeat), ..place };
         place.comm.barrier()?;
         let started = Instant::now();
@@ -57,11 +59,18 @@ fn units(run: &Run<'_>, ranks: u64) -> Vec<Unit> {
     let is_done = |took: &&Took| {
         took.ranks == ranks && (took.access != Access::Rewrite || is_rewritten(config.full_rewrite, took.pattern_type))
     };
+    let clocked = |took: &Took| {
+        let of = |p: &&Passed| p.ranks == ranks && p.access == took.access && p.pattern_type == took.pattern_type;
+        run.passed.iter().filter(of).map(|passed| passed.seconds).sum::<f64>()
+    };
     let unit = |took: &Took| Unit {
         access: took.access,
         pattern_type: took.pattern_type,
         repeats: 0,
+        least_repeats: LEAST_REPEATS,
         seconds: took.seconds,
+        fixed_seconds: (took.seconds - clocked(took)).max(0.0),
+        share: 1.0,
         need: 0.0,
     };
     run.took.iter().filter(is_done).map(unit).collect()
@@ -92,23 +101,40 @@ fn judged(run: &mut Run<'_>, comm: &Comm, number: usize) -> Result<Option<[f64; 
     Ok(Some(needs))
 }
 
-/// Removes the files of a type, which will be written anew under the same names in the same space. False: it failed, and the run ends.
+/// Makes way for files of a type that are written anew under the same names in the same space. Those before are removed; where little is
+/// written, which would take longer than writing, they are put aside once and shortened by as much. False: it failed, and the run ends.
 /// Collective over the partition.
 fn make_way(run: &mut Run<'_>, place: Place<'_>) -> Result<bool, MpiError> {
-    let own = |f: &&mut TypeFile| f.ranks == place.part.ranks && f.pattern_type == place.pattern_type;
+    let own = |f: &&TypeFile| f.ranks == place.part.ranks && f.pattern_type == place.pattern_type;
     let mut error = None;
-    for file in run.files.iter_mut().filter(own) {
-        let moves = run.backends.iter().any(|b| b.name == file.backend && b.moves_data);
+    for file in run.files.iter().filter(own) {
+        let moves = run.backends.iter().position(|b| b.name == file.backend && b.moves_data);
         // Nothing was opened of a backend that does not run, and the null backend has no files.
-        if moves && (file.is_private() || place.comm.is_root()) {
-            let path = run.run_dir.file(&file.name(place.comm.rank()));
-            if let Err(e) = path.remove() {
-                error.get_or_insert(BackendError::from_io("remove", run.run_dir.path().join(file.name(0)), None, &e));
-            }
+        let Some(backend) = moves.filter(|_| file.is_private() || place.comm.is_root()) else { continue };
+        let path = run.run_dir.file(&file.name(place.comm.rank()));
+        let share = place.repeat.map_or(1.0, |repeat| repeat.share);
+        // What is kept for the user are the files that a pass leaves, and nothing beside them.
+        let is_aside = share < 1.0
+            && !run.config.keep_files
+            && path.put_aside(needed_bytes(run, place, file, backend, share)).is_ok();
+        if let Err(e) = if is_aside { Ok(()) } else { path.remove() } {
+            error.get_or_insert(BackendError::from_io("remove", run.run_dir.path().join(file.name(0)), None, &e));
         }
+    }
+    for file in run.files.iter_mut().filter(|f| own(&&**f)) {
         file.planned = std::mem::take(&mut file.written);
     }
     let during = format!("removing type {} to write it again", place.pattern_type);
     // Agreeing is a barrier too: nobody opens before all names are gone.
     Ok(!run.failed(place.comm, error.as_ref(), &during)?)
+}
+
+/// What the share of the calls of the first pass puts into the file, and a call of each pattern more.
+fn needed_bytes(run: &Run<'_>, place: Place<'_>, file: &TypeFile, backend: usize, share: f64) -> u64 {
+    let writers = if file.is_private() { 1 } else { file.ranks };
+    let of = |written: &Written| {
+        let passed = run.passed(backend, file.ranks, place.access, written.spec.number);
+        (share_of(passed.map_or(0, |passed| passed.calls), share) + 1) * written.spec.call_bytes * writers
+    };
+    file.written.iter().map(of).sum()
 }

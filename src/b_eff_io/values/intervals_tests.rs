@@ -38,7 +38,7 @@ fn noisy(seed: u64, spread: f64, repeats: [u32; 3]) -> RunResult {
     result.patterns = truth.iter().map(&mut measure).collect();
     for repeat in 1..=repeats.into_iter().max().unwrap_or(0) {
         for p in truth.iter().filter(|p| repeats[p.access as usize] >= repeat) {
-            result.repeats.push(RepeatRecord { repeat, measured: measure(p) });
+            result.repeats.push(RepeatRecord { repeat, share: 1.0, measured: measure(p) });
         }
         for t in result.types.clone().iter().filter(|t| repeats[t.access as usize] >= repeat) {
             result.type_repeats.push(TypeRepeatRecord { repeat, measured: t.clone() });

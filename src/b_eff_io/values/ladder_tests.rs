@@ -185,7 +185,7 @@ fn measured_again(random: &mut Pcg64Mcg, repeats: u32, spread: f64) -> RunResult
     let truth = std::mem::take(&mut result.patterns);
     result.patterns = truth.iter().map(&mut measure).collect();
     for repeat in 1..=repeats {
-        result.repeats.extend(truth.iter().map(|p| RepeatRecord { repeat, measured: measure(p) }));
+        result.repeats.extend(truth.iter().map(|p| RepeatRecord { repeat, share: 1.0, measured: measure(p) }));
         let files = result.types.iter().cloned();
         result.type_repeats.extend(files.map(|measured| TypeRepeatRecord { repeat, measured }));
     }

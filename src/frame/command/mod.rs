@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::frame::checks::KnownBackend;
 use crate::frame::error::Exit;
 use crate::frame::plain;
+use crate::frame::system::caches::{share_bytes, Caches};
 use crate::frame::system::launcher::speaks_for_all;
 use crate::frame::system::{host, memory};
 
@@ -93,6 +94,17 @@ pub(crate) fn publish_json_once(plan: &impl Serialize) -> anyhow::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(plan)?;
     bytes.push(b'\n');
     publish_once(&bytes)
+}
+
+/// Ranks of a host, and the share of the caches that one has, on a machine like this one: nobody knows how many ranks of a run that is only
+/// planned share a host.
+///
+/// # Errors
+/// CPUs that the system does not tell.
+pub(crate) fn caches_of_rank(ranks: u64) -> anyhow::Result<(u64, u64)> {
+    let caches = Caches::of(&host::allowed_cpus()?);
+    let ranks_of_host = ranks.min(host::usable_cores()?.max(1));
+    Ok((ranks_of_host, share_bytes(&vec![&caches; usize::try_from(ranks_of_host)?])))
 }
 
 /// Memory of a rank of a plan, if nothing was said. Without a run nobody knows how many ranks share a node: as if this

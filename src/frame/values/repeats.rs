@@ -8,12 +8,15 @@
 //!   the spread of its group if that is larger than its own (*pooled*).
 //! - *together*: all cells of a group are faster or slower in one pass. Variance of whole passes; groups may move together.
 //! - *slow*: what changes with time moves neighbours in time alike. The cells are taken apart into what each is and what each eighth of
-//!   the time is; if neighbouring eighths are more alike than others, their spread counts, and a quarter more for what is slower than
-//!   the time that was watched.
+//!   the time is; if neighbouring eighths are more alike than others, their spread counts as far as it is not evened out in a first pass
+//!   that lies in several of them, and a quarter more for what is slower than the time that was watched.
 //!
 //! Student's quantile has the degrees of freedom of Satterthwaite's approximation. The interval is stretched to where the repeats are,
 //! so a first pass that differs from its repeats is not surer than both. What stays the same from begin to end and is another one in the
 //! next run (the place on the disk, the neighbours of the day) leaves no trace within one, and is not in the interval.
+
+use std::iter::Take;
+use std::slice::Iter;
 
 use super::student::quantile;
 
@@ -284,15 +287,36 @@ fn slow(cells: &[Cell]) -> Option<(f64, f64)> {
     let whole = (variance(&values) - noise).max(0.0);
     let steps: Vec<f64> = values.windows(2).map(|w| (w[0] - w[1]).powi(2) / 2.0).collect();
     let steps = (mean(&steps) - noise).max(0.0);
-    (whole > 0.0 && steps <= ALIKE * whole).then_some((whole * UNSEEN * UNSEEN, SLOW_DEGREES))
+    let alike = 1.0 - steps / whole;
+    (whole > 0.0 && alike >= 1.0 - ALIKE).then(|| {
+        let first: [f64; PARTS] = sums_of(&cells, |c| c.seconds.iter().take(1), part, |c| c.weight.abs());
+        (whole * UNSEEN * UNSEEN * averaged(&first, alike), SLOW_DEGREES)
+    })
+}
+
+/// Of the variance of one part of the time, what is left in a value that lies in several with these weights, when neighbours have this
+/// much in common and others as many times less as they are apart.
+fn averaged(weights: &[f64; PARTS], alike: f64) -> f64 {
+    let all: f64 = weights.iter().sum();
+    let of = |(a, b): (usize, usize)| weights[a] * weights[b] * alike.powi(a.abs_diff(b) as i32);
+    (0..PARTS).flat_map(|a| (0..PARTS).map(move |b| (a, b))).map(of).sum::<f64>() / (all * all)
 }
 
 /// Over the measurements of all cells, by the part of the time.
 fn sums(cells: &[&Cell], part: impl Fn(f64) -> usize, of: impl Fn(&Cell) -> f64) -> [f64; PARTS] {
+    sums_of(cells, |c| c.seconds.iter().take(usize::MAX), part, of)
+}
+
+fn sums_of<'a>(
+    cells: &[&'a Cell],
+    measured: impl Fn(&'a Cell) -> Take<Iter<'a, f64>>,
+    part: impl Fn(f64) -> usize,
+    of: impl Fn(&Cell) -> f64,
+) -> [f64; PARTS] {
     let mut sums = [0.0; PARTS];
     for cell in cells {
         let value = of(cell);
-        cell.seconds.iter().for_each(|t| sums[part(*t)] += value);
+        measured(cell).for_each(|seconds| sums[part(*seconds)] += value);
     }
     sums
 }
