@@ -59,8 +59,8 @@ impl Given {
     }
 
     /// As far as a file of a process has it.
-    fn address(&self) -> u64 {
-        buffer(self.memory as u64) >> 8
+    fn address(&self) -> i64 {
+        (buffer(self.memory as u64) >> 8) as i64
     }
 }
 

@@ -287,7 +287,7 @@ impl Lane {
             record.took_ticks = 0;
             if let Some(mut call) = record.call(begin, self.thread) {
                 call.end_ns = end;
-                call.buffer = (record.has & has::COUNT != 0).then_some(self.buffer_word >> 8);
+                call.buffer = (record.has & has::COUNT != 0).then_some((self.buffer_word >> 8) as i64);
                 self.call(&mut call);
             }
             return;

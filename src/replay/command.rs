@@ -11,20 +11,22 @@ use beff_trace::Head;
 
 use super::cli::ReplayArgs;
 use super::config::ReplayConfig;
+use super::plan::cold::cold_bytes;
 use super::plan::left_out::together;
 use super::records::{
     BackendLeavings, Ended, FileFacts, ProfileFacts, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
 };
 use super::report::{plan as plan_text, SUFFIXES};
-use super::run::scan::Sums;
-use super::run::source::Sources;
+use super::run::scan::{Refusal, Sums};
 use super::run::whole::{execute, options, refusals, Look, Means};
 use super::run::Stuck;
 use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::{conduct, Files, Page};
 use crate::frame::command::observer::Collector;
 use crate::frame::command::start::{Early, Ready};
-use crate::frame::command::{complain, directory, known_backends, publish_once, start, LAST_WORDS};
+use crate::frame::command::{
+    caches_of_rank, complain, directory, known_backends, memory_of_rank, publish_once, start, LAST_WORDS,
+};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
@@ -42,12 +44,14 @@ pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         let config = configuration(args)?;
         let profile = Profile::open(&config)?;
         let refusals = refusals(&config.backends);
-        let scans = profile.look(&config, &refusals).all().map_err(unsound)?;
+        let ranks = profile.head.processes.len() as u64;
+        let cold_bytes = cold_bytes(caches_of_rank(ranks)?.1, memory_of_rank(None, ranks)?);
+        let scans = profile.look(&config, &refusals, cold_bytes).all().map_err(unsound)?;
         let facts = profile.facts(&scans.iter().map(|scan| &scan.sums).collect::<Vec<_>>());
         check_content(&facts)?;
         let sums = put_together(scans.into_iter().map(|scan| scan.sums));
         let space_bytes = space(&config, &profile.head, &sums);
-        let data_bytes = data_bytes(&config, &sums, sums.landing_bytes + sums.reused_bytes)?;
+        let data_bytes = data_bytes(&config, &sums, cold_bytes)?;
         publish_once(plan_text::text(&config, &facts, &leavings(&config, &sums), space_bytes, data_bytes).as_bytes())?;
         return Ok(Exit::Ok);
     }
@@ -88,9 +92,9 @@ impl Profile {
         Ok(Self { head, layouts })
     }
 
-    fn look<'a>(&'a self, config: &'a ReplayConfig, refusals: &'a [super::run::scan::Refusal]) -> Look<'a> {
+    fn look<'a>(&'a self, config: &'a ReplayConfig, refusals: &'a [Refusal], cold_bytes: u64) -> Look<'a> {
         let (head, layouts) = (&self.head, &self.layouts);
-        Look { profile: &config.profile, head, layouts, refusals, verify: config.verify }
+        Look { profile: &config.profile, head, layouts, refusals, cold_bytes, verify: config.verify }
     }
 
     fn facts(&self, ranks: &[&Sums]) -> ProfileFacts {
@@ -149,6 +153,7 @@ fn put_together(ranks: impl IntoIterator<Item = Sums>) -> Sums {
     let mut all = Sums::default();
     for rank in ranks {
         all.calls += rank.calls;
+        all.written_bytes = all.written_bytes.max(rank.written_bytes);
         all.below_bytes = all.below_bytes.max(rank.below_bytes);
         all.above_bytes = all.above_bytes.max(rank.above_bytes);
         all.landing_bytes = all.landing_bytes.max(rank.landing_bytes);
@@ -180,9 +185,9 @@ fn space(config: &ReplayConfig, head: &Head, sums: &Sums) -> u64 {
 }
 
 /// Memory for data of a rank.
-fn data_bytes(config: &ReplayConfig, sums: &Sums, landing_bytes: u64) -> Result<u64, UsageError> {
-    let sources = Sources::new(config.seed, sums.below_bytes, sums.above_bytes);
-    let bytes = sources.and_then(|sources| sources.bytes().checked_add(landing_bytes));
+fn data_bytes(config: &ReplayConfig, sums: &Sums, cold_bytes: u64) -> Result<u64, UsageError> {
+    let sources = sums.sources(config.seed, cold_bytes);
+    let bytes = sources.and_then(|sources| sources.bytes().checked_add(sums.landing_bytes + sums.reused_bytes));
     let profile = config.profile.display();
     bytes.ok_or_else(|| unsound(format!("{profile}: a call has its data in more memory than can be counted")))
 }
@@ -196,9 +201,10 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
     })?;
     let storage = start::storage_below(world, &config.path)?;
     let refusals = refusals(&config.backends);
+    let cold_bytes = cold_bytes(survey.cache_share_bytes, survey.memory_per_rank_bytes);
     let active = world.prefix(profile.head.processes.len() as u64)?;
     let looked = match &active {
-        Some(comm) => profile.look(config, &refusals).together(comm)?.map(Some),
+        Some(comm) => profile.look(config, &refusals, cold_bytes).together(comm)?.map(Some),
         None => Ok(None),
     };
     // What one of those that were recorded found, all of them have; the others hear it.
@@ -213,7 +219,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
     })?;
     let (facts, sums) = shared;
     let (data_bytes, space_bytes) = start::step(world, "plan", || {
-        let data_bytes = data_bytes(config, &sums, sums.landing_bytes + sums.reused_bytes)?;
+        let data_bytes = data_bytes(config, &sums, cold_bytes)?;
         let space_bytes = space(config, &profile.head, &sums);
         check_memory(data_bytes, &survey)?;
         check_space(space_bytes, config, &storage)?;
@@ -257,6 +263,7 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
                     layouts: &profile.layouts,
                     scan,
                     most: &sums,
+                    cold_bytes,
                     run_dir: &run_dir,
                     not_run: &not_run,
                     fs_type: &fs_type,

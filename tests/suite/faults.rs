@@ -138,7 +138,9 @@ fn a_bus_error_names_the_file_and_the_offset() {
             break;
         }
         println!("the cut came between two batches: once more");
-        assert_eq!(run.code(), 1, "{run}");
+        // A cut behind the last store of a pattern may have left a hole, which the next comparison finds: wrong data has its own code.
+        let wrong = !journal(&scratch, "corruption").is_empty();
+        assert_eq!(run.code(), if wrong { 3 } else { 1 }, "{run}");
         (run, scratch) = truncated_while_mapped();
     }
     assert_ne!(run.code(), 0, "{run}");

@@ -50,6 +50,10 @@ fn exchanged(words: &str, record: &str) -> (Run, Scratch) {
     fs::create_dir(disk.join("run")).unwrap();
     fs::write(disk.join("run/thesis.txt"), "precious").unwrap();
     for (path, content) in everything(&disk.join("x")) {
+        // OMPIO removes this one by its name inside the MPI_File_open that makes it: what lies there then is out of our hands.
+        if path.to_string_lossy().contains(".locktest.") {
+            continue;
+        }
         let same = disk.join("run").join(path.strip_prefix(disk.join("x")).unwrap());
         match content {
             None => fs::create_dir_all(same).unwrap(),

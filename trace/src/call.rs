@@ -3,6 +3,9 @@
 use crate::function::Function;
 use crate::names::{Amode, ErrorClass, Whence};
 
+/// Addresses are told from a multiple of this on.
+pub const PAGE_BYTES: i64 = 4096;
+
 /// A call. Fields that the function does not have are None or empty. Numbers of files, types, communicators, infos and requests
 /// refer to the dictionaries: those of the process in a raw file, the common ones in the text. Handles (`handle`) and requests
 /// always count within the process.
@@ -33,9 +36,9 @@ pub struct Call {
     pub count: Option<i64>,
     /// Type in memory, or the type that get_type_extent asks about.
     pub datatype: Option<u32>,
-    /// Data accesses that are given memory. Raw file: the lower 56 bits of its address. Text: a number; two calls of a rank with the
-    /// same number had the same address.
-    pub buffer: Option<u64>,
+    /// Address of the memory of a data access. Raw file: its lower 56 bits. Text: from the page of the first access of the rank on, so
+    /// that distances, places in pages and what is used again are known.
+    pub buffer: Option<i64>,
     /// Of a view.
     pub etype: Option<u32>,
     /// Of a view.

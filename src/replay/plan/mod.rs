@@ -2,6 +2,7 @@
 //! data lies in memory.
 
 pub mod class;
+pub mod cold;
 pub mod hot;
 pub mod landing;
 pub mod ledger;

@@ -55,6 +55,8 @@ struct Bench<'a> {
     /// What this rank found in its calls.
     scan: &'a scan::Scan,
     sources: Sources,
+    /// Memory that reads go through in a round.
+    cold_bytes: u64,
     run_dir: &'a RunDir,
     interrupt: &'a Interrupt,
     say: fn(&str),

@@ -16,7 +16,7 @@ use super::scan::Refusal;
 use super::standing::{Notes, Watch};
 use super::window::{Making, Window, Windows};
 use super::{files, Bench, Stuck};
-use crate::frame::config::CachePolicy;
+use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::{ErrorRecord, MachineShare};
 use crate::frame::run::agree::{self, first_message};
 use crate::frame::run::machine_share::{CpuWatch, HostCpus};
@@ -27,9 +27,6 @@ use crate::replay::plan::ledger::Account;
 use crate::replay::plan::meeting::limits;
 use crate::replay::plan::Both;
 use crate::replay::records::{ClassRecord, PassEnd, PassRecord, ProcessRecord, ReplayCorruption};
-
-/// The round of the landing area while data is compared: large enough that comparing is rare, small enough for caches.
-pub(super) const ROUND_BYTES: u64 = 16 << 20;
 
 /// A backend and how it replays.
 #[derive(Clone, Copy)]
@@ -220,9 +217,10 @@ impl PassJob<'_> {
             bench,
             rank: self.comm.rank() as u32,
             refusal: self.way.refusal,
-            landing: Landing::new(if bench.config.verify { ROUND_BYTES } else { 0 }),
+            landing: Landing::of_reads(bench.cold_bytes, bench.config.verify),
             compares: bench.config.verify && self.way.stores,
             stores: self.way.stores,
+            aligns: self.way.refusal.by_offsets && bench.config.direct.of(self.way.name) != DirectPolicy::Off,
             unmade_ns,
         };
         let mut windows = Windows::new(making).map_err(refuse)?;

@@ -10,6 +10,7 @@ use beff_trace::{After, Call, Direction, End, Form, Function, Role};
 use serde::{Deserialize, Serialize};
 
 use super::places::{Finder, Places};
+use super::source::Sources;
 use crate::replay::plan::hot::{Hot, Reuse};
 use crate::replay::plan::landing::{Landing, ALIGN_BYTES};
 use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
@@ -80,6 +81,14 @@ pub struct Scan {
     pub unmade_ns: Vec<u64>,
 }
 
+impl Sums {
+    /// What the ranks write. A rank that writes little goes through little memory. None: more than can be counted.
+    #[must_use]
+    pub fn sources(&self, seed: u64, cold_bytes: u64) -> Option<Sources> {
+        Sources::new(seed, self.below_bytes, self.above_bytes, cold_bytes.min(self.written_bytes))
+    }
+}
+
 impl Scan {
     /// Where the places of memory that is used again begin in the source, behind so many bytes, and how long it is with them.
     #[must_use]
@@ -91,7 +100,8 @@ impl Scan {
     /// The same in the landing area.
     #[must_use]
     pub fn landing_bytes(&self) -> [u64; 2] {
-        [self.sums.landing_bytes, self.sums.landing_bytes + self.hot.bytes(Direction::Read)]
+        let begin = self.sums.landing_bytes.next_multiple_of(ALIGN_BYTES);
+        [begin, begin + self.hot.bytes(Direction::Read)]
     }
 }
 
@@ -105,11 +115,11 @@ pub fn scan(
     layouts: &Layouts,
     refusals: &[Refusal],
     limits: &[(Opening, u64)],
-    round_bytes: u64,
+    landing: Landing,
 ) -> Result<Scan, String> {
     let limits: HashMap<Opening, u64> = limits.iter().copied().collect();
     let (head, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
-    let mut scanner = Scanner::new(rank, layouts, refusals, round_bytes);
+    let mut scanner = Scanner::new(rank, layouts, refusals, landing);
     scanner.most_bytes = i64::MAX.unsigned_abs() / (head.processes.len() as u64).max(1);
     scanner.is_whole = head.processes.get(rank as usize).is_some_and(|process| process.end == End::Complete);
     let mut cut = None;
@@ -164,7 +174,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn new(rank: u32, layouts: &'a Layouts, refusals: &[Refusal], round_bytes: u64) -> Self {
+    fn new(rank: u32, layouts: &'a Layouts, refusals: &[Refusal], landing: Landing) -> Self {
         Self {
             rank,
             layouts,
@@ -172,7 +182,7 @@ impl<'a> Scanner<'a> {
             filters: refusals.iter().map(|r| (Filter::new(r.unable), r.by_offsets)).collect(),
             leavings: vec![Leavings::default(); refusals.len()],
             meetings: Counter::default(),
-            landing: Landing::new(round_bytes),
+            landing,
             reuse: Reuse::default(),
             pending: HashMap::new(),
             split: HashMap::new(),
@@ -300,7 +310,7 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         let holds = form != Form::Blocking;
-        let place = below.checked_add(above).and_then(|bytes| self.landing.take(bytes, holds));
+        let place = below.checked_add(above).and_then(|bytes| self.landing.take(begin_of(call, span), bytes, holds));
         let place = place.ok_or("its memory is larger than can be counted; correct its count or type")?;
         if let Some(request) = call.request {
             self.pending.insert(request, place.at);
@@ -341,6 +351,11 @@ impl<'a> Scanner<'a> {
         sums.meetings = self.meetings.finish();
         self.scan
     }
+}
+
+/// Where the memory of an access begins in the program, which reaches so far below its address.
+pub(super) fn begin_of(call: &Call, (below, _): (u64, u64)) -> Option<i64> {
+    call.buffer.map(|address| address.wrapping_sub_unsigned(below))
 }
 
 /// Bytes that a data access asks for.

@@ -10,7 +10,7 @@ use beff_trace::Head;
 
 use super::detail::Details;
 use super::hints;
-use super::pass::{PassJob, PassOutcome, Way, ROUND_BYTES};
+use super::pass::{PassJob, PassOutcome, Way};
 use super::scan::{self, Refusal, Scan, Sums};
 use super::{order, Bench, Stuck};
 use crate::frame::planted;
@@ -22,9 +22,9 @@ use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{agree, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
+use crate::replay::plan::landing::Landing;
 use crate::replay::plan::meeting::{limits, Opening};
 use crate::replay::records::{PassEnd, PassRecord, ReplayEnding, ReplayLine};
-use crate::replay::run::source::Sources;
 
 /// How the backends of a configuration refuse, in its order.
 #[must_use]
@@ -48,6 +48,8 @@ pub struct Look<'a> {
     pub layouts: &'a Layouts,
     /// Backends.
     pub refusals: &'a [Refusal],
+    /// Memory that accesses go through whose buffer was not just used.
+    pub cold_bytes: u64,
     /// Data is compared.
     pub verify: bool,
 }
@@ -58,8 +60,14 @@ impl Look<'_> {
     /// # Errors
     /// What is wrong with the profile, in words.
     pub fn rank(&self, rank: u32, limits: &[(Opening, u64)]) -> Result<Scan, String> {
-        let round_bytes = if self.verify { ROUND_BYTES } else { 0 };
-        scan::scan(self.profile, rank, self.layouts, self.refusals, limits, round_bytes)
+        scan::scan(
+            self.profile,
+            rank,
+            self.layouts,
+            self.refusals,
+            limits,
+            Landing::of_reads(self.cold_bytes, self.verify),
+        )
     }
 
     /// The calls of all ranks, one after the other, up to where all collective calls meet.
@@ -134,6 +142,8 @@ pub struct Means<'a> {
     pub scan: &'a Scan,
     /// Put together: memory is laid out alike everywhere.
     pub most: &'a Sums,
+    /// Memory that accesses go through whose buffer was not just used.
+    pub cold_bytes: u64,
     /// Where the files go.
     pub run_dir: &'a RunDir,
     /// Backends that cannot work here.
@@ -155,7 +165,7 @@ pub struct Means<'a> {
 pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Result<ReplayEnding, Stuck> {
     let begin = Instant::now();
     let (comm, config) = (means.comm, means.config);
-    let sources = Sources::new(config.seed, means.most.below_bytes, means.most.above_bytes);
+    let sources = means.most.sources(config.seed, means.cold_bytes);
     let sources = sources.ok_or_else(|| Stuck::Calls("memory beyond what can be counted".into()))?;
     let bench = Bench {
         config,
@@ -164,6 +174,7 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
         profile: &config.profile,
         scan: means.scan,
         sources,
+        cold_bytes: means.cold_bytes,
         run_dir: means.run_dir,
         interrupt: means.interrupt,
         say: means.say,

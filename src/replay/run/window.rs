@@ -11,10 +11,10 @@ use beff_trace::{After, Call, Content, Direction, Form, Function, Origin, Role};
 
 use super::order::Awaited;
 use super::places::{Finder, Places};
-use super::scan::{asked_bytes, memory_span, Refusal, Scan};
+use super::scan::{asked_bytes, begin_of, memory_span, Refusal, Scan};
 use crate::replay::config::Pace;
 use crate::replay::plan::hot::Reuse;
-use crate::replay::plan::landing::Landing;
+use crate::replay::plan::landing::{page_of, Landing, ALIGN_BYTES};
 use crate::replay::plan::left_out::{Fate, Filter};
 use crate::replay::run::source::Sources;
 
@@ -121,6 +121,8 @@ pub(super) struct Windows<'a> {
     filter: Filter,
     by_offsets: bool,
     landing: Landing,
+    /// Where nothing is compared: the memory of writes.
+    walk: Option<Landing>,
     reuse: Reuse,
     places: Finder<'a>,
     files: HashMap<u32, u32>,
@@ -134,6 +136,8 @@ pub(super) struct Windows<'a> {
     split: HashMap<u32, Pending>,
     compares: bool,
     stores: bool,
+    /// Memory begins where pages do, wherever the program had it: direct transfers ask for it.
+    aligns: bool,
     /// For each rank, from when on its writes may not be made.
     unmade_ns: Vec<u64>,
     waited_for: HashSet<After>,
@@ -148,6 +152,8 @@ pub(super) struct Making<'a> {
     pub compares: bool,
     /// The backend really stores data.
     pub stores: bool,
+    /// Transfers may be direct.
+    pub aligns: bool,
     pub unmade_ns: Vec<u64>,
 }
 
@@ -157,7 +163,7 @@ impl<'a> Windows<'a> {
     /// # Errors
     /// A profile that has changed since it was looked at.
     pub fn new(making: Making<'a>) -> Result<Self, String> {
-        let Making { bench, rank, refusal, landing, compares, stores, unmade_ns } = making;
+        let Making { bench, rank, refusal, landing, compares, stores, aligns, unmade_ns } = making;
         let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
@@ -171,6 +177,7 @@ impl<'a> Windows<'a> {
             filter: Filter::new(refusal.unable),
             by_offsets: refusal.by_offsets,
             landing,
+            walk: (!compares).then(|| Landing::by_buffers(bench.sources.walked_bytes())),
             reuse: Reuse::default(),
             places: Finder::new(bench.layouts),
             files: HashMap::new(),
@@ -181,6 +188,7 @@ impl<'a> Windows<'a> {
             split: HashMap::new(),
             compares,
             stores,
+            aligns,
             unmade_ns,
             waited_for: HashSet::new(),
         })
@@ -295,8 +303,16 @@ impl<'a> Windows<'a> {
         let hot = self.scan.hot.find(direction, call.buffer, span);
         // Only where nothing can be under way in the place when it is made ready for its next use.
         let hot = hot.filter(|_| is_near && self.stores && form == Form::Blocking);
+        let hot = hot.map(|at| if self.aligns { at - at % ALIGN_BYTES } else { at });
+        let begin = begin_of(call, span);
+        let begin = if self.aligns { begin.map(page_of) } else { begin };
         if direction == Direction::Write {
-            let address = self.sources.address(self.rank, call.begin_ns);
+            let address = match &mut self.walk {
+                // What is written is the same all the time, and nobody looks at it.
+                Some(walk) => walk.take(begin, span.0 + span.1, false).map(|place| place.at + span.0),
+                None => Some(self.sources.address(self.rank, call.begin_ns)),
+            };
+            let address = address.ok_or("its memory is larger than can be counted")?;
             let Some(hot) = hot else { return Ok(address) };
             let memory_at = self.scan.source_bytes(self.sources.bytes())[0] + hot;
             if self.compares {
@@ -307,7 +323,8 @@ impl<'a> Windows<'a> {
             return Ok(memory_at);
         }
         let holds = form != Form::Blocking;
-        let place = self.landing.take(span.0 + span.1, holds).ok_or("its memory is larger than can be counted")?;
+        let bytes = span.0 + span.1;
+        let place = self.landing.take(begin, bytes, holds).ok_or("its memory is larger than can be counted")?;
         if place.wrapped {
             window.stop(window.steps.len()).wrapped = true;
         }

@@ -2,7 +2,6 @@
 //! and the origin of what was read. Streaming: what is in memory does not grow with the calls, but with the parts of files that different
 //! calls touched, up to a limit.
 
-mod buffers;
 mod common;
 mod content;
 mod files;

@@ -3,11 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use super::buffers::Buffers;
 use super::spool::Spool;
 use super::together::Ready;
 use super::touched::Touch;
-use crate::call::{Call, Origin};
+use crate::call::{Call, Origin, PAGE_BYTES};
 use crate::function::Function;
 use crate::places::{Placed, Tracker};
 
@@ -74,7 +73,8 @@ pub(super) struct Rank<'a, S> {
     pub(super) last_begin_ns: Option<u64>,
     /// End of the calls that were taken, without and with the last of them.
     ended_ns: (u64, u64),
-    buffers: Buffers,
+    /// Page of the memory of the first access.
+    first_page: Option<i64>,
     pub(super) held: VecDeque<Held>,
     /// Calls that were written: the number of the first that is held.
     pub(super) written: u64,
@@ -93,7 +93,7 @@ impl<'a, S: Source> Rank<'a, S> {
             tracker,
             last_begin_ns: None,
             ended_ns: (0, 0),
-            buffers: Buffers::default(),
+            first_page: None,
             held: VecDeque::new(),
             written: 0,
             waited: HashMap::new(),
@@ -112,7 +112,10 @@ impl<'a, S: Source> Rank<'a, S> {
         call.end_ns = call.end_ns.max(call.begin_ns);
         self.last_begin_ns = Some(call.begin_ns);
         self.ended_ns = (self.ended_ns.1, self.ended_ns.1.max(call.end_ns));
-        call.buffer = call.buffer.map(|address| self.buffers.number(address));
+        call.buffer = call.buffer.map(|address| {
+            let first = *self.first_page.get_or_insert(address / PAGE_BYTES * PAGE_BYTES);
+            address.wrapping_sub(first)
+        });
         self.next = self.source.next();
         Some(call)
     }

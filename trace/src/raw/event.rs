@@ -78,7 +78,7 @@ pub fn put_call(out: &mut Vec<u8>, call: &Call) {
     field(14, out, call.bytes);
     field(15, out, call.request);
     field(16, out, (call.polls > 0).then_some(call.polls));
-    field(17, out, call.buffer);
+    field(17, out, call.buffer.map(|address| address as u64));
     field(18, out, call.name.as_ref().map(|name| name.len() as u64));
     if let Some(name) = &call.name {
         out.extend_from_slice(name.as_bytes());
@@ -146,7 +146,7 @@ fn call(from: &mut Bytes<'_>, tick: u64) -> Option<Call> {
             14 => call.bytes = Some(value),
             15 => call.request = Some(value),
             16 => call.polls = value,
-            17 => call.buffer = Some(value),
+            17 => call.buffer = Some(value as i64),
             18 => {
                 let length = usize::try_from(value).ok().filter(|n| *n <= from.0.len())?;
                 let (name, rest) = from.0.split_at(length);

@@ -14,7 +14,7 @@ pub struct Reading {
     thread: u32,
     last: Option<Compact>,
     /// Memory of data accesses.
-    buffer: Option<u64>,
+    buffer: Option<i64>,
     live: bool,
 }
 
@@ -62,7 +62,7 @@ impl Reading {
                     self.at += 8;
                 }
                 TAG_BUFFER => {
-                    self.buffer = Some(first >> 8);
+                    self.buffer = Some((first >> 8) as i64);
                     self.at += 8;
                 }
                 tag @ (TAG_PART | TAG_LAST) => {

@@ -184,7 +184,7 @@ fn calls() -> impl Strategy<Value = Call> {
     let ids =
         (of(any::<u32>()), of(any::<u32>()), of(any::<u32>()), of(any::<u32>()), of(any::<u32>()), of(any::<u32>()));
     let numbers = (
-        (of(any::<i64>()), of(any::<u64>())),
+        (of(any::<i64>()), of(any::<i64>())),
         of(any::<i64>()),
         of(any::<i64>()),
         of(any::<u64>()),
@@ -382,7 +382,7 @@ fn memory_counts_for_the_data_accesses_behind_it() {
     let file = ProcessFile::open(&path).unwrap();
     let buffers: Vec<_> =
         file.events().map(|event| if let Event::Call(call) = event { call.buffer } else { None }).collect();
-    let (zero, some, most) = (Some(0), Some(0x00ff_1234_5678_9abc), Some(u64::MAX >> 8));
+    let (zero, some, most) = (Some(0), Some(0x00ff_1234_5678_9abc), Some((u64::MAX >> 8) as i64));
     assert_eq!(buffers, [None, zero, zero, None, some, some, None, most, most, None, most]);
 }
 

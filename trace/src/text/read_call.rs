@@ -135,7 +135,7 @@ impl CallParser {
             Key::Offset => call.offset = Some(signed(value)?),
             Key::Count => call.count = Some(signed(value)?),
             Key::Type => call.datatype = Some(index(value, bounds.types, "type")?),
-            Key::Buffer => call.buffer = Some(unsigned(value)?),
+            Key::Buffer => call.buffer = Some(signed(value)?),
             Key::Etype => call.etype = Some(index(value, bounds.types, "type")?),
             Key::Filetype => call.filetype = Some(index(value, bounds.types, "type")?),
             Key::Comm => call.comm = Some(index(value, bounds.comms, "comm")?),
