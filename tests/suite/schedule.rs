@@ -10,7 +10,8 @@ fn seconds(value: &Value) -> f64 {
 
 fn run(release: &str, args: &[&str]) -> Value {
     let scratch = Scratch::new();
-    let launch = Launch::new(2).args(SHORT).args(["--release", release, "--space", "2G"]).args(args);
+    // Room for what a page cache takes in the time of a pattern, at up to 20 GB/s.
+    let launch = Launch::new(2).args(SHORT).args(["--release", release, "--space", "8G"]).args(args);
     launch.into(&scratch).run().expect(0);
     document(&scratch)
 }
