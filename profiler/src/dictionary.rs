@@ -1,9 +1,10 @@
 //! Numbers of files, types, communicators and hints, for all threads. Every event of the dictionary has the time of the call that it
 //! is for, and a call may only use an entry that is not later than itself: so reading in the order of times meets entries first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, CStr};
 use std::hash::{DefaultHasher, Hasher};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -20,11 +21,28 @@ use crate::storage;
 /// Number and tick of an entry.
 type Entry = (u32, u64);
 
+/// A file that was opened: its name then, and one that means it in any working directory.
+#[derive(Clone)]
+struct Named {
+    name: String,
+    path: PathBuf,
+}
+
+struct Opening {
+    number: u32,
+    file: Option<Named>,
+}
+
+/// Closed files that are looked for when another one is opened.
+const MOST_CLOSED: usize = 16;
+
 /// See the module.
 #[derive(Default)]
 pub struct Dictionary {
-    files: HashMap<Word, u32>,
+    files: HashMap<Word, Opening>,
     openings: u32,
+    /// Files that were closed and not opened again, the last ones.
+    closed: VecDeque<Named>,
     /// Types by handle.
     handles: HashMap<Word, Entry>,
     /// Everything by what it is.
@@ -122,7 +140,7 @@ impl Lane {
 
     #[cold]
     fn file_slowly(&mut self, handle: Word, slot: usize) -> Option<u32> {
-        let number = lock().files.get(&handle).copied()?;
+        let number = lock().files.get(&handle)?.number;
         self.memory.files[slot] = (handle, number);
         Some(number)
     }
@@ -208,6 +226,14 @@ impl Lane {
         shared.number(Kind::Storage, tick, |out, id| event::put_storage(out, tick, id, path, &fs_type), self);
     }
 
+    /// A file that was gone before the opening at this tick.
+    pub fn gone(&mut self, path: &str, tick: u64) {
+        let tick = self.not_before(tick);
+        let mut out = Vec::new();
+        event::put_gone(&mut out, tick, path);
+        self.event(&out, tick);
+    }
+
     /// Hints in force for a file.
     pub fn granted(&mut self, file: Word, tick: u64) -> Option<u32> {
         let mut info: Word = 0;
@@ -226,12 +252,16 @@ fn is_early(call: &Call) -> bool {
 }
 
 /// A number for an opening. `handle` is that of the file, if the call succeeded.
-pub fn opened(handle: Option<Word>) -> u32 {
+pub fn opened(handle: Option<Word>, name: Option<&str>) -> u32 {
+    let file = name
+        .map(without_driver)
+        .and_then(|name| Some(Named { name: name.to_owned(), path: std::path::absolute(name).ok()? }));
     let mut shared = lock();
     shared.openings += 1;
     let number = shared.openings;
     if let Some(handle) = handle {
-        shared.files.insert(handle, number);
+        shared.closed.retain(|closed| file.as_ref().is_none_or(|file| file.path != closed.path));
+        shared.files.insert(handle, Opening { number, file });
     }
     GENERATION.fetch_add(1, Ordering::Release);
     number
@@ -240,11 +270,36 @@ pub fn opened(handle: Option<Word>) -> u32 {
 /// A file handle is no longer that of this opening. It may be that of another one already, which another thread has made since.
 pub fn closed(handle: Word, number: Option<u32>) {
     let mut shared = lock();
-    if number.is_some() && shared.files.get(&handle).copied() == number {
-        shared.files.remove(&handle);
+    if number.is_some() && shared.files.get(&handle).map(|opening| opening.number) == number {
+        let file = shared.files.remove(&handle).and_then(|opening| opening.file);
+        if let Some(file) = file.filter(|file| shared.closed.iter().all(|closed| closed.path != file.path)) {
+            if shared.closed.len() == MOST_CLOSED {
+                shared.closed.pop_front();
+            }
+            shared.closed.push_back(file);
+        }
     }
     drop(shared);
     GENERATION.fetch_add(1, Ordering::Release);
+}
+
+/// A file was deleted by a call, which tells so itself.
+pub fn deleted(name: &str) {
+    if let Ok(path) = std::path::absolute(without_driver(name)) {
+        lock().closed.retain(|closed| closed.path != path);
+    }
+}
+
+/// Files that were closed and are not there any more, by name. Each is told once.
+pub fn gone() -> Vec<String> {
+    let closed = std::mem::take(&mut lock().closed);
+    // Not under the lock: a server may take its time.
+    let (gone, there): (Vec<_>, Vec<_>) = closed.into_iter().partition(|file| {
+        file.path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+    });
+    let mut shared = lock();
+    there.into_iter().rev().for_each(|file| shared.closed.push_front(file));
+    gone.into_iter().map(|file| file.name).collect()
 }
 
 /// A handle of a type is about to be freed.

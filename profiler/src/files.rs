@@ -81,6 +81,7 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
     // SAFETY: the program gives a name.
     let path = unsafe { text_at(path) };
     let found = path.as_deref().map(before);
+    let gone = dictionary::gone();
     let begin = ticks();
     let code = call();
     let end = ticks();
@@ -88,7 +89,7 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
     let lane = inside.lane();
     // SAFETY: a successful call has left a handle there; it is a pointer in every MPI.
     let opened = (code == 0).then(|| unsafe { *(file as *const Word) });
-    call.handle = Some(dictionary::opened(opened));
+    call.handle = Some(dictionary::opened(opened, path.as_deref()));
     call.name = path;
     call.number = found.map(|found| found.map_or(-1, |(size_bytes, _)| size_bytes));
     call.unchanged_ns = found.flatten().map(|(_, unchanged_ns)| unchanged_ns);
@@ -103,6 +104,7 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
     if let (Some(path), 0) = (&call.name, code) {
         lane.storage(path, begin);
     }
+    gone.iter().for_each(|path| lane.gone(path, begin));
     lane.call(&mut call);
     code
 }
@@ -165,6 +167,7 @@ pub fn delete(name: Name, path: Word, info: Word, call: impl FnOnce() -> c_int) 
     simple(name, call, |lane, call| {
         // SAFETY: the program gives a name.
         call.name = unsafe { text_at(path) };
+        call.name.as_deref().filter(|_| call.error.is_none()).into_iter().for_each(dictionary::deleted);
         if !is(call, "MPI_ERR_INFO") {
             call.info = lane.info(handle(info), call.begin_ns);
         }

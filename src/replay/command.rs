@@ -157,7 +157,8 @@ fn put_together(ranks: impl IntoIterator<Item = Sums>) -> Sums {
         all.below_bytes = all.below_bytes.max(rank.below_bytes);
         all.above_bytes = all.above_bytes.max(rank.above_bytes);
         all.landing_bytes = all.landing_bytes.max(rank.landing_bytes);
-        all.reused_bytes = all.reused_bytes.max(rank.reused_bytes);
+        all.placed_bytes = all.placed_bytes.max(rank.placed_bytes);
+        all.strewn_bytes = all.strewn_bytes.max(rank.strewn_bytes);
         for (file, end) in rank.file_ends {
             let known = all.file_ends.entry(file).or_default();
             *known = (*known).max(end);
@@ -187,7 +188,8 @@ fn space(config: &ReplayConfig, head: &Head, sums: &Sums) -> u64 {
 /// Memory for data of a rank.
 fn data_bytes(config: &ReplayConfig, sums: &Sums, cold_bytes: u64) -> Result<u64, UsageError> {
     let sources = sums.sources(config.seed, cold_bytes);
-    let bytes = sources.and_then(|sources| sources.bytes().checked_add(sums.landing_bytes + sums.reused_bytes));
+    let bytes =
+        sources.and_then(|sources| sources.bytes().checked_add(sums.landing_bytes.saturating_add(sums.placed_bytes)));
     let profile = config.profile.display();
     bytes.ok_or_else(|| unsound(format!("{profile}: a call has its data in more memory than can be counted")))
 }

@@ -89,6 +89,33 @@ fn files_that_the_program_made_itself_are_told_from_those_that_were_there() {
     }
 }
 
+/// A file that the program removed itself is gone in the replay, too, where another one is opened: then it cannot be opened any more.
+#[test]
+fn files_that_the_program_removed_itself_are_removed_in_the_replay() {
+    let scratch = Scratch::new();
+    let program = application(&scratch, "gone");
+    let (output, first, second) = (scratch.join("gone.csv"), scratch.join("first"), scratch.join("second"));
+    profile(&output, 2, &program, &[path(&first), path(&second)]).run().expect(0);
+    let text = fs::read_to_string(&output).unwrap();
+    let file =
+        |n: usize| text.lines().filter(|line| line.starts_with("file,")).nth(n).unwrap_or_else(|| panic!("{text}"));
+    let (_, gone_ns) = file(0).split_once(",gone=").unwrap_or_else(|| panic!("{text}"));
+    let openings = calls_of(&text, "File_open");
+    let mut begins = openings.iter().filter(|line| line.contains(",file=1,")).map(|line| line.split(',').next());
+    assert!(begins.any(|begin| begin == Some(gone_ns)), "{gone_ns} is no opening of the second file: {text}");
+    assert!(!file(1).contains("gone="), "{text}");
+    assert_eq!(openings.iter().filter(|line| line.contains("error=")).count(), 2, "{text}");
+
+    for pass in items(&replay(2, &text, "--backend mpiio,posix,uring --repeat 2").2["passes"]) {
+        assert_eq!(number(&pass["calls"]), number(&pass["calls_as_recorded"]), "{pass}");
+    }
+    // Where nobody knows of it, the file stays, and opening it succeeds.
+    let unknown = text.replace(&format!(",gone={gone_ns}"), "");
+    for pass in items(&replay(2, &unknown, "--backend mpiio,posix").2["passes"]) {
+        assert!(number(&pass["calls_as_recorded"]) < number(&pass["calls"]), "{pass}");
+    }
+}
+
 #[test]
 fn what_exists_is_not_overwritten() {
     let scratch = Scratch::new();

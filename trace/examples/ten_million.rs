@@ -48,7 +48,13 @@ fn head(ranks: u32, calls: u64) -> Head {
         processes: (0..ranks).map(process).collect(),
         comms: vec![(0..ranks).collect()],
         types: vec![Type::Named { name: "BYTE".into(), size_bytes: 1, extent_bytes: 1 }],
-        files: vec![OpenedFile { path: "out.dat".into(), size_bytes: Some(0), fs_type: "ext4".into(), made_ns: None }],
+        files: vec![OpenedFile {
+            path: "out.dat".into(),
+            size_bytes: Some(0),
+            fs_type: "ext4".into(),
+            made_ns: None,
+            gone_ns: None,
+        }],
         ..Head::default()
     }
 }

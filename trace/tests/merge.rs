@@ -464,6 +464,48 @@ fn a_file_is_lost_with_deletion_size_and_unknown_places() {
     assert_eq!(found[0][12].from, [content(8, Content::Hole)]);
 }
 
+/// The first process that misses it tells when; a file that is opened again, deleted by a call or seen by several communicators has no end.
+#[test]
+fn a_file_that_the_program_removed_has_an_end() {
+    let open = |begin_ns: u64, name: &str, comm: u32| {
+        let call = opened(begin_ns, begin_ns + 1, 0, -1);
+        Event::Call(Box::new(Call {
+            handle: Some(begin_ns as u32),
+            name: Some(name.to_owned()),
+            comm: Some(comm),
+            ..call
+        }))
+    };
+    let gone = |path: &str| Event::Gone { path: path.to_owned() };
+    let ends = |ranks: [Vec<Event>; 2]| {
+        let directory = tempfile::tempdir().unwrap();
+        for (rank, events) in (0..).zip(ranks) {
+            let mut recorder = Recorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
+            for (id, ranks) in (0..).zip([vec![0, 1], vec![rank]]) {
+                recorder.event(&Event::Comm { id, ranks }).unwrap();
+            }
+            events.iter().for_each(|event| recorder.event(event).unwrap());
+            recorder.finish().unwrap();
+        }
+        let out = directory.path().join("all.csv");
+        merge(directory.path(), &out, &Options::default()).unwrap();
+        let (head, _) = text::all_ranks(&out).unwrap();
+        head.files.iter().find(|file| file.path == "f").unwrap().gone_ns
+    };
+    let two =
+        |first: Vec<Event>| ends([first, vec![open(100, "f", 0), open(400, "g", 0), gone("ufs:f"), open(500, "h", 0)]]);
+    assert_eq!(two(vec![open(100, "ufs:f", 0), gone("f"), open(300, "g", 0), open(400, "h", 0)]), Some(200));
+    assert_eq!(two(vec![open(100, "f", 0)]), Some(400), "seen by one alone");
+    assert_eq!(two(vec![open(100, "f", 0), gone("f"), open(300, "g", 0), open(400, "f", 0)]), None, "opened again");
+    assert_eq!(two(vec![open(100, "f", 1), gone("f"), open(300, "g", 0)]), None, "each for itself");
+    let delete = Call { handle: None, name: Some("f".into()), ..simple(Function::Delete, 200, 202) };
+    assert_eq!(
+        two(vec![open(100, "f", 0), Event::Call(Box::new(delete)), gone("f"), open(300, "g", 0)]),
+        None,
+        "by a call"
+    );
+}
+
 /// A kind on which all processes agree; none where they saw different ones, or where nobody looked.
 #[test]
 fn files_have_the_kind_of_file_system_that_was_seen() {

@@ -203,6 +203,7 @@ pub fn text(file: &ProcessFile) -> Vec<String> {
             Event::Info { id, pairs } => assert!(tables.infos.insert(id, pairs).is_none()),
             // Whatever the scratch directory is on.
             Event::Storage { fs_type, .. } => assert!(!fs_type.is_empty()),
+            Event::Gone { path } => lines.push(format!("gone {path}")),
             Event::Call(call) => {
                 assert!(call.begin_ns >= last_ns && call.end_ns >= call.begin_ns, "{call:?} after {last_ns}");
                 last_ns = call.begin_ns;

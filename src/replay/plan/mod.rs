@@ -4,6 +4,7 @@
 pub mod class;
 pub mod cold;
 pub mod hot;
+pub mod image;
 pub mod landing;
 pub mod ledger;
 pub mod left_out;

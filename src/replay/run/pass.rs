@@ -217,7 +217,7 @@ impl PassJob<'_> {
             bench,
             rank: self.comm.rank() as u32,
             refusal: self.way.refusal,
-            landing: Landing::of_reads(bench.cold_bytes, bench.config.verify),
+            landing: Landing::new(bench.cold_bytes),
             compares: bench.config.verify && self.way.stores,
             stores: self.way.stores,
             aligns: self.way.refusal.by_offsets && bench.config.direct.of(self.way.name) != DirectPolicy::Off,

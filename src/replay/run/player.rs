@@ -159,13 +159,13 @@ impl Player<'_> {
         self.memory(progress, at)?;
         // Ranks that have met are to call together; but a file that another one still has to delete cannot be made yet.
         if !waits {
-            self.grow(progress, at)?;
+            self.files(progress, at)?;
         }
         // What is waited for may lie behind the same meeting on its rank, where the collective call let go of that one early.
         if !self.meet(progress, at)? || !self.wait(progress, at)? {
             return Ok(false);
         }
-        self.grow(progress, at)?;
+        self.files(progress, at)?;
         Ok(true)
     }
 
@@ -196,19 +196,40 @@ impl Player<'_> {
         Ok(true)
     }
 
-    /// Makes a file that is about to be opened as long as it was.
+    /// Removes files as the program did, and makes one that is about to be opened as long as it was.
     ///
     /// # Errors
     /// What the file system says.
-    fn grow(&mut self, progress: &mut Progress, at: usize) -> Result<(), Stuck> {
-        let stop = progress.stops.front_mut().filter(|(step, _)| *step == at);
-        let Some((file, size_bytes)) = stop.and_then(|(_, stop)| stop.grown.take()) else { return Ok(()) };
+    fn files(&mut self, progress: &mut Progress, at: usize) -> Result<(), Stuck> {
+        let Some((_, stop)) = progress.stops.front_mut().filter(|(step, _)| *step == at) else { return Ok(()) };
+        let (gone, grown) = (std::mem::take(&mut stop.gone), stop.grown.take());
+        self.remove(&gone)?;
+        let Some((file, size_bytes)) = grown else { return Ok(()) };
         let Some(path) = self.paths.get(file as usize) else { return Ok(()) };
         let begin = Instant::now();
         files::grow(path, file, size_bytes, &self.sources).map_err(|e| {
             let path = path.display();
             Stuck::Calls(format!("rank {}: {path} cannot be made {size_bytes} bytes long, as it was: {e}", self.rank))
         })?;
+        self.played.verify += begin.elapsed();
+        Ok(())
+    }
+
+    fn remove(&mut self, gone: &[u32]) -> Result<(), Stuck> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let begin = Instant::now();
+        for path in gone.iter().filter_map(|file| self.paths.get(*file as usize)) {
+            match path.remove() {
+                // A call failed that should have made it, or one of the program has removed it.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                done => done.map_err(|e| {
+                    let path = path.display();
+                    Stuck::Calls(format!("rank {}: {path} cannot be removed, as it was: {e}", self.rank))
+                })?,
+            }
+        }
         self.played.verify += begin.elapsed();
         Ok(())
     }
@@ -346,6 +367,7 @@ fn end_of_go(stops: &mut VecDeque<(usize, Stop)>, at: usize, most: usize) -> usi
             || !stop.meets.is_empty()
             || stop.wrapped
             || stop.reused.is_some()
+            || !stop.gone.is_empty()
             || stop.grown.is_some();
         if before {
             *step

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::places::{Finder, Places};
 use super::source::Sources;
 use crate::replay::plan::hot::{Hot, Reuse};
-use crate::replay::plan::landing::{Landing, ALIGN_BYTES};
+use crate::replay::plan::image::{Images, Stretches};
+use crate::replay::plan::landing::{misaligned, Landing, ALIGN_BYTES};
 use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
 use crate::replay::plan::meeting::{Counter, Meetings, Opening};
 
@@ -46,8 +47,10 @@ pub struct Sums {
     pub above_bytes: u64,
     /// Bytes where reads land.
     pub landing_bytes: u64,
-    /// Bytes of the places of memory that is used again, in both areas.
-    pub reused_bytes: u64,
+    /// Bytes of the places that memory of the program has, in both areas.
+    pub placed_bytes: u64,
+    /// Bytes written from memory without such a place.
+    pub strewn_bytes: u64,
     /// Largest size of each file by what sizes and calls say.
     pub file_ends: BTreeMap<u32, u64>,
     /// Left out, by backend.
@@ -75,37 +78,44 @@ pub struct Scan {
     pub awaited: Vec<(u64, u32)>,
     /// Lines of the profile (calls of this rank) up to which it is replayed.
     pub cut: u64,
-    /// Places of memory that is used again.
+    /// Places of memory that is used again, if data is compared.
     pub hot: Hot,
+    /// Places of all memory, if not.
+    pub images: Option<Images>,
     /// By backend: when the first write of this rank began that is not made, because it is left out or cut off; `u64::MAX`: none.
     pub unmade_ns: Vec<u64>,
 }
 
 impl Sums {
-    /// What the ranks write. A rank that writes little goes through little memory. None: more than can be counted.
+    /// What the ranks write. A rank that writes little there goes through little memory. None: more than can be counted.
     #[must_use]
     pub fn sources(&self, seed: u64, cold_bytes: u64) -> Option<Sources> {
-        Sources::new(seed, self.below_bytes, self.above_bytes, cold_bytes.min(self.written_bytes))
+        Sources::new(seed, self.below_bytes, self.above_bytes, cold_bytes.min(self.strewn_bytes))
     }
 }
 
 impl Scan {
-    /// Where the places of memory that is used again begin in the source, behind so many bytes, and how long it is with them.
+    /// Where the places of memory of the program begin in the source, behind so many bytes, and how long it is with them.
     #[must_use]
     pub fn source_bytes(&self, words_bytes: u64) -> [u64; 2] {
         let begin = words_bytes.next_multiple_of(ALIGN_BYTES);
-        [begin, begin + self.hot.bytes(Direction::Write)]
+        [begin, begin + self.placed_bytes(Direction::Write)]
     }
 
     /// The same in the landing area.
     #[must_use]
     pub fn landing_bytes(&self) -> [u64; 2] {
         let begin = self.sums.landing_bytes.next_multiple_of(ALIGN_BYTES);
-        [begin, begin + self.hot.bytes(Direction::Read)]
+        [begin, begin + self.placed_bytes(Direction::Read)]
+    }
+
+    fn placed_bytes(&self, direction: Direction) -> u64 {
+        self.hot.bytes(direction) + self.images.as_ref().map_or(0, |images| images.bytes(direction))
     }
 }
 
-/// Looks at the calls of `rank`, no further than each opening goes on all its ranks (`limits`).
+/// Looks at the calls of `rank`, no further than each opening goes on all its ranks (`limits`): what memory do they need, so much of it cold,
+/// and compared or not.
 ///
 /// # Errors
 /// What is wrong with the profile, in words, with line and next step.
@@ -115,11 +125,11 @@ pub fn scan(
     layouts: &Layouts,
     refusals: &[Refusal],
     limits: &[(Opening, u64)],
-    landing: Landing,
+    (cold_bytes, compares): (u64, bool),
 ) -> Result<Scan, String> {
     let limits: HashMap<Opening, u64> = limits.iter().copied().collect();
     let (head, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
-    let mut scanner = Scanner::new(rank, layouts, refusals, landing);
+    let mut scanner = Scanner::new(rank, layouts, refusals, (cold_bytes, compares));
     scanner.most_bytes = i64::MAX.unsigned_abs() / (head.processes.len() as u64).max(1);
     scanner.is_whole = head.processes.get(rank as usize).is_some_and(|process| process.end == End::Complete);
     let mut cut = None;
@@ -159,6 +169,9 @@ struct Scanner<'a> {
     leavings: Vec<Leavings>,
     meetings: Counter,
     landing: Landing,
+    cold_bytes: u64,
+    /// Memory of writes and of reads, where nothing is compared.
+    stretches: Option<[Stretches; 2]>,
     reuse: Reuse,
     pending: HashMap<u64, u64>,
     split: HashMap<u32, u64>,
@@ -174,7 +187,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn new(rank: u32, layouts: &'a Layouts, refusals: &[Refusal], landing: Landing) -> Self {
+    fn new(rank: u32, layouts: &'a Layouts, refusals: &[Refusal], (cold_bytes, compares): (u64, bool)) -> Self {
         Self {
             rank,
             layouts,
@@ -182,7 +195,9 @@ impl<'a> Scanner<'a> {
             filters: refusals.iter().map(|r| (Filter::new(r.unable), r.by_offsets)).collect(),
             leavings: vec![Leavings::default(); refusals.len()],
             meetings: Counter::default(),
-            landing,
+            landing: Landing::new(cold_bytes),
+            cold_bytes,
+            stretches: (!compares).then(Default::default),
             reuse: Reuse::default(),
             pending: HashMap::new(),
             split: HashMap::new(),
@@ -300,18 +315,39 @@ impl<'a> Scanner<'a> {
         let sums = &mut self.scan.sums;
         sums.data_calls += 1;
         let span = memory_span(self.layouts, call)?;
-        let (below, above) = (span.0, span.1);
-        if self.reuse.take(call.buffer, asked_bytes(self.layouts, call)) && form == Form::Blocking {
+        let (below, above) = span;
+        let bytes = below.checked_add(above);
+        let far = "its memory is larger than can be counted; correct its count or type";
+        let begin = begin_of(call, span);
+        let placed = match (&mut self.stretches, begin, bytes) {
+            (Some([writes, reads]), Some(begin), Some(bytes)) => {
+                let stretches = if direction == Direction::Write { writes } else { reads };
+                stretches.add(begin, bytes).ok_or(far)?;
+                true
+            }
+            _ => false,
+        };
+        if self.stretches.is_none()
+            && self.reuse.take(call.buffer, asked_bytes(self.layouts, call))
+            && form == Form::Blocking
+        {
             self.scan.hot.want(direction, call.buffer, span);
         }
         if direction == Direction::Write {
+            let sums = &mut self.scan.sums;
+            if !placed {
+                // Of a nonblocking call not known before its end.
+                sums.strewn_bytes = sums.strewn_bytes.saturating_add(asked_bytes(self.layouts, call));
+            }
             sums.below_bytes = sums.below_bytes.max(below);
             sums.above_bytes = sums.above_bytes.max(above);
             return Ok(());
         }
         let holds = form != Form::Blocking;
-        let place = below.checked_add(above).and_then(|bytes| self.landing.take(begin_of(call, span), bytes, holds));
-        let place = place.ok_or("its memory is larger than can be counted; correct its count or type")?;
+        if placed && !holds {
+            return Ok(());
+        }
+        let place = bytes.and_then(|bytes| self.landing.take(begin.map_or(0, misaligned), bytes, holds)).ok_or(far)?;
         if let Some(request) = call.request {
             self.pending.insert(request, place.at);
         } else if form == Form::Begin {
@@ -346,9 +382,14 @@ impl<'a> Scanner<'a> {
         let sums = &mut self.scan.sums;
         sums.threads = self.threads.len() as u64;
         sums.landing_bytes = self.landing.high_water_bytes();
-        sums.reused_bytes = self.scan.hot.bytes(Direction::Write) + self.scan.hot.bytes(Direction::Read);
         sums.leavings = self.leavings.into_iter().map(Leavings::list).collect();
         sums.meetings = self.meetings.finish();
+        let cold_bytes = self.cold_bytes;
+        self.scan.images = self
+            .stretches
+            .map(|[writes, reads]| Images { writes: writes.image(cold_bytes), reads: reads.image(cold_bytes) });
+        self.scan.sums.placed_bytes =
+            self.scan.placed_bytes(Direction::Write) + self.scan.placed_bytes(Direction::Read);
         self.scan
     }
 }

@@ -37,12 +37,6 @@ impl Sources {
         self.bytes
     }
 
-    /// Memory that calls begin in.
-    #[must_use]
-    pub fn walked_bytes(&self) -> u64 {
-        self.starts * STEP_BYTES
-    }
-
     /// Address of the memory of a call, from the begin of the area of its rank.
     #[must_use]
     pub fn address(&self, rank: u32, begin_ns: u64) -> u64 {

@@ -22,7 +22,6 @@ use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{agree, Observer, Standing};
 use crate::frame::system::memory::high_water_bytes;
 use crate::replay::config::{Detail, ReplayConfig};
-use crate::replay::plan::landing::Landing;
 use crate::replay::plan::meeting::{limits, Opening};
 use crate::replay::records::{PassEnd, PassRecord, ReplayEnding, ReplayLine};
 
@@ -60,14 +59,7 @@ impl Look<'_> {
     /// # Errors
     /// What is wrong with the profile, in words.
     pub fn rank(&self, rank: u32, limits: &[(Opening, u64)]) -> Result<Scan, String> {
-        scan::scan(
-            self.profile,
-            rank,
-            self.layouts,
-            self.refusals,
-            limits,
-            Landing::of_reads(self.cold_bytes, self.verify),
-        )
+        scan::scan(self.profile, rank, self.layouts, self.refusals, limits, (self.cold_bytes, self.verify))
     }
 
     /// The calls of all ranks, one after the other, up to where all collective calls meet.

@@ -1,20 +1,21 @@
 //! Calls made ready: read from the profile, filtered for the backend, given their memory, with all that has to be done before and
 //! after them.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use beff_backends::Step;
 use beff_trace::layout::Layouts;
 use beff_trace::text::{rank_reader, RankCalls};
-use beff_trace::{After, Call, Content, Direction, Form, Function, Origin, Role};
+use beff_trace::{After, Call, Content, Direction, Form, Function, Head, Origin, Role};
 
 use super::order::Awaited;
 use super::places::{Finder, Places};
 use super::scan::{asked_bytes, begin_of, memory_span, Refusal, Scan};
 use crate::replay::config::Pace;
 use crate::replay::plan::hot::Reuse;
-use crate::replay::plan::landing::{page_of, Landing, ALIGN_BYTES};
+use crate::replay::plan::image::aligned;
+use crate::replay::plan::landing::{misaligned, Landing, ALIGN_BYTES};
 use crate::replay::plan::left_out::{Fate, Filter};
 use crate::replay::run::source::Sources;
 
@@ -72,6 +73,8 @@ pub(super) struct Stop {
     pub meets: Vec<Meeting>,
     /// Before it: what was read is compared, its memory is used again.
     pub wrapped: bool,
+    /// Before it: files that were removed by other means.
+    pub gone: Vec<u32>,
     /// Before it: a file that is opened is made at least this long.
     pub grown: Option<(u32, u64)>,
     /// Before it, behind that: its memory, if it was just used.
@@ -121,11 +124,12 @@ pub(super) struct Windows<'a> {
     filter: Filter,
     by_offsets: bool,
     landing: Landing,
-    /// Where nothing is compared: the memory of writes.
-    walk: Option<Landing>,
     reuse: Reuse,
     places: Finder<'a>,
     files: HashMap<u32, u32>,
+    head: &'a Head,
+    /// Files that this rank sees to and that are removed later: when, and which.
+    ends: BTreeSet<(u64, u32)>,
     /// Communicator of each handle.
     opened_with: HashMap<u32, u32>,
     /// Calls begin after their think time: ranks meet where they had met.
@@ -177,10 +181,11 @@ impl<'a> Windows<'a> {
             filter: Filter::new(refusal.unable),
             by_offsets: refusal.by_offsets,
             landing,
-            walk: (!compares).then(|| Landing::by_buffers(bench.sources.walked_bytes())),
             reuse: Reuse::default(),
             places: Finder::new(bench.layouts),
             files: HashMap::new(),
+            head: bench.head,
+            ends: BTreeSet::new(),
             opened_with: HashMap::new(),
             meets: bench.config.pace == Pace::Think,
             early_meets: Vec::new(),
@@ -263,6 +268,12 @@ impl<'a> Windows<'a> {
         }
         if let (Some(handle), Some(file)) = (call.handle, call.file) {
             self.files.insert(handle, file);
+            if call.function == Function::Open && self.stores {
+                let gone = self.gone(&call);
+                if !gone.is_empty() {
+                    window.stop(step).gone = gone;
+                }
+            }
             let size = call.number.and_then(|number| u64::try_from(number).ok());
             if let Some(size) = size.filter(|size| *size > 0 && self.stores && self.opens_first(&call)) {
                 window.stop(step).grown = Some((file, size));
@@ -278,6 +289,16 @@ impl<'a> Windows<'a> {
         self.finish_or_keep(window, step, &call, begun);
         window.steps.push(Step { call, memory_at });
         Ok(())
+    }
+
+    /// Files that this rank sees to and that were gone before an opening.
+    fn gone(&mut self, call: &Call) -> Vec<u32> {
+        if self.opens_first(call) {
+            let file = call.file.and_then(|file| Some((self.head.files.get(file as usize)?.gone_ns?, file)));
+            self.ends.extend(file);
+        }
+        let later = self.ends.split_off(&(call.begin_ns.saturating_add(1), 0));
+        std::mem::replace(&mut self.ends, later).into_iter().map(|(_, file)| file).collect()
     }
 
     /// True for the one rank of an opening that sees to the file; the others cannot be through before it has come.
@@ -299,22 +320,20 @@ impl<'a> Windows<'a> {
         begun: &mut Pending,
     ) -> Result<u64, String> {
         let span = memory_span(self.layouts, call)?;
-        let is_near = self.reuse.take(call.buffer, asked_bytes(self.layouts, call));
-        let hot = self.scan.hot.find(direction, call.buffer, span);
+        let holds = form != Form::Blocking;
+        let image = self.image(call, direction, span, holds);
+        let is_near = self.scan.images.is_none() && self.reuse.take(call.buffer, asked_bytes(self.layouts, call));
         // Only where nothing can be under way in the place when it is made ready for its next use.
-        let hot = hot.filter(|_| is_near && self.stores && form == Form::Blocking);
+        let hot = self.scan.hot.find(direction, call.buffer, span).filter(|_| is_near && self.stores && !holds);
         let hot = hot.map(|at| if self.aligns { at - at % ALIGN_BYTES } else { at });
-        let begin = begin_of(call, span);
-        let begin = if self.aligns { begin.map(page_of) } else { begin };
         if direction == Direction::Write {
-            let address = match &mut self.walk {
-                // What is written is the same all the time, and nobody looks at it.
-                Some(walk) => walk.take(begin, span.0 + span.1, false).map(|place| place.at + span.0),
-                None => Some(self.sources.address(self.rank, call.begin_ns)),
-            };
-            let address = address.ok_or("its memory is larger than can be counted")?;
+            let kept = self.scan.source_bytes(self.sources.bytes())[0];
+            if let Some(at) = image {
+                return Ok(kept + at);
+            }
+            let address = self.sources.address(self.rank, call.begin_ns);
             let Some(hot) = hot else { return Ok(address) };
-            let memory_at = self.scan.source_bytes(self.sources.bytes())[0] + hot;
+            let memory_at = kept + hot;
             if self.compares {
                 let memory = memory_at - span.0..memory_at + span.1;
                 let reused = Reused::Source { memory, position: address - span.0 };
@@ -322,23 +341,28 @@ impl<'a> Windows<'a> {
             }
             return Ok(memory_at);
         }
-        let holds = form != Form::Blocking;
-        let bytes = span.0 + span.1;
-        let place = self.landing.take(begin, bytes, holds).ok_or("its memory is larger than can be counted")?;
+        let mut from = std::mem::take(&mut call.from);
+        let kept = self.scan.landing_bytes()[0];
+        let image = image.map(|at| kept + at);
+        if let Some(at) = image.filter(|_| !holds) {
+            return Ok(at);
+        }
+        let misaligned = if self.aligns { 0 } else { begin_of(call, span).map_or(0, misaligned) };
+        let place = self.landing.take(misaligned, span.0 + span.1, holds);
+        let place = place.ok_or("its memory is larger than can be counted")?;
         if place.wrapped {
             window.stop(window.steps.len()).wrapped = true;
         }
+        if holds {
+            begun.landing_at = Some(place.at);
+        }
         // The round goes on behind a read that lands elsewhere: so it is as long as the survey saw it.
-        let memory_at = hot.map_or(place.at + span.0, |hot| self.scan.landing_bytes()[0] + hot);
+        let memory_at = image.or(hot.map(|at| kept + at)).unwrap_or(place.at + span.0);
         if hot.is_some() && self.compares {
             let stop = window.stop(window.steps.len());
             stop.wrapped = true;
             stop.reused = Some(Reused::Landing { memory: memory_at - span.0..memory_at + span.1 });
         }
-        if holds {
-            begun.landing_at = Some(place.at);
-        }
-        let mut from = std::mem::take(&mut call.from);
         from.iter_mut().for_each(|origin| self.forget_unmade(origin));
         if self.compares && !from.is_empty() {
             let (function, begin_ns, datatype, request) = (call.function, call.begin_ns, call.datatype, call.request);
@@ -346,6 +370,16 @@ impl<'a> Windows<'a> {
             begun.read = Some(Read { function, begin_ns, file, memory_at, span, datatype, from, request, places });
         }
         Ok(memory_at)
+    }
+
+    /// The address of an access from the begin of the image of its direction, if there is one. Reads that may be under way at once share
+    /// no memory, unless the program let them.
+    fn image(&self, call: &Call, direction: Direction, span: (u64, u64), holds: bool) -> Option<u64> {
+        let image = self.scan.images.as_ref()?.of(direction);
+        let bytes = span.0 + span.1;
+        let at = image.find(begin_of(call, span)?, bytes)?;
+        let at = if self.aligns { aligned(at, bytes) } else { at };
+        (image.is_whole() || !holds || direction == Direction::Write).then_some(at + span.0)
     }
 
     /// Nobody knows what is where a write is missing that the profile names.

@@ -89,6 +89,9 @@ pub(super) struct Dictionary {
     first_deleted: HashMap<u32, i128>,
     /// Files and the communicators with which they were opened.
     opened_with: HashSet<(u32, u32)>,
+    /// When each file was last opened with success, and when it was first seen to be gone.
+    last_opened: HashMap<u32, i128>,
+    gone: HashMap<u32, i128>,
     /// When the first call of all began.
     zero_ns: i128,
     /// Kinds of file systems by path. Empty: processes saw different ones.
@@ -150,6 +153,7 @@ impl Dictionary {
             let clock = Common::new(file.head());
             let mut numbers = Numbers::default();
             let mut events = file.events();
+            let mut gone = Vec::new();
             for event in events.by_ref() {
                 match event {
                     Event::Type { id, datatype } => {
@@ -164,8 +168,12 @@ impl Dictionary {
                         numbers.infos.insert(id, found.infos.number(pairs));
                     }
                     Event::Storage { path, fs_type, .. } => found.kept_on(&path, fs_type),
+                    Event::Gone { path } => gone.push(path),
                     Event::Call(call) => {
                         let begin = clock.shared(call.begin_ns);
+                        if call.function == Function::Open {
+                            gone.drain(..).for_each(|path| found.gone(&path, begin));
+                        }
                         zero_ns = Some(zero_ns.map_or(begin, |zero: i128| zero.min(begin)));
                         found.name(&call, begin, &numbers);
                     }
@@ -187,6 +195,14 @@ impl Dictionary {
         }
     }
 
+    fn gone(&mut self, path: &str, seen_ns: i128) {
+        // The process had opened it before.
+        if let Some(file) = self.files.numbers.get(path_of(path)) {
+            let first = self.gone.entry(*file).or_insert(seen_ns);
+            *first = seen_ns.min(*first);
+        }
+    }
+
     fn name(&mut self, call: &Call, begin_ns: i128, numbers: &Numbers) {
         if !matches!(call.function, Function::Open | Function::Delete) {
             return;
@@ -197,6 +213,10 @@ impl Dictionary {
         if call.function == Function::Delete && call.error.is_none() {
             let deleted = self.first_deleted.entry(file as u32).or_insert(begin_ns);
             *deleted = begin_ns.min(*deleted);
+        }
+        if call.function == Function::Open && call.error.is_none() {
+            let last = self.last_opened.entry(file as u32).or_insert(begin_ns);
+            *last = begin_ns.max(*last);
         }
         let first = &mut self.first_opened[file];
         let comm = call.comm.and_then(|comm| numbers.comms.get(&comm));
@@ -262,6 +282,7 @@ impl Dictionary {
             fs_type: self.fs_types.get(path).cloned().unwrap_or_default(),
             // With several communicators nobody would know who of them makes it again.
             made_ns: self.made_ns(index).filter(|_| comms[index] == 1),
+            gone_ns: self.gone_ns(index as u32).filter(|_| comms[index] == 1),
         };
         self.files.list.iter().enumerate().map(opened).collect()
     }
@@ -273,6 +294,13 @@ impl Dictionary {
         // One that was deleted first has been there before.
         let is_first = self.first_deleted.get(&(file as u32)).is_none_or(|deleted_ns| first.begin_ns < *deleted_ns);
         u64::try_from(made_ns - self.zero_ns).ok().filter(|_| is_first)
+    }
+
+    /// When a file was seen to be gone, if that was the end of it, and not by a call of MPI.
+    fn gone_ns(&self, file: u32) -> Option<u64> {
+        let gone_ns = self.gone.get(&file).filter(|_| !self.first_deleted.contains_key(&file))?;
+        let is_last = self.last_opened.get(&file).is_none_or(|last| last < gone_ns);
+        u64::try_from(gone_ns - self.zero_ns).ok().filter(|_| is_last)
     }
 
     /// True if the size of a file before its first opening was recorded, or that there was none.

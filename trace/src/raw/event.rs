@@ -37,6 +37,12 @@ pub fn put_storage(out: &mut Vec<u8>, tick: u64, id: u32, path: &str, fs_type: &
     put_text(out, fs_type);
 }
 
+/// Appends a file that was gone before the opening at this tick.
+pub fn put_gone(out: &mut Vec<u8>, tick: u64, path: &str) {
+    begin(out, 6, tick, 0);
+    put_text(out, path);
+}
+
 fn begin(out: &mut Vec<u8>, kind: u8, tick: u64, id: u32) {
     out.push(kind);
     put(out, tick);
@@ -109,6 +115,10 @@ pub fn read(bytes: &[u8]) -> Option<(u64, Event)> {
         3 => Event::Info { id: from.number32()?, pairs: from.many(|from| Some((from.text()?, from.text()?)))? },
         4 => Event::Call(Box::new(call(&mut from, tick)?)),
         5 => Event::Storage { id: from.number32()?, path: from.text()?, fs_type: from.text()? },
+        6 => {
+            from.number32()?;
+            Event::Gone { path: from.text()? }
+        }
         _ => return None,
     };
     from.all((tick, event))

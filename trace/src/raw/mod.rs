@@ -25,8 +25,8 @@ pub use clock::Clock;
 pub use head::ProcessHead;
 pub use reader::{Events, ProcessFile};
 
-/// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`].
-pub const VERSION: u32 = 3;
+/// Version of the format. 2: [`Event::Storage`]. 3: [`Call::unchanged_ns`]. 4: [`Event::Gone`].
+pub const VERSION: u32 = 4;
 
 /// Size of a block in bytes.
 pub const BLOCK_BYTES: usize = 1 << 16;
@@ -70,6 +70,11 @@ pub enum Event {
         path: String,
         /// Kind of file system that the process saw it on, as in proc_pid_mountinfo(5).
         fs_type: String,
+    },
+    /// A file that the process had closed, and that was gone before the next opening.
+    Gone {
+        /// The file, by the name it was opened with, without the driver of ROMIO.
+        path: String,
     },
     /// A call. Times are those of CLOCK_MONOTONIC of the host, in ns.
     Call(Box<Call>),

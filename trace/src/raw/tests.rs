@@ -82,6 +82,7 @@ impl Lane {
             Event::Comm { id, ranks } => event::put_comm(&mut bytes, tick, *id, ranks),
             Event::Info { id, pairs } => event::put_info(&mut bytes, tick, *id, pairs),
             Event::Storage { id, path, fs_type } => event::put_storage(&mut bytes, tick, *id, path, fs_type),
+            Event::Gone { path } => event::put_gone(&mut bytes, tick, path),
             Event::Call(call) => event::put_call(&mut bytes, call),
         }
         let mut rest = &bytes[..];
@@ -225,6 +226,7 @@ fn events() -> impl Strategy<Value = Event> {
             path,
             fs_type
         }),
+        "[ -~é]{0,40}".prop_map(|path| Event::Gone { path }),
         calls().prop_map(|call| Event::Call(Box::new(call))),
     ]
 }

@@ -224,7 +224,7 @@ impl HeadParser {
     fn file(&mut self, fields: &mut Fields<'_>) -> Result<()> {
         consecutive(fields, self.head.files.len(), "file", "number")?;
         let path = fields.need("path", "write file,NUMBER,PATH,SIZE")?.text()?;
-        let mut file = OpenedFile { path, size_bytes: None, fs_type: String::new(), made_ns: None };
+        let mut file = OpenedFile { path, size_bytes: None, fs_type: String::new(), made_ns: None, gone_ns: None };
         while let Some(field) = fields.next() {
             let field = field?;
             match (field.pair()?, field.number) {
@@ -233,6 +233,9 @@ impl HeadParser {
                 }
                 (Some((key, value)), _) if *key == *b"made" => {
                     file.made_ns = Some(unsigned(&value).map_err(|e| e.field(field.number, "made"))?)
+                }
+                (Some((key, value)), _) if *key == *b"gone" => {
+                    file.gone_ns = Some(unsigned(&value).map_err(|e| e.field(field.number, "gone"))?)
                 }
                 (None, 4) if *field.bytes()? == *b"-" => {}
                 (None, 4) => {
@@ -243,7 +246,7 @@ impl HeadParser {
                 _ => {
                     return Err(TextError::new(
                         "this belongs to no file",
-                        "write file,NUMBER,PATH,SIZE and perhaps fs=KIND, made=TIME",
+                        "write file,NUMBER,PATH,SIZE and perhaps fs=KIND, made=TIME, gone=TIME",
                     )
                     .field(field.number, ""))
                 }

@@ -129,12 +129,9 @@ fn process() -> impl Strategy<Value = Process> {
 
 fn head() -> impl Strategy<Value = Head> {
     let types = (datatype(0), datatype(1), datatype(2), datatype(3)).prop_map(|t| vec![t.0, t.1, t.2, t.3]);
-    let file = (word(), of(NATURAL), word(), of(NATURAL)).prop_map(|(path, size_bytes, fs_type, made_ns)| OpenedFile {
-        path,
-        size_bytes,
-        fs_type,
-        made_ns,
-    });
+    let file = (word(), of(NATURAL), word(), of(NATURAL), of(NATURAL)).prop_map(
+        |(path, size_bytes, fs_type, made_ns, gone_ns)| OpenedFile { path, size_bytes, fs_type, made_ns, gone_ns },
+    );
     let program = (word(), vec(word(), 0..4), NATURAL, of(0.0..1e9_f64));
     let rest = (vec(process(), 1..9), types, vec(vec((word(), word()), 0..4), 1..4), vec(file, 1..4), any::<u64>());
     (program, rest).prop_map(

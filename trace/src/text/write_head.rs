@@ -112,6 +112,9 @@ fn write_file(out: &mut Vec<u8>, n: usize, file: &OpenedFile) {
     if let Some(made_ns) = file.made_ns {
         number(out, "made", made_ns);
     }
+    if let Some(gone_ns) = file.gone_ns {
+        number(out, "gone", gone_ns);
+    }
 }
 
 fn number(out: &mut Vec<u8>, key: &str, value: impl itoa::Integer) {

@@ -97,6 +97,10 @@ impl Recorder {
                 event::put_storage(&mut bytes, self.tick, *id, path, fs_type);
                 self.tick
             }
+            Event::Gone { path } => {
+                event::put_gone(&mut bytes, self.tick, path);
+                self.tick
+            }
             Event::Call(call) => {
                 event::put_call(&mut bytes, call);
                 call.begin_ns
