@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How close a replay comes to what was recorded: programs recorded and replayed with think time, caches emptied before each of both.
-#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] [-c] [-m] BEFF_RAW DIR
+#   fidelity.sh [-n "1 2 3 4"] [-r 5] [-p "strided io imb"] [-i IMB_IO] [-c] [-m] BEFF_RAW DIR
+# With -i IMB_IO that program is recorded as imb: the original IMB-IO, which looks at no data.
 # With -m free memory is kept from going back to the host of a virtual machine (hold_memory.c). No large block is free then: the kernel is told not
 # to move pages together for one (in the clock of whoever writes), and finds 4 GiB of old pages where it would take those of the program.
 # Bind the ranks, where there is a core for each: BEFF_MPIRUN="$BEFF_MPIRUN -bind-to core" (MPICH), "mpirun --bind-to core" (Open MPI).
@@ -9,12 +10,13 @@
 # the recorded runs are from each other: a replay cannot be closer than the program is to itself. With contents compared: -c.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-ranks="1 2 3 4" repetitions=5 programs="strided io imb" verify=off hold=0
-while getopts n:r:p:cm option; do
+ranks="1 2 3 4" repetitions=5 programs="strided io imb" verify=off hold=0 original=
+while getopts n:r:p:i:cm option; do
     case $option in
     n) ranks=$OPTARG ;;
     r) repetitions=$OPTARG ;;
     p) programs=$OPTARG ;;
+    i) original=$(realpath "$OPTARG") ;;
     c) verify=on ;;
     m) hold=1 ;;
     *) exit 2 ;;
@@ -71,7 +73,7 @@ words() {
     case $1 in
     strided) echo "$dir/strided $dir/strided.data 65536 400 3" ;;
     io) echo "$beff --time 4s --memory-per-process 256M --path $dir --cache keep --bind none --quiet" ;;
-    imb) echo "$beff imb --path $dir --cache keep --bind none --quiet -npmin 64 -msglog 12:20 -iter 200,20 S_Write_Indv S_Read_Indv P_Write_Indv P_Read_Indv C_Write_Shared P_Write_Expl P_Read_Expl C_Write_Expl C_Read_Expl C_Write_Indv C_Read_Indv" ;;
+    imb) echo "${original:-$beff imb --path $dir --cache keep --bind none --quiet} -npmin 64 -msglog 12:20 -iter 200,20 S_Write_Indv S_Read_Indv P_Write_Indv P_Read_Indv C_Write_Shared P_Write_Expl P_Read_Expl C_Write_Expl C_Read_Expl C_Write_Indv C_Read_Indv" ;;
     esac
 }
 
@@ -82,7 +84,7 @@ for program in $programs; do
             rm -rf "$name".* "$dir/strided.data"
             read -ra command <<<"$(words "$program")"
             settle
-            timeout 600 "$beff" profile -o "$name.csv" -- "${launch[@]}" -n "$n" "${command[@]}" >"$name.out" 2>"$name.err" ||
+            (cd "$dir" && timeout 600 "$beff" profile -o "$name.csv" -- "${launch[@]}" -n "$n" "${command[@]}" >"$name.out" 2>"$name.err") ||
                 { echo "$program on $n ranks: recording ended with $?"; tail -n 3 "$name.err"; }
             rm -f "$dir/strided.data"
             settle
