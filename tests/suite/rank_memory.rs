@@ -68,8 +68,8 @@ fn from_memory(cold: &Value) -> Option<f64> {
 /// fills it: what is said follows from the loads each time. That memory of a private cache is found warm: `frame::run::cold`.
 #[test]
 fn what_is_said_of_warm_memory_follows_from_the_loads() {
-    let seen = |ranks: u64, memory: &str| {
-        let result = run(ranks, &["--backend", "posix", "--memory-per-process", memory]);
+    let seen = |ranks: u64, memory_bytes: u64| {
+        let result = run(ranks, &["--backend", "posix", "--memory-per-process", &memory_bytes.to_string()]);
         let [cold] = items(&result["cold"]) else { panic!("{}", result["cold"]) };
         assert!(number(&cold["cache_share_bytes"]) > 0, "{cold}");
         let share = from_memory(cold);
@@ -80,12 +80,11 @@ fn what_is_said_of_warm_memory_follows_from_the_loads() {
         (share, number(&result["manifest"]["period_bytes"]), number(&cold["cache_share_bytes"]))
     };
     for ranks in 1..=3 {
-        let (share, period, of_caches) = seen(ranks, "2G");
+        let (_, period, of_caches) = seen(ranks, 16 << 20);
+        assert!(period < of_caches, "{period} {of_caches}");
+        // The ring is 1/16 of the memory at most, and there are processors with much more cache than this machine has memory for.
+        let (share, period, of_caches) = seen(ranks, (24 * of_caches).max(2 << 30));
         assert!(period > of_caches, "{period} {of_caches}");
         assert!(share.is_none_or(|share| share >= 0.5), "{ranks} ranks: {share:?}");
-    }
-    for ranks in 1..=3 {
-        let (_, period, of_caches) = seen(ranks, "16M");
-        assert!(period < of_caches, "{period} {of_caches}");
     }
 }
