@@ -1,8 +1,8 @@
 /*
  * What a read from the page cache costs, by the memory it goes to and by the pages it comes from: pages FILE
  *
- * First into rings of 1 to 128 MiB, from a file of 64 MiB. Then into one buffer, from a new file that was just written: the first of its kind, then
- * those that get the pages of the one before, which was removed; and the same with a second between writing and reading. GB/s.
+ * First into one buffer, from a new file of 4 MiB that was just written: the first of its kind, then those that get the pages of the one before,
+ * which was removed; and the same with a second between writing and reading. Then into rings of 1 to 128 MiB, from a file of 64 MiB. GB/s.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MIB = 1 << 20, RING = 128 * MIB, FILE_BYTES = 64 * MIB, ALL = 256 * MIB };
+enum { MIB = 1 << 20, RING = 128 * MIB, FILE_BYTES = 64 * MIB, NEW_BYTES = 4 * MIB, ALL = 256 * MIB };
 
 static double seconds(void)
 {
@@ -65,18 +65,19 @@ int main(int argc, char **argv)
     char *memory = malloc(RING);
     need(memory != NULL, "malloc");
     memset(memory, 1, RING);
-    int file = made(argv[1], memory, FILE_BYTES, 0);
+    int file = -1;
+    for (unsigned pause = 0; pause < 2; pause++)
+        for (int turn = 0; turn < 4; turn++) {
+            file = made(argv[1], memory + 8 * MIB, NEW_BYTES, turn + pause > 0);
+            sleep(pause);
+            printf("new file %d, %u s old %6.2f\n", turn + 1, pause, speed(file, memory, MIB / 2, NEW_BYTES, MIB / 2, NEW_BYTES));
+            close(file);
+        }
+    file = made(argv[1], memory, FILE_BYTES, 1);
     for (size_t size = 4096; size <= MIB; size *= 16)
         for (size_t ring = MIB; ring <= RING; ring *= 2)
             printf("%7zu bytes into %3zu MiB %6.2f\n", size, ring / MIB, speed(file, memory, ring, FILE_BYTES, size, ALL));
     close(file);
-    for (unsigned pause = 0; pause < 2; pause++)
-        for (int turn = 0; turn < 4; turn++) {
-            file = made(argv[1], memory + 8 * MIB, 20 * MIB, 1);
-            sleep(pause);
-            printf("new file %d, %u s old %6.2f\n", turn + 1, pause, speed(file, memory, MIB / 2, 20 * MIB, MIB / 2, 20 * MIB));
-            close(file);
-        }
     need(unlink(argv[1]) == 0, "unlink");
     return 0;
 }
