@@ -33,8 +33,8 @@ struct Opening {
     file: Option<Named>,
 }
 
-/// Closed files that are looked for when another one is opened.
-const MOST_CLOSED: usize = 16;
+/// Closed files that are looked for when another one is opened: each costs a request to the server of the files.
+const MOST_CLOSED: usize = 4;
 
 /// See the module.
 #[derive(Default)]
@@ -251,7 +251,7 @@ fn is_early(call: &Call) -> bool {
     ["MPI_ERR_FILE", "MPI_ERR_ARG", "MPI_ERR_COUNT"].iter().any(|class| is(call, class))
 }
 
-/// A number for an opening. `handle` is that of the file, if the call succeeded.
+/// A number for an opening. `handle` is that of the file, if the call succeeded; `name`, if this process is to see when it is gone.
 pub fn opened(handle: Option<Word>, name: Option<&str>) -> u32 {
     let file = name
         .map(without_driver)

@@ -1,6 +1,6 @@
 //! The calls that manage files.
 
-use std::ffi::{c_int, CString};
+use std::ffi::{c_int, CStr, CString};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use beff_trace::{Amode, Call, ErrorClass, Whence};
@@ -10,7 +10,8 @@ use crate::data::Name;
 use crate::decode::text_at;
 use crate::dictionary;
 use crate::lane::Lane;
-use crate::mpi::{beff_modes, beff_whences, constant, constants, handle, handle_at, Word};
+use crate::mpi::{beff_modes, beff_whences, constant, constants, handle, handle_at, pmpi, Word};
+use crate::original::Symbol;
 
 /// A call that is recorded when it is over; `fill` adds what it was given and answered.
 #[inline(always)]
@@ -75,6 +76,12 @@ fn before(name: &str) -> Option<(i64, u64)> {
     Some((status.st_size, u64::try_from(now_ns - changed_ns).unwrap_or(0)))
 }
 
+/// True on one rank of a communicator. One that looks is enough, and thousands would be a burden.
+fn is_first(comm: Word) -> bool {
+    let mut rank: c_int = -1;
+    pmpi!(Comm_rank(comm, &raw mut rank)) == 0 && rank == 0
+}
+
 /// MPI_File_open.
 pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl FnOnce() -> c_int) -> c_int {
     let Some(mut inside) = name.enter() else { return call() };
@@ -89,7 +96,7 @@ pub fn open(name: Name, [comm, path, mode, info, file]: [Word; 5], call: impl Fn
     let lane = inside.lane();
     // SAFETY: a successful call has left a handle there; it is a pointer in every MPI.
     let opened = (code == 0).then(|| unsafe { *(file as *const Word) });
-    call.handle = Some(dictionary::opened(opened, path.as_deref()));
+    call.handle = Some(dictionary::opened(opened, path.as_deref().filter(|_| code == 0 && is_first(comm))));
     call.name = path;
     call.number = found.map(|found| found.map_or(-1, |(size_bytes, _)| size_bytes));
     call.unchanged_ns = found.flatten().map(|(_, unchanged_ns)| unchanged_ns);

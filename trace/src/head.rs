@@ -87,7 +87,7 @@ pub struct OpenedFile {
     /// If it was made, or changed, by other means than MPI-IO while the program ran: when that ended, in ns since the first call. None: it was
     /// as it was before, or did not exist.
     pub made_ns: Option<u64>,
-    /// If it was removed, or renamed, by other means than MPI-IO: when a process that had closed it began to open another file and did not find
+    /// If it was removed, or renamed, by other means than MPI-IO: when the first rank that had opened it began to open another file and did not find
     /// it any more, in ns since the first call. None: it was there, or nobody looked.
     pub gone_ns: Option<u64>,
 }
