@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::patient::{self, patient};
+use crate::patient::{self, own_sessions, patient};
 
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_beff-raw");
@@ -225,6 +225,7 @@ impl Launch {
     pub fn start(mut self) -> Running {
         let turn = Turn::take();
         let logs = Scratch::new();
+        own_sessions(&mut self.command, logs.path());
         let file = |name: &str| File::create(logs.join(name)).expect("a file for the output");
         self.command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr")).process_group(0);
         let begin = Instant::now();

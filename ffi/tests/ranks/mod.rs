@@ -46,6 +46,7 @@ pub fn on_1_2_and_3(name: &str, parent: &Path, body: impl FnOnce(&Comm, &Path)) 
         command.arg(own).args(["--exact", name, "--nocapture"]).env(DIRECTORY, &directory);
         command.env(RANKS, ranks.to_string());
         patient::patient(&mut command);
+        patient::own_sessions(&mut command, &directory);
         let told = command.output().unwrap();
         let text = String::from_utf8_lossy(&told.stdout).into_owned() + &String::from_utf8_lossy(&told.stderr);
         assert!(told.status.success(), "on {ranks} ranks: {}\n{text}", told.status);

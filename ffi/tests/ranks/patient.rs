@@ -16,6 +16,15 @@ pub fn patient(command: &mut Command) {
     command.env("LD_PRELOAD", library());
 }
 
+/// Open MPI keeps the files of a job below a directory of the host and the user, which it removes when the last job ends:
+/// another job that begins in this moment finds it there, then gone, and ends. With a directory of its own for each launch
+/// nobody removes what another one needs.
+pub fn own_sessions(command: &mut Command, directory: &Path) {
+    for name in ["OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base"] {
+        command.env(name, directory); // Open MPI 4, 5
+    }
+}
+
 /// `patient.c` as a library, made by the first test that needs it.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();

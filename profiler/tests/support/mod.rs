@@ -10,6 +10,11 @@ use std::sync::OnceLock;
 use beff_trace::raw::{Event, ProcessFile};
 use beff_trace::{Amode, Call, End, Order, Type};
 
+use patient::own_sessions;
+
+#[path = "../../../ffi/tests/ranks/patient.rs"]
+mod patient;
+
 /// The library to preload. Cargo does not build it for tests, because nothing links it: so they do, in their own profile.
 pub fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
@@ -122,6 +127,7 @@ impl Scene {
         std::fs::create_dir(&data).unwrap();
         let launcher = std::env::var("BEFF_MPIRUN").unwrap_or_else(|_| "mpirun".into());
         let mut command = Command::new("timeout");
+        own_sessions(&mut command, self.dir.path());
         command.arg("30").args(launcher.split_whitespace()).arg("-n").arg(ranks.to_string()).arg("env");
         command.args(variables.iter().map(|(name, value)| format!("{name}={value}")));
         command.arg(&self.program).arg(self.dir.path()).arg(&data).args(arguments);
