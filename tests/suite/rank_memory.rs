@@ -54,6 +54,16 @@ fn without_two_phases_nothing_of_neighbours_is_planned_or_mapped() {
     assert!(number(&result["ending"]["rank_memory_high_water_bytes"]) <= 2 * planned, "{memory}");
 }
 
+/// 16 GiB for a process make calls of 128 MiB, and memory for them.
+#[test]
+fn memory_is_left_alone_where_nothing_is_moved() {
+    let result = run(2, &["--backend", "null", "--memory-per-process", "16G"]);
+    let ending = &result["ending"];
+    assert!(number(&ending["rank_memory_planned_bytes"]) > 128 << 20, "{ending}");
+    assert!(number(&ending["rank_memory_high_water_bytes"]) < 128 << 20, "{ending}");
+    assert_eq!(result["cold"][0]["not_known"], "no backend of the run moves data");
+}
+
 fn is_warm(result: &Value) -> bool {
     items(&result["derived"]["warnings"]).iter().any(|w| w["kind"] == "warm_memory")
 }

@@ -219,18 +219,23 @@ fn on_the_way(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Opt
     reads.then(|| OnTheWay::choose(file, &file.written[index], how, &run.data)).flatten()
 }
 
-/// Lays out what is written, or poisons what is read into.
+/// Lays out what is written, or poisons what is read into. Memory that nobody touches is left alone: with more ranks than cores
+/// filling it took longer than the patterns.
 fn fill_ring(run: &mut Run<'_>, place: Place<'_>, open: &Open, pattern: &Pattern, calls: Range<u64>) -> Direction {
     let period_bytes = run.data.of(pattern.call_bytes()).period_bytes;
+    let moves_data = run.backends[open.backend].moves_data;
     match place.access {
-        Access::Write | Access::Rewrite => run.hold(place.writes(), period_bytes),
+        Access::Write | Access::Rewrite if moves_data => run.hold(place.writes(), period_bytes),
+        Access::Write | Access::Rewrite => run.ring.set_period_bytes(period_bytes),
         Access::Read => {
             let under_way = memory::reads_under_way(run.config, &run.backends[open.backend].name);
             let landing_bytes =
                 if run.data.reused { memory::landing_bytes(pattern.call_bytes(), under_way) } else { period_bytes };
             run.ring.set_period_bytes(landing_bytes);
-            run.data.poison(&mut run.ring, pattern, calls);
-            run.spoil();
+            if moves_data {
+                run.data.poison(&mut run.ring, pattern, calls);
+                run.spoil();
+            }
             return Direction::Read;
         }
     }

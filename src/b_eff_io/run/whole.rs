@@ -50,7 +50,9 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     let probe = probe_of(run);
     probe_storage(run, &probe, ProbeAt::Start)?;
     let begin = Instant::now();
-    run.hold(Generation::First, run.plan.period_bytes);
+    if run.backends.iter().any(|backend| backend.moves_data) {
+        run.hold(Generation::First, run.plan.period_bytes);
+    }
     look_at_memory(run)?;
     run.begin = begin;
     if let Some((_, Some(inside))) = parts.last() {
@@ -113,12 +115,12 @@ fn probe_storage(run: &mut Run<'_>, probe: &Probe, at: ProbeAt) -> Result<(), Mp
 /// Measures whether the ring, which has just been filled, is cold. Before everything else that touches it.
 fn look_at_memory(run: &mut Run<'_>) -> Result<(), MpiError> {
     let cache_share_bytes = run.plan.cache_share_bytes;
+    let moves_data = run.backends.iter().any(|backend| backend.moves_data);
+    let not_looked = |why: &str| ColdRecord { cache_share_bytes, not_known: Some(why.into()), ..ColdRecord::default() };
     let record = match run.config.buffers {
+        _ if !moves_data => not_looked("no backend of the run moves data"),
         Buffers::Cold => cold::measure(run.world, run.ring.bytes(), cache_share_bytes)?,
-        Buffers::Reused => {
-            let why = "one window is used for all calls, on purpose (--buffers reused)".into();
-            ColdRecord { cache_share_bytes, not_known: Some(why), ..ColdRecord::default() }
-        }
+        Buffers::Reused => not_looked("one window is used for all calls, on purpose (--buffers reused)"),
     };
     run.observer.record(JournalLine::Cold(record));
     Ok(())
