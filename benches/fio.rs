@@ -41,6 +41,8 @@ type Failure = Box<dyn std::error::Error>;
 
 /// Smallest file of a row, and the largest of all its processes together.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 16 * MIB..=1024 * MIB;
+/// But as many chunks as this may be in them, however large they are.
+const LEAST_LARGE_CHUNKS: u64 = 512;
 /// Bytes in flight at most, on both sides.
 const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 /// Processors that others may keep busy where quiet is waited for.
@@ -78,6 +80,10 @@ struct Args {
     /// Memory our side goes through, as in a run (32 MiB or more) instead of what fio uses
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     ring: Option<u64>,
+    /// Leave our processes in the session of this command, where Open MPI leaves ranks. fio gives each of its processes one, as
+    /// MPICH does, and Linux divides the cores among sessions (sched(7), autogroup)
+    #[arg(long)]
+    one_session: bool,
     /// Only rows whose name contains all of these, e.g. `uring,rewrite`
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     only: Vec<String>,
@@ -215,11 +221,11 @@ fn batch(args: &Args, depth: u32) -> u32 {
     args.batch.unwrap_or(depth / 4).clamp(1, depth)
 }
 
-/// Period of the memory of our side: fio goes through one buffer for each operation in flight. Small periods come back to
-/// the same place for each chunk; a queue gets twice what it needs, because windows of reads are used in order.
+/// Period of the memory of our side, as large as fio's: its queue has one buffer for each operation in flight. Memory is not free: with
+/// twice as much, reads of 1 MiB that come out of the cache of a virtual machine's host are a tenth slower.
 fn memory_bytes(row: &Row, depth: u32) -> u64 {
     match row.method {
-        Method::UringDirect => 2 * u64::from(depth) * row.chunk_bytes,
+        Method::UringDirect => u64::from(depth) * row.chunk_bytes,
         Method::PosixDirect | Method::PosixBuffered => 4096,
     }
 }
@@ -237,6 +243,8 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
         room: row.room,
         jobs: row.jobs,
         shared: row.shared,
+        // IOR's processes are where its launcher puts them.
+        sessions: !args.one_session && args.ior.is_none(),
         chunk_bytes: row.chunk_bytes,
         chunks: (4 * MIB / row.chunk_bytes).max(2),
         depth,
@@ -245,7 +253,9 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
     };
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
     let jobs = u64::from(row.jobs);
-    let most = if args.quick { 256 * MIB } else { *FILE_BYTES.end() } / jobs;
+    // The first batches are short and drain the queue: large chunks need more bytes until that is a small part.
+    let most =
+        if args.quick { 256 * MIB } else { (*FILE_BYTES.end()).max(LEAST_LARGE_CHUNKS * row.chunk_bytes) } / jobs;
     if row.access != Access::Write {
         work.chunks = (most / row.chunk_bytes).max(2);
         make_base(scratch, &mut work)?;

@@ -140,6 +140,8 @@ pub struct Work {
     pub jobs: u32,
     /// Segments of one file.
     pub shared: bool,
+    /// Processes of ours have a session each, as those of fio.
+    pub sessions: bool,
     /// Operations in flight at most.
     pub depth: u32,
     /// Operations submitted and waited for together.

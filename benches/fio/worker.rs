@@ -25,6 +25,9 @@ pub fn work() -> Result<(), Failure> {
     let mut lines = std::io::stdin().lock().lines();
     let mut line = || lines.next().unwrap_or_else(|| Err(std::io::ErrorKind::UnexpectedEof.into()));
     let task: Task = serde_json::from_str(&line()?)?;
+    if task.work.sessions {
+        nix::unistd::setsid()?;
+    }
     let (file, ring) = prepare_ours(&task.work, &task.path, task.job)?;
     println!("{READY}");
     line()?;
