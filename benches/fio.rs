@@ -41,8 +41,10 @@ type Failure = Box<dyn std::error::Error>;
 
 /// Smallest file of a row, and the largest of all its processes together.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 16 * MIB..=1024 * MIB;
-/// But as many chunks as this may be in them, however large they are.
-const LEAST_LARGE_CHUNKS: u64 = 512;
+/// Largest files where chunks of [`LARGE_CHUNK_BYTES`] go past the page cache: a few hundred of them, the first of which come in short
+/// batches that drain the queue.
+const LARGE_FILE_BYTES: u64 = 4096 * MIB;
+const LARGE_CHUNK_BYTES: u64 = 8 * MIB;
 /// Bytes in flight at most, on both sides.
 const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 /// Processors that others may keep busy where quiet is waited for.
@@ -253,9 +255,11 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
     };
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
     let jobs = u64::from(row.jobs);
-    // The first batches are short and drain the queue: large chunks need more bytes until that is a small part.
-    let most =
-        if args.quick { 256 * MIB } else { (*FILE_BYTES.end()).max(LEAST_LARGE_CHUNKS * row.chunk_bytes) } / jobs;
+    let most = match () {
+        () if args.quick => 256 * MIB,
+        () if row.chunk_bytes >= LARGE_CHUNK_BYTES && row.method != Method::PosixBuffered => LARGE_FILE_BYTES,
+        () => *FILE_BYTES.end(),
+    } / jobs;
     if row.access != Access::Write {
         work.chunks = (most / row.chunk_bytes).max(2);
         make_base(scratch, &mut work)?;
