@@ -50,10 +50,11 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     let probe = probe_of(run);
     probe_storage(run, &probe, ProbeAt::Start)?;
     let begin = Instant::now();
-    if run.backends.iter().any(|backend| backend.moves_data) {
+    let moves_data = run.backends.iter().any(|backend| backend.moves_data);
+    if moves_data {
         run.hold(Generation::First, run.plan.period_bytes);
     }
-    look_at_memory(run)?;
+    look_at_memory(run, moves_data)?;
     run.begin = begin;
     if let Some((_, Some(inside))) = parts.last() {
         calibrate(run, inside.comm)?;
@@ -112,10 +113,10 @@ fn probe_storage(run: &mut Run<'_>, probe: &Probe, at: ProbeAt) -> Result<(), Mp
     Ok(())
 }
 
-/// Measures whether the ring, which has just been filled, is cold. Before everything else that touches it.
-fn look_at_memory(run: &mut Run<'_>) -> Result<(), MpiError> {
+/// Measures whether the ring, which has just been filled, is cold. Before everything else that touches it. `moves_data`: some backend
+/// of the run does, else it is empty.
+fn look_at_memory(run: &mut Run<'_>, moves_data: bool) -> Result<(), MpiError> {
     let cache_share_bytes = run.plan.cache_share_bytes;
-    let moves_data = run.backends.iter().any(|backend| backend.moves_data);
     let not_looked = |why: &str| ColdRecord { cache_share_bytes, not_known: Some(why.into()), ..ColdRecord::default() };
     let record = match run.config.buffers {
         _ if !moves_data => not_looked("no backend of the run moves data"),
