@@ -2,6 +2,7 @@
 //! without a call, so [`Comm::own`] works before MPI is started.
 
 use std::ffi::{c_int, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use mpi_sys::MPI_Comm;
@@ -88,7 +89,13 @@ impl Comm {
     }
 
     /// The ranks that share this rank's node. Collective.
+    ///
+    /// MPI_Comm_split_type spins for some hundred milliseconds where ranks outnumber cores. Ranks that all find themselves on one
+    /// host need no split: they get a copy.
     pub fn node(&self) -> Result<Option<Self>> {
+        if self.is_on_one_host()? {
+            return self.copy().map(Some);
+        }
         let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: predefined constants; collective call on a valid communicator.
         check(unsafe {
@@ -108,6 +115,29 @@ impl Comm {
         let mut handle = constant!(shim::beff_comm_null);
         // SAFETY: collective call on a valid communicator; the new handle is written.
         check(unsafe { mpi_sys::MPI_Comm_dup(self.handle, &raw mut handle) })?;
+        Self::made(handle)
+    }
+
+    /// True if all ranks read the same host name in the same boot of a kernel. False as well where one cannot tell. Collective.
+    fn is_on_one_host(&self) -> Result<bool> {
+        let (mut hasher, mut is_known) = (DefaultHasher::new(), true);
+        for of_host in ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"] {
+            let text = std::fs::read(of_host).unwrap_or_default();
+            is_known &= !text.is_empty();
+            text.hash(&mut hasher);
+        }
+        let host = hasher.finish();
+        let mut largest = [host, !host, u64::from(!is_known)];
+        self.max_u64(&mut largest)?;
+        Ok(largest == [host, !host, 0])
+    }
+
+    /// As [`Comm::duplicate`], without spinning (MPI_Comm_idup, then MPI_Test). Collective.
+    fn copy(&self) -> Result<Self> {
+        let mut handle = constant!(shim::beff_comm_null);
+        // SAFETY: collective call on a valid communicator; the new handle is written until the request is complete, and used
+        // only then (MPI-3.1, 6.4.2).
+        self.patiently(|request| unsafe { mpi_sys::MPI_Comm_idup(self.handle, &raw mut handle, request) })?;
         Self::made(handle)
     }
 

@@ -15,6 +15,7 @@ fn failed_waits_and_long_gathers() {
     ranks::on_1_2_and_3("failed_waits_and_long_gathers", Path::new(env!("CARGO_TARGET_TMPDIR")), |comm, _| {
         lengths_that_differ_are_gathered_in_rounds(comm);
         agreements_are_under_way_while_ranks_work(comm);
+        the_ranks_of_a_host_have_a_communicator_of_their_own(comm);
         if comm.size() > 1 {
             who_begins_an_agreement_waits_for_nobody(comm);
             what_is_pending_behind_an_error_is_waited_for(comm);
@@ -34,6 +35,24 @@ fn lengths_that_differ_are_gathered_in_rounds(comm: &Comm) {
     let all = comm.gather_in_rounds(&only_last, 9).unwrap();
     assert!(!comm.is_root() || all[all.len() - 1] == [7; 100]);
     assert!(comm.gather_in_rounds(&[], 9).unwrap().iter().all(Vec::is_empty));
+}
+
+/// All ranks of a test are on one host. What is under way on one communicator does not meet what is under way on the other.
+fn the_ranks_of_a_host_have_a_communicator_of_their_own(comm: &Comm) {
+    let node = comm.node().unwrap().unwrap();
+    assert_eq!((node.rank(), node.size()), (comm.rank(), comm.size()));
+    let (mut on_all, mut on_node) = (Agreement::new(comm, 1), Agreement::new(&node, 1));
+    let own = comm.rank() as f64;
+    // Ranks begin them in turns: which is first on the one rank is second on the other.
+    if comm.rank() % 2 == 0 {
+        on_all.begin(&[own]).unwrap();
+        on_node.begin(&[-own]).unwrap();
+    } else {
+        on_node.begin(&[-own]).unwrap();
+        on_all.begin(&[own]).unwrap();
+    }
+    assert_eq!(on_all.finish().unwrap(), [comm.size() as f64 - 1.0]);
+    assert_eq!(on_node.finish().unwrap(), [0.0]);
 }
 
 /// Several at once, ranks late in turns, all over again in the same memory.

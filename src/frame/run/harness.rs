@@ -66,12 +66,12 @@ pub(crate) fn median_ns(comm: &Comm, mut call: impl FnMut() -> Result<(), MpiErr
         Ok(begin.elapsed().as_secs_f64())
     };
     one()?;
-    // Crowded machines take milliseconds for a barrier: the number of repetitions follows from the first few.
-    let mut first = [one()? + one()? + one()?];
+    // Crowded machines take tens of milliseconds for a barrier: the number of repetitions follows from the first few.
+    let mut times = vec![one()?, one()?, one()?];
+    let mut first = [times.iter().sum::<f64>()];
     comm.max_f64(&mut first)?;
-    let repetitions = (SHARE.as_secs_f64() * 3.0 / first[0].max(1e-7)).clamp(5.0, 2001.0) as usize;
-    let mut times = Vec::with_capacity(repetitions);
-    for _ in 0..repetitions {
+    let repetitions = (SHARE.as_secs_f64() * 3.0 / first[0].max(1e-7)).clamp(3.0, 2001.0) as usize;
+    while times.len() < repetitions {
         times.push(one()?);
     }
     comm.max_f64(&mut times)?;
