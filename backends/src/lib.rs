@@ -269,6 +269,29 @@ pub trait OpenFile {
     /// As for [`OpenFile::write`]; the end of the file inside the batch is a short transfer and so an error.
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64>;
 
+    /// True if batches of the prepared pattern can follow each other without an end between them ([`OpenFile::write_on`],
+    /// [`OpenFile::read_on`]): a queue stays full then. No room is to be made before them.
+    fn flows(&self) -> bool {
+        false
+    }
+
+    /// Writes the calls of `batch` and of all batches behind it that `next` names; returns the bytes this rank moved. What `next` is asked, and
+    /// when, is said at [`Next`].
+    ///
+    /// # Errors
+    /// As for [`OpenFile::write`]; `next` is not asked behind the batch that failed.
+    fn write_on(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency, next: Next<'_>) -> Result<u64> {
+        one_by_one(batch, next, |batch| self.write(batch, ring, latency))
+    }
+
+    /// The same for reads.
+    ///
+    /// # Errors
+    /// As for [`OpenFile::read`].
+    fn read_on(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency, next: Next<'_>) -> Result<u64> {
+        one_by_one(batch, next, |batch| self.read(batch, ring, latency))
+    }
+
     /// Begins the calls of `batch`, runs `during` while they are under way, and completes them; returns the bytes this rank
     /// moved. With [`CallStyle::Split`] each call is begun and completed on its own, `during` once in each; otherwise all
     /// are begun, `during` runs once, and all are completed. For styles that do not block; at most [`MOST_PENDING`] calls.
@@ -300,6 +323,20 @@ pub trait OpenFile {
     /// # Errors
     /// What the close reports.
     fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// Asked for the calls of the next batch when all chunks of the last one are begun and fewer than these are under way, so that it is known how
+/// long they take; with how many are, of this batch and those before. None: it was the last one.
+pub type Next<'a> = &'a mut dyn FnMut(u64) -> Option<u64>;
+
+/// Batches with an end between them.
+fn one_by_one(mut batch: Batch, next: Next<'_>, mut run: impl FnMut(Batch) -> Result<u64>) -> Result<u64> {
+    let mut bytes = 0;
+    loop {
+        bytes += run(batch)?;
+        let Some(calls) = next(0) else { return Ok(bytes) };
+        batch = Batch { first_call: batch.first_call + batch.calls, calls };
+    }
 }
 
 /// Runs `batch` with a `during` that it may call, and calls it itself if the batch did not come to it.

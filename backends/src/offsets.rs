@@ -102,6 +102,11 @@ impl Offsets {
         Ok(())
     }
 
+    /// True if [`Offsets::make_room`] has something to do for the prepared pattern.
+    pub(crate) fn makes_room(&self) -> bool {
+        self.room.is_made()
+    }
+
     /// The answer of [`crate::OpenFile::give_back`].
     pub(crate) fn give_back(&mut self) -> Result<()> {
         let given_back = self.room.give_back(&self.files);

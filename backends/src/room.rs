@@ -184,6 +184,11 @@ impl Room {
         &self.told
     }
 
+    /// True if room is made for the prepared pattern.
+    pub(crate) fn is_made(&self) -> bool {
+        self.made.is_some()
+    }
+
     /// The answer of [`crate::OpenFile::keeps_step`]: ftruncate takes away what a rank that is a batch further has written behind the new
     /// end between the look at the length and the call.
     pub(crate) fn keeps_step(&self) -> bool {

@@ -39,6 +39,16 @@ pub(crate) trait Pieces {
 
     /// True if it is known that there is none left.
     fn is_done(&self) -> bool;
+
+    /// When there is none left: how many operations may be under way at most for [`Pieces::ask`]; None: no more will come.
+    fn asks_at(&self) -> Option<u64> {
+        None
+    }
+
+    /// Asks for more while `under_way` operations are; false: no more will come.
+    fn ask(&mut self, _under_way: u64) -> bool {
+        false
+    }
 }
 
 /// Iterates over the chunks of a batch in order; yields (file offset, index of the first byte in the ring).

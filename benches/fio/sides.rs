@@ -235,6 +235,10 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
     let begin = Instant::now();
     while let Step::Run(calls) = next(&limits, &progress, progress.made()) {
         let batch = Batch { first_call: progress.calls, calls };
+        if file.flows() {
+            flow(file.as_mut(), &mut ring, (direction, batch), &limits, &mut progress)?;
+            continue;
+        }
         let batch_begin = Instant::now();
         match direction {
             Direction::Write => {
@@ -243,9 +247,7 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
             }
             Direction::Read => file.read(batch, &mut ring, &mut latency)?,
         };
-        progress.calls += calls;
-        progress.last_calls = calls;
-        progress.last_seconds = batch_begin.elapsed().as_secs_f64();
+        made(&mut progress, calls, batch_begin.elapsed().as_secs_f64());
     }
     if direction == Direction::Write {
         file.give_back()?;
@@ -260,6 +262,34 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
     }
     file.close()?;
     Ok(Sample { transfer_seconds, sync_seconds: all_seconds - transfer_seconds, ..Sample::default() })
+}
+
+fn made(progress: &mut Progress, calls: u64, seconds: f64) {
+    *progress = Progress { calls: progress.calls + calls, last_calls: calls, last_seconds: seconds, ..*progress };
+}
+
+/// Batches that follow each other without an end between them, as in the loop of a pattern.
+fn flow(
+    file: &mut dyn OpenFile,
+    ring: &mut Ring,
+    (direction, batch): (Direction, Batch),
+    limits: &Limits,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
+    let (mut newest, mut under_way_before, mut since) = (batch.calls, 0, Instant::now());
+    let mut ask = |under_way: u64| {
+        let ended = (newest + under_way_before).saturating_sub(under_way).max(1);
+        made(progress, newest, since.elapsed().as_secs_f64() / ended as f64 * newest as f64);
+        let Step::Run(calls) = next(limits, progress, progress.made()) else { return None };
+        (newest, under_way_before, since) = (calls, under_way, Instant::now());
+        Some(calls)
+    };
+    let mut latency = Latency::off();
+    match direction {
+        Direction::Write => file.write_on(batch, ring, &mut latency, &mut ask)?,
+        Direction::Read => file.read_on(batch, ring, &mut latency, &mut ask)?,
+    };
+    Ok(())
 }
 
 /// What comes before the time: the file open and prepared, and the memory.

@@ -1,10 +1,13 @@
 //! io_uring: all chunks of a batch flow through one queue, up to the queue depth in flight.
 //!
 //! `queue.rs` is the ring of the kernel, `pump` feeds chunks in and takes completions out, `kept` restores memory
-//! beside what is read, `overlap` runs work under the transfers. Asynchronous completion never leaves this module.
+//! beside what is read, `overlap` runs work under the transfers, `flow` lets batches follow each other. Asynchronous completion never leaves this module.
 
 #[cfg(test)]
 mod again_tests;
+mod flow;
+#[cfg(test)]
+mod flow_tests;
 mod kept;
 mod overlap;
 mod pump;
@@ -21,8 +24,8 @@ use crate::rmw::Scratch;
 use crate::route::Route;
 use crate::walk::{batch_bytes, Pieces, Walk};
 use crate::{
-    dontcache, edges, in_any_case, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency,
-    OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed, Tuned,
+    dontcache, edges, in_any_case, one_by_one, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions,
+    InForce, Latency, Next, OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed, Tuned,
 };
 use pump::{Failure, Job, Pump};
 
@@ -211,7 +214,7 @@ impl UringFile {
             route: &prepared.route,
         };
         // SAFETY: `base` is the start of the mapping of the ring, which the caller has borrowed for the whole batch, for
-        // reads exclusively (`write`, `read` and the overlapped ones below); `Walk::new` has checked that every window of the batch ends
+        // reads exclusively (`write`, `read`, those that go on and the overlapped ones below); `Walk::new` has checked that every window ends
         // inside of its bytes, whole sectors end in its slack at most (`MAX_SECTOR_BYTES` is less than that); and if
         // the queue has registered memory, `check` has seen by `ring_id` that it is this ring's.
         let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency, during) };
@@ -337,6 +340,29 @@ impl OpenFile for UringFile {
         }
         let base = ring.as_mut_ptr();
         self.run(batch, ring, base, latency, None)
+    }
+
+    fn flows(&self) -> bool {
+        self.can_flow()
+    }
+
+    fn write_on(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency, next: Next<'_>) -> Result<u64> {
+        if !self.can_flow() {
+            return one_by_one(batch, next, |batch| self.write(batch, ring, latency));
+        }
+        self.check(Direction::Write, ring)?;
+        // As in `write`.
+        let base = ring.as_ptr().cast_mut();
+        self.run_on(batch, ring, base, latency, next)
+    }
+
+    fn read_on(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency, next: Next<'_>) -> Result<u64> {
+        if !self.can_flow() {
+            return one_by_one(batch, next, |batch| self.read(batch, ring, latency));
+        }
+        self.check(Direction::Read, ring)?;
+        let base = ring.as_mut_ptr();
+        self.run_on(batch, ring, base, latency, next)
     }
 
     fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {

@@ -144,11 +144,19 @@ impl Pump {
                 during();
             }
             let in_flight = flight.in_flight();
+            let most = stream.asks_at();
+            if most.is_some_and(|most| in_flight <= most) {
+                // What was pushed goes on meanwhile.
+                flight.submit_and_wait(0).map_err(Failure::Enter)?;
+                stream.walk.ask(in_flight as u64);
+                continue;
+            }
             if in_flight == 0 {
                 break;
             }
             // Nothing more to add: one call for all the rest. Otherwise keep the queue full.
-            let want = if stream.is_done() { in_flight } else { shape.want.min(in_flight) };
+            let rest = in_flight.saturating_sub(most.unwrap_or(0));
+            let want = if stream.is_done() && most.is_none() { in_flight } else { shape.want.min(rest) };
             flight.submit_and_wait(want).map_err(Failure::Enter)?;
             while let Some((slot, result)) = flight.next_completion() {
                 // SAFETY: the caller's promise; the slot's operation has ended.
@@ -318,6 +326,13 @@ struct Stream<P> {
 impl<P: Pieces> Stream<P> {
     fn is_done(&self) -> bool {
         self.failure.is_some() || self.walk.is_done()
+    }
+
+    /// Operations under way at most when more may be asked for; None: there is still something to begin, or no more will come.
+    fn asks_at(&self) -> Option<usize> {
+        let is_begun = self.failure.is_none() && self.walk.is_done();
+        // Far more than a queue holds is as good as any number.
+        is_begun.then(|| self.walk.asks_at())?.map(|most| usize::try_from(most).unwrap_or(usize::MAX))
     }
 }
 

@@ -45,6 +45,8 @@ struct Case {
     depth: u32,
     piece_shift: u32,
     split: u64,
+    /// Batches of `split` calls follow each other without an end between them.
+    flows: bool,
 }
 
 impl Case {
@@ -59,6 +61,18 @@ impl Case {
         let calls = self.ranks[0].max_calls;
         let split = self.split.min(calls);
         vec![Batch { first_call: 0, calls: split }, Batch { first_call: split, calls: calls - split }]
+    }
+
+    fn flow(&self) -> (Batch, impl FnMut(u64) -> Option<u64>) {
+        let mut left = self.ranks[0].max_calls;
+        let step = self.split.max(1);
+        let mut take = move || {
+            let calls = step.min(left);
+            left -= calls;
+            calls
+        };
+        let first = Batch { first_call: 0, calls: take() };
+        (first, move |_| Some(take()).filter(|calls| *calls > 0))
     }
 
     /// The file by the definition of a pattern, byte for byte.
@@ -108,8 +122,14 @@ impl Case {
             let mut file = self.open(name, path, mode, direct);
             let mut ring = self.ring(rank);
             file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
-            for batch in self.batches() {
-                assert_eq!(file.write(batch, &ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
+            if self.flows {
+                let (first, mut next) = self.flow();
+                let moved = file.write_on(first, &ring, &mut Latency::off(), &mut next);
+                assert_eq!(moved.unwrap(), p.max_calls * p.call_bytes());
+            } else {
+                for batch in self.batches() {
+                    assert_eq!(file.write(batch, &ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
+                }
             }
             file.sync().unwrap();
             file.close().unwrap();
@@ -122,8 +142,14 @@ impl Case {
             let mut ring = self.ring(rank);
             ring.bytes_mut().fill(0);
             file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
-            for batch in self.batches() {
-                assert_eq!(file.read(batch, &mut ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
+            if self.flows {
+                let (first, mut next) = self.flow();
+                let moved = file.read_on(first, &mut ring, &mut Latency::off(), &mut next);
+                assert_eq!(moved.unwrap(), p.max_calls * p.call_bytes());
+            } else {
+                for batch in self.batches() {
+                    assert_eq!(file.read(batch, &mut ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
+                }
             }
             assert!(ring.bytes() == self.expected_ring(rank, content, &ring), "rank {rank} read other bytes");
             file.close().unwrap();
@@ -146,6 +172,7 @@ prop_compose! {
         depth in 1_u32..40,
         piece_shift in prop_oneof![Just(12_u32), Just(14), Just(30)],
         split in 0_u64..12,
+        flows in any::<bool>(),
     ) -> Case {
         let segment = (chunk + gap) * chunks_per_call * max_calls;
         let rank = |r| Pattern {
@@ -163,7 +190,7 @@ prop_compose! {
             stream_bytes: stream,
             max_calls,
         };
-        Case { ranks: (0..ranks).map(rank).collect(), period: 4096 * pages - odd, depth, piece_shift, split }
+        Case { ranks: (0..ranks).map(rank).collect(), period: 4096 * pages - odd, depth, piece_shift, split, flows }
     }
 }
 
@@ -228,8 +255,14 @@ fn ranks_write_at_the_same_time() {
         (1032, "uring", Direct::Off),
     ] {
         let rank = |r| Pattern { base_bytes: r * chunk, stride_bytes: RANKS * chunk, ..pattern(chunk, 4, 50) };
-        let case =
-            Case { ranks: (0..RANKS).map(rank).collect(), period: 4096 * 11, depth: 8, piece_shift: 30, split: 7 };
+        let case = Case {
+            ranks: (0..RANKS).map(rank).collect(),
+            period: 4096 * 11,
+            depth: 8,
+            piece_shift: 30,
+            split: 7,
+            flows: false,
+        };
         let dir = scratch();
         let path = dir.path().join("f");
         drop(case.open(name, &path, OpenMode::CreateNew, direct));

@@ -14,6 +14,8 @@
 //! Allocations are counted from after `prepare` to after the sync. The counter sees Rust's allocator, not what the MPI library
 //! allocates in C.
 
+mod flow;
+
 use std::ops::Range;
 use std::time::Instant;
 
@@ -73,6 +75,8 @@ struct Loop<'a, 'i> {
     all_keep_step: bool,
     intervals: Intervals,
     moved_bytes: u64,
+    /// What is still under way of batches that were told will take about so long.
+    under_way_seconds: f64,
     error: Option<BackendError>,
     decisions: u64,
     /// Time for which the clock was stopped, and what was allocated meanwhile.
@@ -108,10 +112,14 @@ impl Loop<'_, '_> {
         }
         self.intervals.room_seconds += room_seconds;
         self.intervals.transfer_seconds += seconds;
-        self.progress.calls += calls;
-        self.progress.last_calls = calls;
         // What the next batch will take: its room too.
-        self.progress.last_seconds = room_seconds + seconds;
+        self.made(calls, room_seconds + seconds);
+    }
+
+    /// A batch was made.
+    fn made(&mut self, calls: u64, seconds: f64) {
+        let calls_made = self.progress.calls + calls;
+        self.progress = Progress { calls: calls_made, last_calls: calls, last_seconds: seconds, ..self.progress };
     }
 
     /// Time of the pattern so far, without the turns of others between its rounds and without inspections.
@@ -136,7 +144,7 @@ impl Loop<'_, '_> {
     /// step. Alone, it has nobody to wait for.
     fn numbers(&self) -> [f64; NUMBERS] {
         [
-            self.elapsed_seconds(),
+            self.elapsed_seconds() + self.under_way_seconds,
             self.progress.last_seconds,
             f64::from(u8::from(self.interrupt.raised())),
             f64::from(u8::from(self.error.is_some())),
@@ -210,14 +218,24 @@ impl Loop<'_, '_> {
     /// One batch, which is told then, and what is heard meanwhile.
     fn batch(&mut self, file: &mut dyn OpenFile, ring: &mut Ring, calls: u64) -> Result<Option<Ended>, MpiError> {
         let calls = calls.min(self.inspector.as_ref().map_or(u64::MAX, |i| i.most_calls));
+        if self.can_flow(file) {
+            return match self.flow(file, ring, calls)? {
+                (true, ended) => Ok(ended),
+                (false, _) => self.tell_of_batch(),
+            };
+        }
         // A rank may have an error that the others do not know of yet; they still need it in their collective calls.
         if self.error.is_none() || self.task.pattern.kind != AccessKind::Independent {
             self.transfer(file, ring, calls);
         } else {
-            let calls_made = self.progress.calls + calls;
-            self.progress = Progress { calls: calls_made, last_calls: calls, last_seconds: 0.0, ..self.progress };
+            self.made(calls, 0.0);
         }
         self.inspect(ring, calls)?;
+        self.tell_of_batch()
+    }
+
+    /// The decision behind a batch.
+    fn tell_of_batch(&mut self) -> Result<Option<Ended>, MpiError> {
         // Nothing is left to decide after the last call; errors are agreed on after the clock.
         let is_last = self.progress.calls >= self.task.limits.max_calls;
         if self.task.limits.termination == Termination::PerCall {
@@ -296,6 +314,7 @@ pub fn run(
         all_keep_step: true,
         intervals: Intervals { view_seconds, ..Intervals::default() },
         moved_bytes: 0,
+        under_way_seconds: 0.0,
         error,
         decisions: 0,
         stopped_seconds: 0.0,

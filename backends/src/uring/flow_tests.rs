@@ -1,0 +1,88 @@
+//! When the next batch is asked for, and what an error leaves.
+
+use super::tests::{all, assert_idle, uring};
+use super::*;
+use crate::testing::{fill, pattern, scratch};
+use crate::{Direct, OpenMode};
+
+const CHUNK: u64 = 4096;
+
+fn file_of(chunks: u64) -> (tempfile::TempDir, std::path::PathBuf) {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    std::fs::write(&path, vec![7; (chunks * CHUNK) as usize]).unwrap();
+    (dir, path)
+}
+
+#[test]
+fn the_next_batch_is_asked_for_while_the_last_is_under_way() {
+    let (_dir, path) = file_of(200);
+    let p = pattern(CHUNK, 2, 100);
+    let mut ring = Ring::new(64 * CHUNK, p.call_bytes()).unwrap();
+    for direction in [Direction::Read, Direction::Write] {
+        let mut file = uring(&path, OpenMode::Update, Direct::Auto, 8);
+        file.prepare(&p, direction, &mut ring, &[]).unwrap();
+        assert!(file.flows());
+        let (mut newest, mut asked, mut left) = (1, Vec::new(), 99);
+        let mut next = |under_way: u64| {
+            asked.push((newest, under_way));
+            let calls = (2 * newest).min(left);
+            (newest, left) = (calls, left - calls);
+            (calls > 0).then_some(calls)
+        };
+        let (first, mut latency) = (Batch { first_call: 0, calls: 1 }, Latency::on());
+        let moved = match direction {
+            Direction::Read => file.read_on(first, &mut ring, &mut latency, &mut next),
+            Direction::Write => file.write_on(first, &ring, &mut latency, &mut next),
+        };
+        assert_eq!(moved.unwrap(), 200 * CHUNK);
+        let batches: Vec<u64> = asked.iter().map(|(calls, _)| *calls).collect();
+        assert_eq!(batches, [1, 2, 4, 8, 16, 32, 37], "each once, the last one too");
+        for (calls, under_way) in asked {
+            assert!(under_way < 2 * calls && under_way <= 8, "{under_way} of {} chunks are under way", 2 * calls);
+        }
+        assert_idle(&mut file);
+    }
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 200 * CHUNK);
+}
+
+#[test]
+fn nothing_is_asked_for_behind_an_error() {
+    let (_dir, path) = file_of(10);
+    let p = pattern(CHUNK, 1, 100);
+    let mut ring = Ring::new(64 * CHUNK, CHUNK).unwrap();
+    let mut file = uring(&path, OpenMode::ReadOnly, Direct::Auto, 4);
+    file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+    let mut asked = 0;
+    let mut next = |_| {
+        asked += 1;
+        Some(4)
+    };
+    let first = Batch { first_call: 0, calls: 4 };
+    let error = file.read_on(first, &mut ring, &mut Latency::off(), &mut next).unwrap_err();
+    assert_eq!((error.offset_bytes, error.expected_got_bytes), (Some(10 * CHUNK), Some((CHUNK, 0))));
+    // The batch with chunks 8 to 11 failed; chunks of the one behind it may not have been begun before that was known.
+    assert!((2..=3).contains(&asked), "{asked}");
+    assert_idle(&mut file);
+}
+
+#[test]
+fn edges_and_room_come_between_two_batches() {
+    let (_dir, path) = file_of(10);
+    let mut ring = Ring::new(64 * CHUNK, CHUNK).unwrap();
+    let mut flows = |path: &std::path::Path, mode, chunk, direction| {
+        let mut file = uring(path, mode, Direct::Auto, 4);
+        let told = file.prepare(&pattern(chunk, 1, 8), direction, &mut ring, &[]).unwrap();
+        (told.direct == Some(true), file.flows())
+    };
+    for (chunk, expected) in [(CHUNK, true), (CHUNK - 8, false)] {
+        let (is_direct, flows) = flows(&path, OpenMode::Update, chunk, Direction::Write);
+        // Where nothing goes directly there are no edges.
+        assert_eq!(flows, expected || !is_direct, "chunks of {chunk}");
+    }
+    let mut file = uring(&path, OpenMode::ReadOnly, Direct::Auto, 4);
+    assert!(!file.flows(), "nothing is prepared");
+    let batch = all(&pattern(CHUNK, 1, 8));
+    fill(&mut ring, 1);
+    assert!(file.read_on(batch, &mut ring, &mut Latency::off(), &mut |_| None).is_err());
+}
