@@ -45,10 +45,8 @@ pub(crate) trait Pieces {
         None
     }
 
-    /// Asks for more while `under_way` operations are; false: no more will come.
-    fn ask(&mut self, _under_way: u64) -> bool {
-        false
-    }
+    /// Asks for more while `under_way` operations are.
+    fn ask(&mut self, _under_way: u64) {}
 }
 
 /// Iterates over the chunks of a batch in order; yields (file offset, index of the first byte in the ring).
@@ -96,6 +94,11 @@ impl Walk {
 }
 
 impl Walk {
+    /// `calls` more calls, behind the last one. They lie within the pattern, as those of [`Walk::new`].
+    pub(crate) fn go_on(&mut self, calls: u64) {
+        self.chunks_left += calls * self.chunks_per_call;
+    }
+
     /// Bytes from the first chunk of a call, which [`Walk::next`] has just given at `index`, to where the memory goes on
     /// elsewhere: to the wrap of the ring or the end of the batch.
     pub(crate) fn run_bytes(&self, index: usize) -> u64 {

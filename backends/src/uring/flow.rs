@@ -1,17 +1,14 @@
 //! Batches that follow each other in one queue: the next one is begun while the one before is still under way.
 
-use std::path::Path;
-
 use super::{Prepared, UringFile};
 use crate::route::Route;
-use crate::walk::{Piece, Pieces, Walk};
+use crate::walk::{check_within, Piece, Pieces, Walk};
 use crate::{BackendError, Batch, Latency, Next, Pattern, Result, Ring};
 
 /// The chunks of a batch, and of those that follow it.
 pub(super) struct Flow<'a> {
     walk: Walk,
     pattern: Pattern,
-    ring: &'a Ring,
     batch: Batch,
     next: Option<Next<'a>>,
     /// Calls of all batches so far.
@@ -33,15 +30,16 @@ impl Pieces for Flow<'_> {
         self.next.as_ref().map(|_| (self.batch.calls * self.pattern.chunks_per_call).saturating_sub(1))
     }
 
-    fn ask(&mut self, under_way: u64) -> bool {
+    fn ask(&mut self, under_way: u64) {
         let Some(calls) = self.next.as_mut().and_then(|next| next(under_way)) else {
             self.next = None;
-            return false;
+            return;
         };
         self.batch = Batch { first_call: self.batch.first_call + self.batch.calls, calls };
+        // The transfers rely on it.
+        check_within(&self.pattern, self.batch);
+        self.walk.go_on(calls);
         *self.calls += calls;
-        // The pattern and the ring are those of the first batch, which fitted.
-        Walk::new(&self.pattern, self.batch, self.ring, Path::new("")).map(|walk| self.walk = walk).is_ok()
     }
 }
 
@@ -65,7 +63,7 @@ impl UringFile {
         let pattern = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared("io_uring", path))?.pattern;
         let walk = Walk::new(&pattern, batch, ring, path)?;
         let mut calls = batch.calls;
-        let flow = Flow { walk, pattern, ring, batch, next: Some(next), calls: &mut calls };
+        let flow = Flow { walk, pattern, batch, next: Some(next), calls: &mut calls };
         self.pump(flow, base, None, latency, None)?;
         Ok(calls * pattern.call_bytes())
     }
