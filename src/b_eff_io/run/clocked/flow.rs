@@ -13,6 +13,7 @@ use crate::b_eff_io::run::batching::{next, Step};
 
 /// The batch that was begun last.
 struct Newest {
+    first_call: u64,
     calls: u64,
     since: Instant,
     /// Chunks that were under way when it was begun.
@@ -37,7 +38,7 @@ impl Loop<'_, '_> {
         let begin = Instant::now();
         let (decided_seconds, direction) = (self.intervals.decide_seconds, self.task.direction);
         let batch = Batch { first_call: self.progress.calls, calls };
-        let mut newest = Newest { calls, since: begin, chunks_before: 0, is_told: false };
+        let mut newest = Newest { first_call: batch.first_call, calls, since: begin, chunks_before: 0, is_told: false };
         let mut latency = std::mem::replace(&mut self.notes.latency, Latency::off());
         let mut outcome = Ok(None);
         let mut ask = |under_way| match self.go_on(&mut newest, under_way) {
@@ -68,7 +69,12 @@ impl Loop<'_, '_> {
                 debug_assert_eq!(bytes, asked_bytes, "what was asked for was moved");
                 self.moved_bytes += bytes;
             }
-            Err(e) => self.error = Some(e),
+            Err(e) => {
+                // What had ended when the newest batch was begun, which nothing had failed before.
+                let chunks = (newest.first_call - batch.first_call) * self.task.pattern.chunks_per_call;
+                self.moved_bytes += chunks.saturating_sub(newest.chunks_before) * self.task.pattern.chunk_bytes;
+                self.error = Some(e);
+            }
         }
         Ok((newest.is_told, outcome?))
     }
@@ -95,7 +101,9 @@ impl Loop<'_, '_> {
                     }
                 }
                 Step::Run(calls) => {
-                    *newest = Newest { calls, since: Instant::now(), chunks_before: chunks_under_way, is_told: false };
+                    let first_call = self.progress.calls;
+                    let since = Instant::now();
+                    *newest = Newest { first_call, calls, since, chunks_before: chunks_under_way, is_told: false };
                     return Ok(Asked::Run(calls));
                 }
             }
