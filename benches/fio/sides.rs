@@ -228,6 +228,7 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
         time_seconds: None,
         time_is_guard: false,
         sync: None,
+        expected_call_seconds: None,
         call_bytes_all_ranks: work.chunk_bytes,
         termination: Termination::Geometric,
     };

@@ -5,9 +5,12 @@
 //! 0.25 s (a signal or another rank's error is seen soon).
 //!
 //! While the ranks agree on some batches they may run others, of which nothing is known yet: calls *ahead*. What is ahead and the next
-//! batch are together small enough that, ten times slower than predicted, they overrun the time no more than one batch alone, and two
-//! batches at most in any case. Where that leaves too little, or no further call seems to fit, the ranks agree on what is
-//! ahead first: no loop ends by a guess.
+//! batch are together small enough that, slower than predicted, they overrun the time no more than one batch alone, and never longer than
+//! two of the longest. Slower means ten times where data can be in the page cache and twice where it cannot. Where that leaves too
+//! little, or no further call seems to fit, the ranks agree on what is ahead first: no loop ends by a guess.
+//!
+//! Before anything is known the speed of an earlier pass stands for it, so that a rank whose first call is short need not wait for
+//! the others; through the page cache, where a pass says little about the next, for one call more.
 //!
 //! Syncs belong to the time of a pattern and can exceed its calls. [`SyncModel`] predicts latency + bytes / rate from the calibration
 //! and every sync since; a slower rate is believed at once, a faster one slowly. A loop ends when no further call fits together
@@ -22,6 +25,10 @@ const LONGEST_BATCH_SECONDS: f64 = 0.25;
 /// A batch predicted from the last one takes at most this part of the pattern's time: the next may be so many times slower.
 const BATCH_SHARE: f64 = 1.0 / 16.0;
 const SLOWER: f64 = 10.0;
+/// The same where nothing passes through the page cache.
+const SLOWER_DIRECT: f64 = 2.0;
+/// Calls that may be made before anything is known, by the speed of an earlier pass and through the page cache.
+const UNKNOWN_CALLS: u64 = 2;
 /// Part of the window that may be ahead when another batch begins: half of it, and what a newer prediction changes.
 const MOST_AHEAD: f64 = 0.6;
 
@@ -91,6 +98,8 @@ pub struct Limits {
     pub time_is_guard: bool,
     /// Prediction of the sync at the end; None: there is none.
     pub sync: Option<SyncModel>,
+    /// Time of a call in an earlier pass, equal on all ranks; None: there was none that says something about this one.
+    pub expected_call_seconds: Option<f64>,
     /// Bytes of one call, all ranks.
     pub call_bytes_all_ranks: u64,
     /// How the end is found.
@@ -119,6 +128,8 @@ pub struct Progress {
     pub last_seconds: f64,
     /// Calls that a sync has covered already, at the end of earlier rounds.
     pub synced_calls: u64,
+    /// True if the transfers of all ranks pass by the page cache.
+    pub is_direct: bool,
 }
 
 /// Calls that all ranks have made, whether they have agreed on them or not.
@@ -161,9 +172,13 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
         });
     }
     let ahead = made.calls - agreed.calls;
-    if agreed.calls == 0 {
-        return if ahead == 0 { Step::Run(1) } else { Step::Agree };
-    }
+    let last_call_seconds = agreed.last_seconds.max(1e-9) / agreed.last_calls.max(1) as f64;
+    let per_call = match limits.expected_call_seconds {
+        _ if agreed.calls > 0 => last_call_seconds,
+        _ if ahead == 0 => return Step::Run(1),
+        Some(seconds) if agreed.is_direct || made.calls < UNKNOWN_CALLS => seconds,
+        _ => return Step::Agree,
+    };
     let time = limits.time_seconds.unwrap_or(f64::INFINITY);
     let stop = Step::Stop(if limits.time_is_guard { Ended::TimeGuard } else { Ended::Time });
     if limits.termination == Termination::PerCall {
@@ -171,30 +186,25 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
         let calls = agreed.calls as f64;
         return if agreed.elapsed_seconds * (calls + 1.0) / calls <= time { Step::Run(1) } else { stop };
     }
-    let per_call = agreed.last_seconds.max(1e-9) / agreed.last_calls.max(1) as f64;
     let (unused, ahead_seconds) = (time - agreed.elapsed_seconds, ahead as f64 * per_call);
     // Each further call costs its own time and its share of the sync at the end.
     let unsynced_bytes = (made.calls - agreed.synced_calls) * limits.call_bytes_all_ranks;
     let sync_now = limits.sync.map_or(0.0, |s| s.predict_seconds(unsynced_bytes));
     let sync_one = limits.sync.map_or(0.0, |s| s.predict_seconds(limits.call_bytes_all_ranks) - s.predict_seconds(0));
     let fit = (unused - ahead_seconds - sync_now) / (per_call + sync_one);
-    let window = window_seconds(time, unused);
-    let longest = (window / 2.0).min(window - ahead_seconds);
-    if ahead > 0 && (fit < 1.0 || longest < per_call || ahead_seconds > MOST_AHEAD * window) {
+    let share = (time * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
+    // Of which nothing is known yet.
+    let slower = if agreed.is_direct { SLOWER_DIRECT } else { SLOWER };
+    let window = (share + unused / slower).min(2.0 * LONGEST_BATCH_SECONDS);
+    let room = window - ahead_seconds;
+    if ahead > 0 && (fit < 1.0 || room < per_call || ahead_seconds > MOST_AHEAD * window) {
         return Step::Agree;
     }
     if fit < 1.0 {
         return stop;
     }
-    let by_time = (longest / per_call) as u64;
+    let by_time = (share.min(room) / per_call) as u64;
     Step::Run(made.last_calls.saturating_mul(2).min(by_time).min(fit as u64).clamp(1, left))
-}
-
-/// Time of all batches of which nothing is known yet: of two, and as long as they, if they are [`SLOWER`] than predicted, do not overrun the
-/// time by more than one would that begins at its end.
-fn window_seconds(time: f64, unused: f64) -> f64 {
-    let share = (time * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
-    share + share.min(unused / SLOWER)
 }
 
 impl Limits {

@@ -15,7 +15,7 @@ use crate::frame::run::agree::first_message;
 use crate::frame::run::named;
 
 /// Bytes of one call.
-const CALL_BYTES: u64 = 1 << 20;
+pub(super) const CALL_BYTES: u64 = 1 << 20;
 /// Calls of one rank at most.
 const MAX_CALLS: u64 = 128;
 /// Time of the writes at most, as a share of the scheduled time.
@@ -60,6 +60,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
         time_seconds: Some(run.plan.partition_seconds * TIME_SHARE),
         time_is_guard: false,
         sync: None,
+        expected_call_seconds: None,
         call_bytes_all_ranks: CALL_BYTES * comm.size(),
         termination: Termination::Geometric,
     };
@@ -82,6 +83,8 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
         }
         error = error.or(m.error);
         if max_calls == pattern.max_calls {
+            let rate = m.moved_bytes as f64 / m.intervals.transfer_seconds;
+            run.backends[index].calibrated_bytes_per_second = (m.calls > 0).then_some(rate);
             run.observer.record(JournalLine::Calibration(Calibration {
                 backend: name.clone(),
                 bytes: m.moved_bytes,

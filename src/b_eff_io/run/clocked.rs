@@ -73,6 +73,8 @@ struct Loop<'a, 'i> {
     /// This rank's file needs it, and what all agreed on; true until they have.
     keeps_step: bool,
     all_keep_step: bool,
+    /// This rank's transfers pass by the page cache.
+    is_direct: bool,
     intervals: Intervals,
     moved_bytes: u64,
     /// What is still under way of batches that were told will take about so long.
@@ -141,7 +143,7 @@ impl Loop<'_, '_> {
     }
 
     /// What this rank has to tell: its time, that of its last batch, whether it has a signal, an error, a file for which the ranks have to keep
-    /// step. Alone, it has nobody to wait for.
+    /// step or that uses the page cache. Alone, it has nobody to wait for.
     fn numbers(&self) -> [f64; NUMBERS] {
         [
             self.elapsed_seconds() + self.under_way_seconds,
@@ -149,6 +151,7 @@ impl Loop<'_, '_> {
             f64::from(u8::from(self.interrupt.raised())),
             f64::from(u8::from(self.error.is_some())),
             f64::from(u8::from(self.keeps_step || self.comm.size() == 1)),
+            f64::from(u8::from(!self.is_direct)),
         ]
     }
 
@@ -167,11 +170,11 @@ impl Loop<'_, '_> {
     }
 
     fn know(&mut self, heard: &Heard) -> Option<Ended> {
-        let [elapsed_seconds, last_seconds, signal, error, keeps_step] = heard.numbers;
+        let [elapsed_seconds, last_seconds, signal, error, keeps_step, is_cached] = heard.numbers;
         if heard.of.calls > self.agreed.calls {
             self.notes.batch(heard.of.last_calls, last_seconds);
         }
-        self.agreed = Progress { elapsed_seconds, last_seconds, ..heard.of };
+        self.agreed = Progress { elapsed_seconds, last_seconds, is_direct: is_cached == 0.0, ..heard.of };
         self.all_keep_step = keeps_step > 0.0;
         self.notes.decided(heard.telling_seconds + heard.hearing_seconds);
         self.decisions += 1;
@@ -196,11 +199,14 @@ impl Loop<'_, '_> {
 
     fn run(&mut self, file: &mut dyn OpenFile, ring: &mut Ring) -> Result<Ended, MpiError> {
         // The first decision tells whether every rank could prepare. All are asked, and all hear before they go on: no collective call may follow
-        // if one could not.
+        // if one could not. With nothing else to agree on, a single call that is not collective needs not wait for it.
         if self.task.resume.is_none() {
             self.tell()?;
-            if let Some(ended) = self.hear()? {
-                return Ok(ended);
+            let is_single = self.task.pattern.kind == AccessKind::Independent && self.task.limits.max_calls == 1;
+            if !is_single {
+                if let Some(ended) = self.hear()? {
+                    return Ok(ended);
+                }
             }
         }
         loop {
@@ -238,7 +244,7 @@ impl Loop<'_, '_> {
     fn tell_of_batch(&mut self) -> Result<Option<Ended>, MpiError> {
         // Nothing is left to decide after the last call; errors are agreed on after the clock.
         let is_last = self.progress.calls >= self.task.limits.max_calls;
-        if self.task.limits.termination == Termination::PerCall {
+        if self.is_asked_often() {
             return if is_last { Ok(None) } else { self.decide_as_release_2_1() };
         }
         if is_last {
@@ -254,6 +260,11 @@ impl Loop<'_, '_> {
             return self.hear();
         }
         Ok(None)
+    }
+
+    /// A decision after each call, as release 2.1 did.
+    fn is_asked_often(&self) -> bool {
+        self.task.limits.termination == Termination::PerCall
     }
 
     /// Behind the clock: what was told and is not needed any more, and the last batch, of which nothing was told.
@@ -312,6 +323,7 @@ pub fn run(
         told,
         keeps_step: file.keeps_step(),
         all_keep_step: true,
+        is_direct: in_force.as_ref().map_or(before.is_direct, |in_force| in_force.direct == Some(true)),
         intervals: Intervals { view_seconds, ..Intervals::default() },
         moved_bytes: 0,
         under_way_seconds: 0.0,
@@ -342,11 +354,18 @@ pub fn run(
         Direction::Write => first_message(comm, file.without_room())?,
         Direction::Read => None,
     };
+    // Equal on all ranks, as what is resumed has to be.
+    let is_direct = l.agreed.is_direct;
     let Loop { progress, intervals, moved_bytes, error, decisions, notes, .. } = l;
     let submissions = handed.end(file, comm)?;
     let mine = Measured {
         calls: progress.calls - before.calls,
-        progress: Progress { elapsed_seconds: before.elapsed_seconds, synced_calls: progress.calls, ..progress },
+        progress: Progress {
+            elapsed_seconds: before.elapsed_seconds,
+            synced_calls: progress.calls,
+            is_direct,
+            ..progress
+        },
         moved_bytes,
         intervals,
         decisions,

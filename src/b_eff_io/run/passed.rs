@@ -19,6 +19,8 @@ pub struct Passed {
     pub calls: u64,
     /// Time of the slowest rank.
     pub seconds: f64,
+    /// Of it, that of its calls and of the room for them.
+    pub calls_seconds: f64,
 }
 
 /// What one type took in the first pass.

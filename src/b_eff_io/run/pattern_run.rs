@@ -113,6 +113,7 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
         pattern: record.pattern,
         calls: record.calls,
         seconds: record.seconds(),
+        calls_seconds: record.intervals.room_seconds + record.intervals.transfer_seconds,
     });
     let backend = &mut run.backends[open.backend];
     backend.debt_seconds = (backend.debt_seconds + record.seconds() - record.scheduled_seconds).max(0.0);

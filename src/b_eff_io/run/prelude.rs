@@ -5,6 +5,7 @@ use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::repeats::share_of;
 use crate::b_eff_io::plan::schedule::{budget_seconds, pattern_seconds, repeats_counts, time_limit};
 use crate::b_eff_io::run::batching::{CallsEnd, Limits};
+use crate::b_eff_io::run::calibrate;
 use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::place::{Open, Place, Repeat};
 use crate::b_eff_io::run::state::Run;
@@ -104,6 +105,7 @@ pub(super) fn limits(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) 
             time_seconds: Some(seconds),
             time_is_guard: true,
             sync: None,
+            expected_call_seconds: expected_call_seconds(run, place, open, p),
             call_bytes_all_ranks: p.written.spec.call_bytes * place.part.ranks,
             termination: config.termination,
         };
@@ -115,7 +117,26 @@ pub(super) fn limits(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) 
         time_seconds: time.map(|limit| limit.seconds),
         time_is_guard: time.is_some_and(|limit| limit.is_guard),
         sync: (place.access != Access::Read && !as_2_1).then_some(run.backends[open.backend].sync),
+        expected_call_seconds: expected_call_seconds(run, place, open, p),
         call_bytes_all_ranks: p.written.spec.call_bytes * place.part.ranks,
         termination: config.termination,
     }
+}
+
+/// What a call of this pattern took in the pass before. Before a first write only the calibration has been, which tells of large calls alone.
+fn expected_call_seconds(run: &Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Option<f64> {
+    let spec = &p.written.spec;
+    let passed = |access| run.passed(open.backend, place.part.ranks, access, spec.number);
+    let passed = match (place.access, place.repeat) {
+        (access, Some(_)) => passed(access),
+        (Access::Read, None) => passed(Access::Rewrite).or_else(|| passed(Access::Write)),
+        (Access::Rewrite, None) => passed(Access::Write),
+        (Access::Write, None) => None,
+    };
+    let of_pass = passed.filter(|passed| passed.calls > 0).map(|passed| passed.calls_seconds / passed.calls as f64);
+    of_pass.or_else(|| {
+        let rate = run.backends[open.backend].calibrated_bytes_per_second?;
+        let bytes = spec.call_bytes * place.part.ranks;
+        (spec.chunk_bytes >= calibrate::CALL_BYTES).then_some(bytes as f64 / rate)
+    })
 }

@@ -45,6 +45,8 @@ pub struct Backend {
     pub counters: Option<Counters>,
     /// Prediction of its syncs.
     pub sync: SyncModel,
+    /// Of the writes before the first pattern, all ranks; None: there were none.
+    pub calibrated_bytes_per_second: Option<f64>,
     /// Time by which the access method is behind its schedule on the partition now measured.
     pub debt_seconds: f64,
 }
@@ -144,6 +146,7 @@ impl<'a> Run<'a> {
                     is_run: why_not.is_none(),
                     counters: (row.name == MPI_IO).then(Counters::default),
                     sync: SyncModel::default(),
+                    calibrated_bytes_per_second: None,
                     debt_seconds: 0.0,
                 }
             })

@@ -7,11 +7,11 @@ use beff_ffi::{Agreement, Comm, MpiError};
 use crate::b_eff_io::run::batching::Progress;
 
 /// Numbers of one agreement.
-pub(super) const NUMBERS: usize = 5;
+pub(super) const NUMBERS: usize = 6;
 /// Agreements under way while a batch runs, at most. With one, a rank waits for another that is a batch behind; small batches differ by more
 /// than that, and libraries that go on with an agreement only inside of their calls need one for each step between more than two
-/// ranks.
-const UNDER_WAY: usize = 3;
+/// ranks. Enough for all batches that may be ahead.
+const UNDER_WAY: usize = 8;
 
 /// Agreements under way, each with what it tells of. Made before the clock, with all memory.
 #[derive(Debug)]
@@ -63,10 +63,9 @@ impl<'c> Told<'c> {
         let slot = &mut self.slots[(self.first + self.count) % slots];
         slot.agreement.begin(&numbers)?;
         self.count += 1;
-        // The library goes on with all of them.
-        self.slots[self.first].agreement.ask()?;
+        // The library goes on with all of them if it is asked for one that has not ended; the oldest may have, long ago.
+        slot.agreement.ask()?;
         let telling_seconds = begin.elapsed().as_secs_f64();
-        let slot = &mut self.slots[(self.first + self.count - 1) % slots];
         (slot.of, slot.telling_seconds) = (of, telling_seconds);
         Ok(telling_seconds)
     }

@@ -7,7 +7,6 @@ use beff_backends::{Batch, Direction, Latency, OpenFile, Ring};
 use beff_ffi::MpiError;
 
 use super::Loop;
-use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::Ended;
 use crate::b_eff_io::run::batching::{next, Step};
 
@@ -24,8 +23,7 @@ struct Newest {
 
 impl Loop<'_, '_> {
     pub(super) fn can_flow(&self, file: &dyn OpenFile) -> bool {
-        let is_asked_often = self.task.limits.termination == Termination::PerCall;
-        self.inspector.is_none() && !is_asked_often && self.error.is_none() && file.flows()
+        self.inspector.is_none() && !self.is_asked_often() && self.error.is_none() && file.flows()
     }
 
     /// A batch of `calls` and those that follow from what is heard meanwhile. True if all were told; an error leaves the last one to be told.
