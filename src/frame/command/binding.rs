@@ -15,6 +15,7 @@ use crate::frame::records::BindState;
 use crate::frame::run::agree;
 use crate::frame::run::binding::{asks_for_claims, choose, Choice, HostFacts};
 use crate::frame::system::launcher::{binding, was_told_to_bind};
+use crate::frame::system::neighbours::Claim;
 use crate::frame::system::survey::{survey, Bound, Survey};
 use crate::frame::system::topology::Topology;
 use crate::frame::system::{affinity, cpu_time, host, neighbours};
@@ -30,9 +31,10 @@ const LOOK: Duration = Duration::from_millis(250);
 struct Found {
     cpus: Vec<u32>,
     process: u64,
-    /// Of its CPUs by everybody, and by this process; None: not looked, or not known.
-    used_ns: Option<(u64, u64)>,
 }
+
+/// Time of the CPUs of a rank that everybody used, and that of its own process, in ns; None: not looked, or not known.
+type Used = Option<(u64, u64)>;
 
 /// What the first rank of a host has decided for all of them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,11 +57,17 @@ pub(crate) fn bind_and_look(world: &Comm, policy: BindPolicy) -> Result<Survey, 
 fn bind(world: &Comm, policy: BindPolicy) -> Result<Bound, Early> {
     let found = step(world, "allowed CPUs", || host::allowed_cpus().map_err(|e| anyhow!("rank {} {e}", world.rank())))?;
     let node = if world.size() > 1 { world.node()? } else { None }.unwrap_or_else(Comm::own);
-    let used_ns = if policy == BindPolicy::Auto && node.size() > 1 { used(&node, &found)? } else { None };
-    let mine = Found { cpus: found.clone(), process: u64::from(std::process::id()), used_ns };
+    let mine = Found { cpus: found.clone(), process: u64::from(std::process::id()) };
     let all: Vec<Found> = agree::gather(&node, &mine)?;
-    let decided =
-        if node.is_root() { decide(policy, &all) } else { Decided { choice: Choice::default(), refused: None } };
+    let host = node.is_root().then(|| Host::new(&all));
+    let open = host.as_ref().is_some_and(|host| asks_for_claims(policy, &host.facts(&[], None)));
+    // Where nothing is left to decide nobody sleeps to see what others use.
+    let looks = policy == BindPolicy::Auto && node.bcast_bytes(vec![u8::from(open)], 0)? == [1];
+    let used: Vec<Used> = if looks { agree::gather(&node, &used(&node, &found)?)? } else { Vec::new() };
+    let decided = match &host {
+        Some(host) => decide(policy, host, open, &used),
+        None => Decided { choice: Choice::default(), refused: None },
+    };
     let packed = node.bcast_bytes(serde_json::to_vec(&decided)?, 0)?;
     let Decided { mut choice, refused } = serde_json::from_slice(&packed)?;
     let refused = refused.map(|(cause, next_step)| {
@@ -90,7 +98,7 @@ fn bind(world: &Comm, policy: BindPolicy) -> Result<Bound, Early> {
 }
 
 /// Time of these CPUs that somebody used, and that of this process, while all ranks of the host slept. Collective.
-fn used(node: &Comm, cpus: &[u32]) -> Result<Option<(u64, u64)>, MpiError> {
+fn used(node: &Comm, cpus: &[u32]) -> Result<Used, MpiError> {
     node.barrier()?;
     let (host, own) = (cpu_time::host(cpus), cpu_time::own());
     thread::sleep(LOOK);
@@ -99,29 +107,44 @@ fn used(node: &Comm, cpus: &[u32]) -> Result<Option<(u64, u64)>, MpiError> {
 }
 
 /// What others used of the CPUs of the first rank, in percent of one CPU.
-fn others_percent(all: &[Found]) -> Option<u64> {
-    let (used_ns, _) = all.first()?.used_ns?;
-    let own_ns: u64 = all.iter().filter_map(|rank| Some(rank.used_ns?.1)).sum();
+fn others_percent(used: &[Used]) -> Option<u64> {
+    let (used_ns, _) = (*used.first()?)?;
+    let own_ns: u64 = used.iter().filter_map(|rank| Some((*rank)?.1)).sum();
     Some(used_ns.saturating_sub(own_ns) * 100 / LOOK.as_nanos() as u64)
 }
 
-/// For the ranks of this host.
-fn decide(policy: BindPolicy, all: &[Found]) -> Decided {
-    let found: Vec<Vec<u32>> = all.iter().map(|rank| rank.cpus.clone()).collect();
-    let mut union = found.concat();
-    union.sort_unstable();
-    union.dedup();
-    let topology = Topology::of_this_host(union.iter().copied());
-    let facts = HostFacts {
-        found: &found,
-        launcher_was_told: was_told_to_bind(|name| std::env::var(name).ok()),
-        quota: host::cgroup_cpu_quota(),
-        topology: &topology,
-        others_percent: others_percent(all),
-        claims: &[],
-    };
-    let claims = if asks_for_claims(policy, &facts) {
-        let own: Vec<u64> = all.iter().map(|rank| rank.process).collect();
+/// What is known of this host without looking what others do.
+struct Host {
+    found: Vec<Vec<u32>>,
+    processes: Vec<u64>,
+    /// CPUs that some rank may use.
+    union: Vec<u32>,
+    topology: Topology,
+}
+
+impl Host {
+    fn new(all: &[Found]) -> Self {
+        let found: Vec<Vec<u32>> = all.iter().map(|rank| rank.cpus.clone()).collect();
+        let mut union = found.concat();
+        union.sort_unstable();
+        union.dedup();
+        let topology = Topology::of_this_host(union.iter().copied());
+        Self { found, processes: all.iter().map(|rank| rank.process).collect(), union, topology }
+    }
+
+    fn facts<'a>(&'a self, claims: &'a [Claim], others_percent: Option<u64>) -> HostFacts<'a> {
+        HostFacts {
+            found: &self.found,
+            launcher_was_told: was_told_to_bind(|name| std::env::var(name).ok()),
+            quota: host::cgroup_cpu_quota(),
+            topology: &self.topology,
+            others_percent,
+            claims,
+        }
+    }
+
+    /// Programs of others that are bound to some of the CPUs.
+    fn claims(&self) -> Vec<Claim> {
         // Who may use one core, where there are others, cannot be put elsewhere by the kernel.
         let online = host::online_cpus().map_or(0, |cpus| cpus.len());
         let is_bound = |cpus: &[u32]| {
@@ -129,11 +152,14 @@ fn decide(policy: BindPolicy, all: &[Found]) -> Decided {
                 && cpus.len() < online
                 && host::cores_of(cpus).is_some_and(|cores| cores.len() == 1)
         };
-        neighbours::claims(&union, is_bound, &own)
-    } else {
-        Vec::new()
-    };
-    match choose(policy, &HostFacts { claims: &claims, ..facts }) {
+        neighbours::claims(&self.union, is_bound, &self.processes)
+    }
+}
+
+/// For the ranks of this host; `open`: others have a say ([`asks_for_claims`]).
+fn decide(policy: BindPolicy, host: &Host, open: bool, used: &[Used]) -> Decided {
+    let claims = if open { host.claims() } else { Vec::new() };
+    match choose(policy, &host.facts(&claims, others_percent(used))) {
         Ok(choice) => Decided { choice, refused: None },
         Err(no) => Decided { choice: Choice::default(), refused: Some((no.cause, no.next_step.to_owned())) },
     }
