@@ -10,7 +10,7 @@ use crate::b_eff_io::run::batching::Progress;
 pub(super) const NUMBERS: usize = 6;
 /// Agreements under way while a batch runs, at most. With one, a rank waits for another that is a batch behind; small batches differ by more
 /// than that, and libraries that go on with an agreement only inside of their calls need one for each step between more than two
-/// ranks. Enough for all batches that may be ahead.
+/// ranks. More than the long batches that may be ahead (`batching`); of small ones it bounds them.
 const UNDER_WAY: usize = 8;
 
 /// Agreements under way, each with what it tells of. Made before the clock, with all memory.
