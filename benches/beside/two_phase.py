@@ -8,7 +8,8 @@
 DIR is on the storage. Runs (default 7) follow each other; in each both backends take turns within every pattern, so a run is one pair
 for each line. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
 logarithms). Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which
-is waiting. `--decisions` shows medians and the largest of 95 % of the patterns. BEFF_MPIRUN and CARGO_TARGET_DIR as from scripts/env.sh;
+is waiting. `--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern
+was longer than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. BEFF_MPIRUN and CARGO_TARGET_DIR as from scripts/env.sh;
 PROGRAM names another program, LAUNCH what stands behind `mpirun -n N` (e.g. --bind-to core).
 """
 
@@ -104,7 +105,7 @@ def two_phase(arguments, directory):
 def decisions(arguments, directory):
     """The shares of the decisions."""
     print(f"-T {arguments.time}, {arguments.runs} runs; % of the time in the clock, median and 95 % of the patterns")
-    print("ranks backend   cost          with waiting  patterns")
+    print("ranks backend   cost          with waiting   held up        patterns")
     for ranks in (2, 4):
         shares = {}
         for _ in range(arguments.runs):
@@ -112,15 +113,13 @@ def decisions(arguments, directory):
                 result = launch(arguments, directory, ranks, ["--backend", backend])
                 for record in result["patterns"]:
                     if record["calls"] and seconds(record) > 0:
-                        both = record["decision_cost_seconds"], record["intervals"]["decide_seconds"]
-                        shares.setdefault(backend, []).append([100 * value / seconds(record) for value in both])
+                        parts = record["decision_cost_seconds"], record["intervals"]["decide_seconds"], record["held_up_seconds"]
+                        shares.setdefault(backend, []).append([100 * value / seconds(record) for value in parts])
         for backend, values in shares.items():
-            cost, all_of_it = (sorted(value[at] for value in values) for at in (0, 1))
             most = lambda ordered: ordered[max(0, math.ceil(0.95 * len(ordered)) - 1)]
-            print(
-                f"{ranks:5} {backend:8} {statistics.median(cost):5.2f} {most(cost):6.2f}  "
-                f"{statistics.median(all_of_it):6.2f} {most(all_of_it):6.2f}  {len(values):7}"
-            )
+            columns = (sorted(column) for column in zip(*values))
+            shown = "  ".join(f"{statistics.median(column):6.2f} {most(column):6.2f}" for column in columns)
+            print(f"{ranks:5} {backend:8} {shown}  {len(values):7}")
 
 
 def main():

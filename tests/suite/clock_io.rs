@@ -185,6 +185,8 @@ fn check_pattern(record: &Value, spent: &[Spent], per_call: bool, what: &str) {
     let least = |n: usize| spent.iter().map(|s| s.decisions[n]).fold(f64::INFINITY, f64::min);
     let cost: f64 = (0..decisions).map(least).sum();
     same(&record["decision_cost_seconds"], cost, &format!("{what}: cost of the decisions"));
+    let own = spent.iter().map(|s| s.total() - s.decide).fold(0.0, f64::max);
+    same(&record["held_up_seconds"], slowest.total() - own, &format!("{what}: beyond the slowest rank's own part"));
     let (mut done, batches) = (0, items(&record["batches"]));
     for (n, batch) in batches.iter().enumerate() {
         let calls = done..done + number(&batch["calls"]) as usize;

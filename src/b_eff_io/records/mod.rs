@@ -162,6 +162,10 @@ pub struct PatternRecord {
     /// What the decisions themselves cost: for each the smallest time over the ranks, added up. The rest of
     /// `decide_seconds` is waiting for slower ranks.
     pub decision_cost_seconds: f64,
+    /// By how much the pattern was longer than its slowest rank's own part, which is its time without `decide_seconds`: what deciding
+    /// together added. Other waiting is that ranks differ, while all make as many calls. None: not known.
+    #[serde(default)]
+    pub held_up_seconds: Option<f64>,
     /// The batches in order.
     pub batches: Vec<BatchRecord>,
     /// The rounds in order; their times and bytes add up to the pattern's.

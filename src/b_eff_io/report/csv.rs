@@ -40,7 +40,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 74] {
+fn columns<'r>() -> [Column<Row<'r>>; 75] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -61,6 +61,7 @@ fn columns<'r>() -> [Column<Row<'r>>; 74] {
         ("transfer_seconds", |r| r.record.intervals.transfer_seconds.into()),
         ("decide_seconds", |r| r.record.intervals.decide_seconds.into()),
         ("decision_cost_seconds", |r| r.record.decision_cost_seconds.into()),
+        ("held_up_seconds", |r| r.record.held_up_seconds.into()),
         ("sync_seconds", |r| r.record.intervals.sync_seconds.into()),
         ("mb_per_second", |r| rate(r.record).into()),
         ("rounds", |r| (r.record.rounds.len() as u64).into()),

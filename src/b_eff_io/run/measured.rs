@@ -87,6 +87,8 @@ pub struct Measured {
     pub decisions: u64,
     /// What they cost without the waiting.
     pub decision_cost_seconds: f64,
+    /// By how much they made the pattern longer than its slowest rank's own part.
+    pub held_up_seconds: f64,
     /// Batches.
     pub batches: Vec<BatchRecord>,
     /// Why it ended.
@@ -115,6 +117,7 @@ impl Measured {
             intervals: Intervals::default(),
             decisions: 0,
             decision_cost_seconds: 0.0,
+            held_up_seconds: 0.0,
             batches: Vec::new(),
             ended,
             in_force: None,
@@ -134,6 +137,7 @@ impl Measured {
         self.intervals.add(&later.intervals);
         self.decisions += later.decisions;
         self.decision_cost_seconds += later.decision_cost_seconds;
+        self.held_up_seconds += later.held_up_seconds;
         self.batches.extend(later.batches);
         self.ended = later.ended;
         self.without_room = self.without_room.take().or(later.without_room);
@@ -191,10 +195,14 @@ impl Measured {
         }
 
         // The parts shown are those of the slowest rank, so that they add up to the pattern's time.
-        let total = self.intervals.total_seconds();
-        let mut root = [if total >= slowest(comm, total)? { comm.rank() } else { u64::MAX }];
-        comm.min_u64(&mut root)?;
         let i = self.intervals;
+        let total = i.total_seconds();
+        let mut longest = [total, total - i.decide_seconds];
+        comm.max_f64(&mut longest)?;
+        let [longest, own] = longest;
+        self.held_up_seconds = longest - own;
+        let mut root = [if total >= longest { comm.rank() } else { u64::MAX }];
+        comm.min_u64(&mut root)?;
         let mut parts = [i.view_seconds, i.room_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
         comm.bcast_f64(&mut parts, root[0])?;
         self.intervals = Intervals {

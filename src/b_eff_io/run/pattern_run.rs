@@ -199,6 +199,7 @@ fn record(
         intervals: m.intervals,
         decisions: m.decisions,
         decision_cost_seconds: m.decision_cost_seconds,
+        held_up_seconds: Some(m.held_up_seconds),
         batches: m.batches,
         rounds: Vec::new(),
         ended: m.ended,

@@ -77,6 +77,7 @@ fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> 
         intervals: Intervals { transfer_seconds, ..Intervals::default() },
         decisions: 0,
         decision_cost_seconds: 0.0,
+        held_up_seconds: None,
         batches: Vec::new(),
         rounds: Vec::new(),
         ended: if spec.role == Role::Timed { Ended::Time } else { Ended::Count },

@@ -96,10 +96,15 @@ fn decisions(result: &RunResult, backend: &str) -> Option<String> {
     let cost: f64 = records.iter().map(|r| r.decision_cost_seconds).sum();
     let decide: f64 = records.iter().map(|r| r.intervals.decide_seconds).sum();
     let number: u64 = records.iter().map(|r| r.decisions).fold(0, u64::saturating_add);
+    // Not known of results before there was this number.
+    let held_up: Option<f64> = records.iter().map(|r| r.held_up_seconds).sum();
+    let held_up = held_up.map_or_else(String::new, |seconds| {
+        format!("; the slowest rank by itself would have taken {} less", percent(seconds / time))
+    });
     let share = |r: &PatternRecord| r.decision_cost_seconds / r.seconds();
     let worst = records.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     Some(format!(
-        "{backend}: {} cost {} of the time of the patterns, waiting for slower ranks {}; worst: pattern {} {} on {} {}",
+        "{backend}: {} cost {} of the time of the patterns, waiting for slower ranks {}{held_up}; worst: pattern {} {} on {} {}",
         count(number, "decision"),
         percent(cost / time),
         percent((decide - cost).max(0.0) / time),
