@@ -245,6 +245,12 @@ pub trait OpenFile {
         None
     }
 
+    /// True if ranks meet in the calls of this pattern, so that one that stays away keeps the others waiting. Known without `prepare`, and the
+    /// same on all ranks.
+    fn meets(&self, pattern: &Pattern) -> bool {
+        matches!(pattern.kind, AccessKind::Collective | AccessKind::SharedOrdered)
+    }
+
     /// True if no rank may begin a batch of the prepared pattern before all have ended the one before. Otherwise ranks may be some batches
     /// apart.
     fn keeps_step(&self) -> bool {

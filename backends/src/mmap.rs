@@ -90,6 +90,10 @@ impl OpenFile for MmapFile {
         refuses(pattern).or_else(|| self.sharing.refuses(pattern))
     }
 
+    fn meets(&self, _pattern: &Pattern) -> bool {
+        false
+    }
+
     fn prepare(
         &mut self,
         pattern: &Pattern,

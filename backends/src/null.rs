@@ -62,6 +62,10 @@ impl OpenFile for NullFile {
         None
     }
 
+    fn meets(&self, _pattern: &Pattern) -> bool {
+        false
+    }
+
     fn prepare(
         &mut self,
         pattern: &Pattern,

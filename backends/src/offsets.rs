@@ -113,6 +113,11 @@ impl Offsets {
         self.room_failed.take().map_or(given_back, Err)
     }
 
+    /// The answer of [`crate::OpenFile::meets`]: only in two-phase transfers.
+    pub(crate) fn meets(&self, pattern: &Pattern) -> bool {
+        self.two_phase.takes(pattern, &self.files).is_some()
+    }
+
     /// The answer of [`crate::OpenFile::keeps_step`].
     pub(crate) fn keeps_step(&self) -> bool {
         self.room.keeps_step()

@@ -97,6 +97,10 @@ impl OpenFile for PosixFile {
         self.file.give_back()
     }
 
+    fn meets(&self, pattern: &Pattern) -> bool {
+        self.file.meets(pattern)
+    }
+
     fn keeps_step(&self) -> bool {
         self.file.keeps_step()
     }

@@ -58,6 +58,11 @@ impl OpenFile for SkeletonFile {
         pattern.needs_more_than_offsets()
     }
 
+    fn meets(&self, _pattern: &Pattern) -> bool {
+        // No collective call stands behind a collective pattern.
+        false
+    }
+
     fn prepare(
         &mut self,
         pattern: &Pattern,

@@ -118,3 +118,27 @@ fn check_summary(text: &str, records: &[Value]) {
         }
     }
 }
+
+#[test]
+fn a_single_call_in_which_nobody_meets_is_not_decided_on() {
+    let scratch = Scratch::new();
+    let args = ["-T", "1s", "--memory-per-process", "1M", "--space", "256M", "--backend", "mpiio,posix", "--quiet"];
+    Launch::new(3).args(args).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    let mut seen = [0, 0];
+    for p in items(&result["patterns"]).iter().filter(|p| number(&p["moved_bytes"]) > 0) {
+        let (held_up, parts) = (p["held_up_seconds"].as_f64().expect("a number"), &p["intervals"]);
+        // Never more than the waiting of the rank that is recorded, which is a slowest one.
+        let decide = parts["decide_seconds"].as_f64().unwrap();
+        assert!(held_up >= 0.0 && held_up <= decide + 1e-9, "{held_up} of {decide}: {p}");
+        // A warm-up call of 1 MB is the only one of its pattern, whatever the time.
+        if number(&p["time_units"]) > 0 || ![0, 9, 17, 25, 34].contains(&number(&p["pattern"])) {
+            continue;
+        }
+        let meets = p["backend"] == "mpiio" && ![2, 3].contains(&number(&p["pattern_type"]));
+        assert_eq!(number(&p["decisions"]) > 0, meets, "{p}");
+        seen[usize::from(meets)] += 1;
+    }
+    // Three access methods; five types of posix and two of mpiio, and the other three.
+    assert_eq!(seen, [21, 9]);
+}

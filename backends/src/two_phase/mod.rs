@@ -119,7 +119,11 @@ impl TwoPhase {
     }
 
     /// None if the pattern is not moved in two phases; otherwise how, or why it cannot be. The same on all ranks.
-    fn takes(&self, pattern: &Pattern, files: &FdPair) -> Option<std::result::Result<(Domains, Layout), String>> {
+    pub(crate) fn takes(
+        &self,
+        pattern: &Pattern,
+        files: &FdPair,
+    ) -> Option<std::result::Result<(Domains, Layout), String>> {
         let comm = self.comm.as_ref()?;
         let together = matches!(pattern.kind, AccessKind::Collective | AccessKind::SharedOrdered);
         if !together || pattern.call_bytes() == 0 || pattern.ranks < 2 || pattern.ranks != comm.size() {

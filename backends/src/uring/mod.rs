@@ -297,6 +297,10 @@ impl OpenFile for UringFile {
         Some(self.queue.submitted + self.file.two_phase.submitted())
     }
 
+    fn meets(&self, pattern: &Pattern) -> bool {
+        self.file.meets(pattern)
+    }
+
     fn keeps_step(&self) -> bool {
         self.file.keeps_step()
     }

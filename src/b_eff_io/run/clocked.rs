@@ -19,7 +19,7 @@ mod flow;
 use std::ops::Range;
 use std::time::Instant;
 
-use beff_backends::{AccessKind, BackendError, Batch, Direction, OpenFile, Pattern, Ring};
+use beff_backends::{BackendError, Batch, Direction, OpenFile, Pattern, Ring};
 use beff_ffi::{alloc, Comm, MpiError};
 
 use crate::b_eff_io::config::Termination;
@@ -70,6 +70,8 @@ struct Loop<'a, 'i> {
     /// What all ranks know of each other.
     agreed: Progress,
     told: Told<'a>,
+    /// The ranks meet in calls of the pattern.
+    meets: bool,
     /// This rank's file needs it, and what all agreed on; true until they have.
     keeps_step: bool,
     all_keep_step: bool,
@@ -199,14 +201,12 @@ impl Loop<'_, '_> {
 
     fn run(&mut self, file: &mut dyn OpenFile, ring: &mut Ring) -> Result<Ended, MpiError> {
         // The first decision tells whether every rank could prepare. All are asked, and all hear before they go on: no collective call may follow
-        // if one could not. With nothing else to agree on, a single call that is not collective needs not wait for it.
-        if self.task.resume.is_none() {
+        // if one could not. A single call in which nobody meets leaves nothing to decide; errors are agreed on behind the clock.
+        let is_decided = !self.meets && self.task.limits.max_calls == 1;
+        if self.task.resume.is_none() && !is_decided {
             self.tell()?;
-            let is_single = self.task.pattern.kind == AccessKind::Independent && self.task.limits.max_calls == 1;
-            if !is_single {
-                if let Some(ended) = self.hear()? {
-                    return Ok(ended);
-                }
+            if let Some(ended) = self.hear()? {
+                return Ok(ended);
             }
         }
         loop {
@@ -231,7 +231,7 @@ impl Loop<'_, '_> {
             };
         }
         // A rank may have an error that the others do not know of yet; they still need it in their collective calls.
-        if self.error.is_none() || self.task.pattern.kind != AccessKind::Independent {
+        if self.error.is_none() || self.meets {
             self.transfer(file, ring, calls);
         } else {
             self.made(calls, 0.0);
@@ -296,6 +296,7 @@ pub fn run(
     notes.clear();
     let handed = Handed::begin(file);
     let told = Told::new(comm);
+    let meets = file.meets(task.pattern);
     let io_before = process_io();
     comm.barrier()?;
 
@@ -321,6 +322,7 @@ pub fn run(
         progress: before,
         agreed: before,
         told,
+        meets,
         keeps_step: file.keeps_step(),
         all_keep_step: true,
         is_direct: in_force.as_ref().map_or(before.is_direct, |in_force| in_force.direct == Some(true)),
