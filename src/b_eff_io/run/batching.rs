@@ -1,13 +1,15 @@
 //! When a loop goes on, and with how many calls: pure arithmetic on what all ranks agreed on.
 //!
 //! All ranks put in the same numbers, so all take the same decision. The first batch is one call. Later ones double, up to 1/16 of
-//! the pattern's time by the speed of the last batch that is known (the next may be ten times slower: the page cache fills) and
-//! 0.25 s (a signal or another rank's error is seen soon).
+//! the pattern's time by the speed of the last two batches that are known (the next may be ten times slower: the page cache fills) and
+//! 0.25 s (a signal or another rank's error is seen soon). Of the two the faster one counts: a rank that had a pause in one batch is not
+//! slower for that, and calls that stay slower are known with the next.
 //!
 //! While the ranks agree on some batches they may run others, of which nothing is known yet: calls *ahead*. What is ahead and the next
 //! batch are together small enough that, slower than predicted, they overrun the time no more than one batch alone, and never longer than
 //! two of the longest. Slower means ten times where data can be in the page cache and twice where it cannot. Where that leaves too
-//! little, or no further call seems to fit, the ranks agree on what is ahead first: no loop ends by a guess.
+//! little, or no further call seems to fit, the ranks agree on what is ahead first: no loop ends by a guess. A rank that is slower for a
+//! moment is to hold up nobody: towards the end, where less may be ahead, batches are shorter.
 //!
 //! Before anything is known the speed of an earlier pass stands for it, so that a rank whose first call is short need not wait for
 //! the others; through the page cache, where a pass says little about the next, for one call more.
@@ -29,8 +31,10 @@ const SLOWER: f64 = 10.0;
 const SLOWER_DIRECT: f64 = 2.0;
 /// Calls that may be made before anything is known, by the speed of an earlier pass and through the page cache.
 const UNKNOWN_CALLS: u64 = 2;
-/// Part of the window that may be ahead when another batch begins: half of it, and what a newer prediction changes.
-const MOST_AHEAD: f64 = 0.6;
+/// What of the window is left for others to be behind while a batch runs, at least, as a part of the longest batch.
+const SLACK: f64 = 0.75;
+/// No batch begins that could only be so short, as a part of what it is to be: something newer is to be known first.
+const TOO_SHORT: f64 = 0.8;
 
 /// How long a sync will take, learned from the syncs seen so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,6 +130,8 @@ pub struct Progress {
     pub last_calls: u64,
     /// Time of the last batch, slowest rank.
     pub last_seconds: f64,
+    /// Time of a call in the batch before that, slowest rank; None: there was none.
+    pub call_seconds_before: Option<f64>,
     /// Calls that a sync has covered already, at the end of earlier rounds.
     pub synced_calls: u64,
     /// True if the transfers of all ranks pass by the page cache.
@@ -142,6 +148,22 @@ pub struct Made {
 }
 
 impl Progress {
+    /// Time of a call in the last batch, slowest rank.
+    #[must_use]
+    pub fn call_seconds(&self) -> f64 {
+        self.last_seconds.max(1e-9) / self.last_calls.max(1) as f64
+    }
+
+    /// This state, known after `earlier`.
+    #[must_use]
+    pub fn after(self, earlier: &Self) -> Self {
+        let call_seconds_before = match (earlier.calls > 0, self.calls > earlier.calls) {
+            (true, true) => Some(earlier.call_seconds()),
+            (_, _) => earlier.call_seconds_before,
+        };
+        Self { call_seconds_before, ..self }
+    }
+
     /// The calls of this state alone: nothing is ahead of it.
     #[must_use]
     pub fn made(&self) -> Made {
@@ -172,9 +194,9 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
         });
     }
     let ahead = made.calls - agreed.calls;
-    let last_call_seconds = agreed.last_seconds.max(1e-9) / agreed.last_calls.max(1) as f64;
     let per_call = match limits.expected_call_seconds {
-        _ if agreed.calls > 0 => last_call_seconds,
+        // The faster one of two: a rank that had a pause is not slower for that.
+        _ if agreed.calls > 0 => agreed.call_seconds().min(agreed.call_seconds_before.unwrap_or(f64::INFINITY)),
         _ if ahead == 0 => return Step::Run(1),
         Some(seconds) if agreed.is_direct || made.calls < UNKNOWN_CALLS => seconds,
         _ => return Step::Agree,
@@ -196,14 +218,16 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
     // Of which nothing is known yet.
     let slower = if agreed.is_direct { SLOWER_DIRECT } else { SLOWER };
     let window = (share + unused / slower).min(2.0 * LONGEST_BATCH_SECONDS);
+    // Where the window is hardly larger than a batch, shorter ones leave something of it to those that are behind.
+    let batch_seconds = share.min(window - SLACK * share);
     let room = window - ahead_seconds;
-    if ahead > 0 && (fit < 1.0 || room < per_call || ahead_seconds > MOST_AHEAD * window) {
+    if ahead > 0 && (fit < 1.0 || room < per_call || room < TOO_SHORT * batch_seconds) {
         return Step::Agree;
     }
     if fit < 1.0 {
         return stop;
     }
-    let by_time = (share.min(room) / per_call) as u64;
+    let by_time = (batch_seconds.min(room) / per_call) as u64;
     Step::Run(made.last_calls.saturating_mul(2).min(by_time).min(fit as u64).clamp(1, left))
 }
 

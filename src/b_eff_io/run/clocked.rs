@@ -176,7 +176,8 @@ impl Loop<'_, '_> {
         if heard.of.calls > self.agreed.calls {
             self.notes.batch(heard.of.last_calls, last_seconds);
         }
-        self.agreed = Progress { elapsed_seconds, last_seconds, is_direct: is_cached == 0.0, ..heard.of };
+        let heard_now = Progress { elapsed_seconds, last_seconds, is_direct: is_cached == 0.0, ..heard.of };
+        self.agreed = heard_now.after(&self.agreed);
         self.all_keep_step = keeps_step > 0.0;
         self.notes.decided(heard.telling_seconds + heard.hearing_seconds);
         self.decisions += 1;
@@ -357,7 +358,7 @@ pub fn run(
         Direction::Read => None,
     };
     // Equal on all ranks, as what is resumed has to be.
-    let is_direct = l.agreed.is_direct;
+    let (is_direct, call_seconds_before) = (l.agreed.is_direct, l.agreed.call_seconds_before);
     let Loop { progress, intervals, moved_bytes, error, decisions, notes, .. } = l;
     let submissions = handed.end(file, comm)?;
     let mine = Measured {
@@ -366,6 +367,7 @@ pub fn run(
             elapsed_seconds: before.elapsed_seconds,
             synced_calls: progress.calls,
             is_direct,
+            call_seconds_before,
             ..progress
         },
         moved_bytes,
