@@ -245,7 +245,8 @@ pub trait OpenFile {
         None
     }
 
-    /// True if ranks meet in the calls of this pattern, so that one that stays away keeps the others waiting. Known without `prepare`, and the
+    /// True if ranks need each other in this pattern: they meet in its calls, where one that stays away keeps the others waiting; or its
+    /// `prepare` looks at what another rank may write, so that none may begin before all have prepared. Known without `prepare`, and the
     /// same on all ranks.
     fn meets(&self, pattern: &Pattern) -> bool {
         matches!(pattern.kind, AccessKind::Collective | AccessKind::SharedOrdered)

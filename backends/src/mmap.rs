@@ -90,8 +90,9 @@ impl OpenFile for MmapFile {
         refuses(pattern).or_else(|| self.sharing.refuses(pattern))
     }
 
-    fn meets(&self, _pattern: &Pattern) -> bool {
-        false
+    fn meets(&self, pattern: &Pattern) -> bool {
+        // Each reserves the stretch of all, and looks whether it has to.
+        pattern.is_interleaved()
     }
 
     fn prepare(

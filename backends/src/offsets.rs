@@ -113,9 +113,10 @@ impl Offsets {
         self.room_failed.take().map_or(given_back, Err)
     }
 
-    /// The answer of [`crate::OpenFile::meets`]: only in two-phase transfers.
+    /// The answer of [`crate::OpenFile::meets`]: in two-phase transfers, and where room is made for a stretch of all ranks behind the end
+    /// that each has found.
     pub(crate) fn meets(&self, pattern: &Pattern) -> bool {
-        self.two_phase.takes(pattern, &self.files).is_some()
+        pattern.is_interleaved() || self.two_phase.takes(pattern, &self.files).is_some()
     }
 
     /// The answer of [`crate::OpenFile::keeps_step`].

@@ -70,7 +70,7 @@ struct Loop<'a, 'i> {
     /// What all ranks know of each other.
     agreed: Progress,
     told: Told<'a>,
-    /// The ranks meet in calls of the pattern.
+    /// The ranks need each other in the pattern ([`OpenFile::meets`]).
     meets: bool,
     /// This rank's file needs it, and what all agreed on; true until they have.
     keeps_step: bool,
@@ -202,7 +202,7 @@ impl Loop<'_, '_> {
 
     fn run(&mut self, file: &mut dyn OpenFile, ring: &mut Ring) -> Result<Ended, MpiError> {
         // The first decision tells whether every rank could prepare. All are asked, and all hear before they go on: no collective call may follow
-        // if one could not. A single call in which nobody meets leaves nothing to decide; errors are agreed on behind the clock.
+        // if one could not. A single call that each makes for itself leaves nothing to decide; errors are agreed on behind the clock.
         let is_decided = !self.meets && self.task.limits.max_calls == 1;
         if self.task.resume.is_none() && !is_decided {
             self.tell()?;
