@@ -249,7 +249,7 @@ pub trait OpenFile {
     /// `prepare` looks at what another rank may write, so that none may begin before all have prepared. Known without `prepare`, and the
     /// same on all ranks.
     fn meets(&self, pattern: &Pattern) -> bool {
-        matches!(pattern.kind, AccessKind::Collective | AccessKind::SharedOrdered)
+        pattern.kind.is_collective()
     }
 
     /// True if no rank may begin a batch of the prepared pattern before all have ended the one before. Otherwise ranks may be some batches

@@ -16,6 +16,12 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
+    /// True if ranks meet in a call of a library that has such calls: one that stays away keeps the others waiting.
+    #[must_use]
+    pub fn is_collective(self) -> bool {
+        matches!(self, Self::Collective | Self::SharedOrdered)
+    }
+
     /// How a driver without collective calls and shared pointers stands for it, behind the name of its call.
     pub(crate) fn by_offsets(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::path::Path;
 use beff_ffi::{stranded, MpiError};
 
 use crate::error::{BackendError, Cause, Result, FULL_BYTES};
-use crate::{AccessKind, Direction, Pattern};
+use crate::{Direction, Pattern};
 
 /// An error of MPI with what the user needs to find it.
 pub(super) fn mpi_error(
@@ -58,7 +58,7 @@ pub(super) fn or_full(mut error: BackendError) -> BackendError {
 
 impl<'a> Outcome<'a> {
     pub(super) fn new(path: &'a Path, operation: &'static str, pattern: &'a Pattern, direction: Direction) -> Self {
-        let goes_on = matches!(pattern.kind, AccessKind::Collective | AccessKind::SharedOrdered);
+        let goes_on = pattern.kind.is_collective();
         let writes = direction == Direction::Write;
         Self { path, operation, pattern, writes, goes_on, moved_bytes: 0, error: None }
     }

@@ -34,8 +34,8 @@ use beff_ffi::{Comm, MpiError};
 use crate::direct::{Domains, FdPair};
 use crate::error::Cause;
 use crate::{
-    AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Parts,
-    Pattern, Result, Ring, Submitted, Timed,
+    BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Parts, Pattern, Result,
+    Ring, Submitted, Timed,
 };
 use domain::Grid;
 use edge::Tail;
@@ -125,8 +125,11 @@ impl TwoPhase {
         files: &FdPair,
     ) -> Option<std::result::Result<(Domains, Layout), String>> {
         let comm = self.comm.as_ref()?;
-        let together = matches!(pattern.kind, AccessKind::Collective | AccessKind::SharedOrdered);
-        if !together || pattern.call_bytes() == 0 || pattern.ranks < 2 || pattern.ranks != comm.size() {
+        if !pattern.kind.is_collective()
+            || pattern.call_bytes() == 0
+            || pattern.ranks < 2
+            || pattern.ranks != comm.size()
+        {
             return None;
         }
         // Who owns which byte is arithmetic, which needs equal parts.

@@ -181,7 +181,7 @@ fn blocking(
         timed.take(move_calls(file, ring, task.direction, task.calls, laps));
         return Ok(());
     }
-    let alone = !each && matches!(task.kind, AccessKind::Independent | AccessKind::SharedArrival);
+    let alone = !each && !task.kind.is_collective();
     let mut off = Latency::off();
     for first_call in task.calls.first_call..task.end() {
         timed.take(move_calls(file, ring, task.direction, Batch { first_call, calls: 1 }, &mut off));
@@ -230,7 +230,7 @@ fn overlapped(file: &mut dyn OpenFile, ring: &mut Ring, task: &Task<'_>, timed: 
         timed.cpu_seconds += cpu_seconds;
         timed.take(moved);
         // In collective calls the others would wait for this rank.
-        if timed.error.is_some() && matches!(task.kind, AccessKind::Independent | AccessKind::SharedArrival) {
+        if timed.error.is_some() && !task.kind.is_collective() {
             return;
         }
         first_call += calls;
