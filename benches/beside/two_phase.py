@@ -9,8 +9,8 @@ DIR is on the storage. Runs (default 7) follow each other; in each both backends
 for each line. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
 logarithms). Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which
 is waiting. `--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern
-was longer than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. BEFF_MPIRUN and CARGO_TARGET_DIR as from scripts/env.sh;
-PROGRAM names another program, LAUNCH what stands behind `mpirun -n N` (e.g. --bind-to core).
+was longer than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. BEFF_MPIRUN and CARGO_TARGET_DIR as
+from scripts/env.sh; PROGRAM names another program, LAUNCH what stands behind `mpirun -n N` (e.g. --bind-to core).
 """
 
 import argparse

@@ -300,6 +300,23 @@ proptest! {
         prop_assert!(played.seconds > time - 1.01 * factor * per_call, "{} of {time}", played.seconds);
     }
 
+    /// The same if they are slower and faster again at any time: the faster one of two batches is no promise.
+    #[test]
+    fn ahead_a_loop_of_changing_speed_overruns_by_less_than_a_batch(
+        slots in 0_usize..9, time in 0.05_f64..20.0, calls in 500.0_f64..1e5, stretch in 1_u64..20_000,
+        factors in proptest::collection::vec(0.0_f64..1.0, 1..40),
+    ) {
+        let per_call = time / calls;
+        let cost = |slower: f64, n: u64| {
+            per_call * (1.0 + (slower - 1.0) * factors[(n / stretch) as usize % factors.len()])
+        };
+        let share = (time * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
+        let cached = play_ahead(slots, &limits(time), |n| cost(SLOWER, n));
+        prop_assert!(cached.seconds < time + SLOWER * (share + per_call), "{} of {time}", cached.seconds);
+        let direct = play_direct(slots, &limits(time), |n| cost(SLOWER_DIRECT, n));
+        prop_assert!(direct.seconds < time + SLOWER_DIRECT * (share + per_call), "{} of {time}", direct.seconds);
+    }
+
     /// Faster and slower by chance: no loop ends before its time or without a call, and all ends are those of the limits.
     #[test]
     fn ahead_loops_end_at_their_limits(

@@ -385,3 +385,6 @@ pub fn run(
     comm.barrier()?;
     mine.bring_together(comm, notes)
 }
+
+#[cfg(test)]
+mod tests;
