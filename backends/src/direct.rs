@@ -8,8 +8,8 @@
 //!
 //! # Four routes
 //!
-//! Alignment is what statx(2) tells (STATX_DIOALIGN, and STATX_DIO_READ_ALIGN where the kernel has it); that an open with O_DIRECT
-//! succeeded proves nothing.
+//! Alignment is what statx(2) tells (STATX_DIOALIGN, and STATX_DIO_READ_ALIGN where the kernel has it), or a block where the kernel
+//! may fall back to the page cache by itself (see `statx`); that an open with O_DIRECT succeeded proves nothing.
 //!
 //! 1. **Aligned**: every offset, length and address is a multiple of the sector. Straight between ring and file.
 //! 2. **With edges**: not aligned, but the rank's bytes are contiguous in the file and share no sector with other ranks. See `edges`.
@@ -29,7 +29,7 @@ use crate::directory::FilePath;
 use crate::edges::{edge_failure, Edges, Stretch};
 use crate::error::Cause;
 use crate::route::{direct_route, Route};
-use crate::statx::{direct_align, DirectAlign};
+use crate::statx::{direct_align, DirectAlign, BLOCK_MAPPED};
 use crate::{
     AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Pattern,
     Result, Ring,
@@ -124,7 +124,7 @@ impl FdPair {
         };
         let direct = match policy.direct {
             Direct::Off => DirectFd::NotWanted,
-            Direct::Auto | Direct::Required => open_direct(&buffered, path, mode),
+            Direct::Auto | Direct::Required => open_direct(&buffered, path, mode, policy.direct),
         };
         let edges = Edges::new().map_err(|e| BackendError::from_io("mmap (edge sectors)", path, None, &e))?;
         Ok(Self { path: path.into(), buffered, direct, policy, edges })
@@ -319,7 +319,7 @@ fn flags(mode: OpenMode) -> OFlag {
 }
 
 /// Opens the second descriptor if the file system names an alignment that the ring can give.
-fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode) -> DirectFd {
+fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode, wanted: Direct) -> DirectFd {
     let align = match direct_align(buffered) {
         Ok(Some(align)) => align,
         Ok(None) => return DirectFd::Impossible(no_alignment(path.open(flags(mode) | OFlag::O_DIRECT))),
@@ -330,6 +330,9 @@ fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode) -> DirectFd {
             "the file system wants memory aligned to {} bytes, the buffers are aligned to {RING_ALIGN_BYTES}",
             align.memory_bytes
         ));
+    }
+    if align.new_blocks_cached && wanted == Direct::Required && mode != OpenMode::ReadOnly {
+        return DirectFd::Impossible(BLOCK_MAPPED.into());
     }
     match path.open(flags(mode) | OFlag::O_DIRECT) {
         Ok(file) => DirectFd::Ready { file, align },

@@ -16,6 +16,7 @@ use nix::sys::statfs::fstatfs;
 use crate::direct::FdPair;
 use crate::error::Cause;
 use crate::patience::uninterrupted;
+use crate::statx::{is_block_mapped, BLOCK_MAPPED};
 use crate::{BackendError, Batch, Direction, OpenMode, OpenRequest, Pattern, Preallocate, Result};
 
 /// Room is made so far behind a batch at most: a thousand calls of the smallest chunk for one system call, and nothing that anybody
@@ -413,7 +414,11 @@ fn agreed_refusal(request: &OpenRequest<'_>, files: Option<&FdPair>) -> Result<O
 fn refusal(file: &File) -> io::Result<Option<String>> {
     match allocate(file, 0, 1) {
         Ok(()) => uninterrupted(|| file.set_len(0)).map(|()| None),
-        Err(error) if is_refusal(&error) => Ok(Some(format!("fallocate refused by {}: {error}", file_system(file)))),
+        Err(error) if is_refusal(&error) => {
+            let cached = is_block_mapped(file)?;
+            let why = if cached { format!("; {BLOCK_MAPPED}") } else { String::new() };
+            Ok(Some(format!("fallocate refused by {}: {error}{why}", file_system(file))))
+        }
         Err(error) if is_full(&error) => Ok(None),
         Err(error) => Err(error),
     }

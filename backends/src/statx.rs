@@ -5,10 +5,17 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
+use nix::sys::statfs::{fstatfs, EXT4_SUPER_MAGIC};
+
 use crate::Direction;
 
 /// The kernel tells the alignment of reads in `stx_dio_read_offset_align` (include/uapi/linux/stat.h, Linux 6.14).
 const STATX_DIO_READ_ALIGN: u32 = 0x0002_0000;
+
+/// The file maps extents (include/uapi/linux/fs.h).
+const FS_EXTENT_FL: libc::c_int = 0x0008_0000;
+
+const LEAST_PAGE_BYTES: u64 = 4096;
 
 /// Alignment direct I/O needs on one file, from statx(2) with STATX_DIOALIGN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +26,13 @@ pub struct DirectAlign {
     pub offset_bytes: u64,
     /// The same for reads alone, where the kernel tells it (STATX_DIO_READ_ALIGN, Linux 6.14); else `offset_bytes`.
     pub read_offset_bytes: u64,
+    /// The kernel writes new blocks inside the file through its page cache, whatever was asked for: [`is_block_mapped`].
+    pub new_blocks_cached: bool,
 }
+
+/// Why a file with `new_blocks_cached` is not written where writes have to be direct.
+pub(crate) const BLOCK_MAPPED: &str =
+    "the file has no extents (ext2, ext3): the kernel writes new blocks inside it through its page cache";
 
 impl DirectAlign {
     /// The larger of both: what is a multiple of this many bytes satisfies either. Both are powers of two.
@@ -61,11 +74,37 @@ pub fn direct_align(file: &File) -> io::Result<Option<DirectAlign>> {
     }
     let told = answer.stx_mask & STATX_DIO_READ_ALIGN != 0 && answer.stx_dio_read_offset_align != 0;
     let read = if told { answer.stx_dio_read_offset_align } else { answer.stx_dio_offset_align };
+    let new_blocks_cached = is_block_mapped(file)?;
+    let sector_bytes = u64::from(answer.stx_dio_offset_align);
     Ok(Some(DirectAlign {
         memory_bytes: u64::from(answer.stx_dio_mem_align),
-        offset_bytes: u64::from(answer.stx_dio_offset_align),
+        offset_bytes: if new_blocks_cached { sector_bytes.max(least_shared_bytes(&answer)) } else { sector_bytes },
         read_offset_bytes: u64::from(read),
+        new_blocks_cached,
     }))
+}
+
+/// What two writes have to keep apart, if one of them may go through the page cache and the other past it: a page, or a block
+/// where that is larger. Sectors would not do: the cached write puts back the whole block as it was before the direct one.
+fn least_shared_bytes(answer: &libc::statx) -> u64 {
+    u64::from(answer.stx_blksize).max(LEAST_PAGE_BYTES).next_power_of_two()
+}
+
+/// True for a file of ext2, ext3 or ext4 that maps single blocks. Such a file has no room that is not written yet, so its direct
+/// writes fall back to the page cache wherever they meet a hole (`ext4_iomap_alloc` in fs/ext4/inode.c), and nothing tells.
+pub(crate) fn is_block_mapped(file: &File) -> io::Result<bool> {
+    if fstatfs(file)?.filesystem_type() != EXT4_SUPER_MAGIC {
+        return Ok(false);
+    }
+    let mut flags: libc::c_int = 0;
+    // SAFETY: the descriptor is open as long as `file` is borrowed, and FS_IOC_GETFLAGS writes one int (ioctl_iflags(2)).
+    let code = unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETFLAGS, &raw mut flags) };
+    if code != 0 {
+        let error = io::Error::last_os_error();
+        // A driver that knows no flags knows no extents either, or says nothing about them.
+        return if error.raw_os_error() == Some(libc::ENOTTY) { Ok(false) } else { Err(error) };
+    }
+    Ok(flags & FS_EXTENT_FL == 0)
 }
 
 // The struct grows only into its spare room; these are the offsets of include/uapi/linux/stat.h.
@@ -87,6 +126,8 @@ mod tests {
         let dir = scratch();
         let file = File::create(dir.path().join("f")).unwrap();
         if let Some(align) = direct_align(&file).unwrap() {
+            let whole_pages = align.offset_bytes % LEAST_PAGE_BYTES == 0;
+            assert!(whole_pages || !align.new_blocks_cached, "{align:?}");
             assert!(align.memory_bytes.is_power_of_two());
             assert!(align.offset_bytes.is_power_of_two());
             assert!(align.read_offset_bytes.is_power_of_two());

@@ -260,6 +260,38 @@ fn a_file_system_that_refuses_is_told_and_where_asked_for_by_name_nothing_is_run
     }
 }
 
+/// Without extents the kernel writes new blocks inside of a file through its page cache, whatever flag the file has. A block that is
+/// written both ways at once loses data, so nobody shares one: neither ranks (type 0) nor calls of one rank (type 2).
+#[test]
+fn blocks_that_the_kernel_caches_by_itself_are_not_shared() {
+    let scratch = Scratch::new();
+    let _mount = match ext4(&scratch, 512 << 20, &["-O", "^extents,^64bit,^metadata_csum"]) {
+        Ok(mount) => mount,
+        Err(reason) => return skip(&format!("no ext4 without extents can be mounted: {reason}")),
+    };
+    let args = ["-T", "4s", "--memory-per-process", "64M", "--types", "0,2", "--space", "300M", "--verify", "full"];
+    let run = |backend: &str, direct: &str| {
+        clear(&scratch);
+        Launch::new(2).args(args).args(["--backend", backend, "--direct", direct]).into(&scratch).run()
+    };
+    for backend in ["uring", "posix"] {
+        run(backend, "auto").expect(0);
+        let result = document(&scratch);
+        assert_eq!(items(&result["errors"]), [] as [Value; 0]);
+        for p in written(&result, backend) {
+            assert!(p["direct"] == true && !strategy(p).contains("aligned to 512"), "{}", strategy(p));
+            assert!(strategy(p).contains("the file has no extents"), "{}", strategy(p));
+            let shares = p["pattern_type"] == 0 && number(&p["chunk_bytes"]) < 4096;
+            assert!(!shares || strategy(p).contains("two-phase write, O_DIRECT, aligned to 4096"), "{}", strategy(p));
+        }
+        run(backend, "required");
+        let result = document(&scratch);
+        assert_eq!(written(&result, backend), [] as [&Value; 0]);
+        let why = items(&result["patterns"])[0]["ended"]["reason"].as_str().unwrap();
+        assert!(why.contains("the file has no extents"), "{why}");
+    }
+}
+
 /// For the outputs of the next run.
 fn clear(scratch: &Scratch) {
     for output in scratch.list(".").iter().filter(|name| name.starts_with("out.")) {

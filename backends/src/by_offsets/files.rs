@@ -14,7 +14,7 @@ use super::mover::{DirectWay, Ways};
 use crate::direct::close_file;
 use crate::directory::FilePath;
 use crate::patience::uninterrupted;
-use crate::statx::direct_align;
+use crate::statx::{direct_align, BLOCK_MAPPED};
 use crate::Direct;
 
 /// What memory of programs is aligned to.
@@ -188,6 +188,9 @@ impl Files {
         };
         if MEMORY_ALIGN_BYTES % align.memory_bytes != 0 {
             return (None, Some(format!("the file system wants memory aligned to {} bytes", align.memory_bytes)));
+        }
+        if align.new_blocks_cached && self.direct == Direct::Required && !amode.has("rdonly") {
+            return (None, Some(BLOCK_MAPPED.into()));
         }
         match path.open(flags(amode) | OFlag::O_DIRECT) {
             Ok(file) => {
