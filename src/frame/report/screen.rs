@@ -25,6 +25,8 @@ const LINES_OF_SEVERAL: usize = 60;
 const WARNINGS: usize = 3;
 /// Findings shown.
 const FINDINGS: usize = 3;
+/// Longest path in an error, in bytes, that stays whole.
+const LONG_PATH: usize = 40;
 
 /// Lines of a screen of so many backends at most.
 pub(crate) fn most_lines(backends: usize) -> usize {
@@ -166,7 +168,7 @@ pub(crate) fn trust(
     let errors = result.errors().iter().take(1).map(|error| {
         let others = result.errors().len() - 1;
         let others = if others > 0 { format!(" (and {} more)", count(others as u64, "error")) } else { String::new() };
-        format!("{}, rank {}{others}: {}", error.during, error.rank, error.message)
+        format!("{}, rank {}{others}: {}", error.during, error.rank, without_directories(&error.message))
     });
     let errors: Vec<String> = errors.collect();
     let warnings = by_kind(briefs, several);
@@ -188,6 +190,15 @@ pub(crate) fn trust(
     } else if warnings.is_empty() && errors.is_empty() {
         screen.field(span(Look::Strong, label), "no warnings", Look::Good, 1);
     }
+}
+
+/// A message with names of files in place of long paths, so that its reason, which comes last, is seen. The report has it whole.
+fn without_directories(message: &str) -> String {
+    let shorter = |word: &str| match word.rsplit_once('/') {
+        Some((directory, name)) if directory.starts_with('/') && word.len() > LONG_PATH => format!(".../{name}"),
+        _ => word.to_owned(),
+    };
+    message.split(' ').map(shorter).collect::<Vec<_>>().join(" ")
 }
 
 /// Files, and what to type next. `again` is what would make a valid value, if that can be said.
@@ -317,6 +328,18 @@ mod tests {
             [word(Path::new("a b.json")), word(Path::new("-x")), word(Path::new("a/b.json"))].join(" "),
             "'a b.json' './-x' a/b.json"
         );
+    }
+
+    #[test]
+    fn the_reason_of_an_error_is_seen_behind_any_path() {
+        let path = "/scratch/of/some/project/beff-raw-20261126T131844-22815/uring/n2-type0-scatter.dat";
+        assert_eq!(
+            without_directories(&format!("fsync on {path}: Input/output error")),
+            "fsync on .../n2-type0-scatter.dat: Input/output error"
+        );
+        for kept in ["write on /data/f at offset 5: 3/4 of it", "", " a  b "] {
+            assert_eq!(without_directories(kept), kept);
+        }
     }
 
     #[test]
