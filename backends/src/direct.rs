@@ -13,7 +13,8 @@
 //!
 //! 1. **Aligned**: every offset, length and address is a multiple of the sector. Straight between ring and file.
 //! 2. **With edges**: not aligned, but the rank's bytes are contiguous in the file and share no sector with other ranks. See `edges`.
-//! 3. **Two-phase**: sectors are shared between ranks. See `two_phase`.
+//!    First writes take blocks of the file system for sectors where a chunk is as long as one.
+//! 3. **Two-phase**: ranks share sectors, or blocks of a new file. See `two_phase`.
 //! 4. **Through the page cache**, with the reason, or not run where direct I/O is required.
 //!
 //! A plain read-modify-write of shared sectors would be simpler and loses the half sector of whoever wrote first. It is there as a
@@ -26,9 +27,9 @@ use std::path::PathBuf;
 use nix::fcntl::OFlag;
 
 use crate::directory::FilePath;
-use crate::edges::{edge_failure, Edges, Stretch};
+use crate::edges::{edge_failure, Edges, Stretch, MAX_SECTOR_BYTES};
 use crate::error::Cause;
-use crate::route::{direct_route, Route};
+use crate::route::{direct_route, has_edges, Route};
 use crate::statx::{direct_align, DirectAlign, BLOCK_MAPPED};
 use crate::{
     AccessKind, BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Pattern,
@@ -67,6 +68,8 @@ pub(crate) struct FdPair {
     direct: DirectFd,
     policy: Policy,
     edges: Edges,
+    /// The file was made by this opening: writes find no blocks in it.
+    is_new: bool,
 }
 
 /// The descriptor with O_DIRECT, or why there is none.
@@ -127,7 +130,7 @@ impl FdPair {
             Direct::Auto | Direct::Required => open_direct(&buffered, path, mode, policy.direct),
         };
         let edges = Edges::new().map_err(|e| BackendError::from_io("mmap (edge sectors)", path, None, &e))?;
-        Ok(Self { path: path.into(), buffered, direct, policy, edges })
+        Ok(Self { path: path.into(), buffered, direct, policy, edges, is_new: mode == OpenMode::CreateNew })
     }
 
     /// [`FdPair::open_as`] for one rank alone.
@@ -150,7 +153,16 @@ impl FdPair {
     pub(crate) fn force_align(&mut self, bytes: u64) {
         if let DirectFd::Ready { align, .. } = &mut self.direct {
             assert!(bytes >= align.both_bytes() && bytes.is_power_of_two());
-            *align = DirectAlign { offset_bytes: bytes, read_offset_bytes: bytes, ..*align };
+            *align = DirectAlign { offset_bytes: bytes, read_offset_bytes: bytes, block_bytes: bytes, ..*align };
+        }
+    }
+
+    /// Takes the file for a new one with blocks of `bytes`.
+    #[cfg(test)]
+    pub(crate) fn force_block(&mut self, bytes: u64) {
+        self.is_new = true;
+        if let DirectFd::Ready { align, .. } = &mut self.direct {
+            align.block_bytes = bytes;
         }
     }
 
@@ -188,7 +200,8 @@ impl FdPair {
 
     /// As [`FdPair::route`] on windows of this ring, with the refusal as an error of `prepare`.
     pub(crate) fn route_or_error(&self, pattern: &Pattern, direction: Direction, ring: &Ring) -> Result<Route> {
-        self.route(pattern, direction).and_then(|route| self.in_memory(route, pattern, ring)).map_err(|reason| {
+        let route = self.route(pattern, direction).and_then(|route| self.in_memory(route, pattern, ring));
+        route.map(|route| self.in_blocks(route, pattern, direction, ring)).map_err(|reason| {
             let text = format!("direct I/O is required, but {reason}; use --direct auto");
             BackendError::new("prepare", &self.path, Cause::Unsupported, text)
         })
@@ -206,6 +219,20 @@ impl FdPair {
         self.buffered_for(format!("the data repeats after {} bytes, no multiple of {align_bytes}", ring.period_bytes()))
     }
 
+    /// The route, in whole blocks of the file system where it would write parts of new ones at the edges of larger chunks: a file
+    /// system fills the rest of such a block, waits for it, and lets no other write into the file meanwhile.
+    fn in_blocks(&self, route: Route, pattern: &Pattern, direction: Direction, ring: &Ring) -> Route {
+        let (DirectFd::Ready { align, .. }, true, Direction::Write) = (&self.direct, self.is_new, direction) else {
+            return route;
+        };
+        let block_bytes = align.block_bytes;
+        let cuts = block_bytes.is_power_of_two() && route.align_bytes().is_some_and(|bytes| bytes < block_bytes);
+        if cuts && has_edges(pattern, block_bytes) && pattern.stays_aligned(ring.period_bytes(), block_bytes) {
+            return Route::DirectEdges { align_bytes: block_bytes };
+        }
+        route
+    }
+
     /// Refuses a pattern for this reason.
     pub(crate) fn check_form(&self, reason: Option<String>) -> Result<()> {
         reason.map_or(Ok(()), |text| Err(BackendError::new("prepare", &self.path, Cause::Unsupported, text)))
@@ -216,7 +243,7 @@ impl FdPair {
     pub(crate) fn domains(&self) -> Option<Domains> {
         match (&self.direct, self.policy.direct) {
             (DirectFd::Ready { align, .. }, _) => {
-                Some(Domains { direct: true, align_bytes: align.both_bytes(), reason: None })
+                Some(Domains { direct: true, align_bytes: self.least_domain_bytes(align), reason: None })
             }
             (DirectFd::NotWanted, _) => Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: None }),
             (DirectFd::Impossible(_), Direct::Required) => None,
@@ -224,6 +251,12 @@ impl FdPair {
                 Some(Domains { direct: false, align_bytes: RING_ALIGN_BYTES, reason: Some(reason.clone()) })
             }
         }
+    }
+
+    /// Domains end where sectors do, in a new file where its blocks do: no rank writes a part of a block that another has too.
+    fn least_domain_bytes(&self, align: &DirectAlign) -> u64 {
+        let is_block = align.block_bytes.is_power_of_two() && align.block_bytes <= MAX_SECTOR_BYTES;
+        align.both_bytes().max(if self.is_new && is_block { align.block_bytes } else { 1 })
     }
 
     /// The descriptor of [`FdPair::domains`].
@@ -238,7 +271,13 @@ impl FdPair {
 
     /// The report of a prepared pattern: `call` and how it stands for the kind of access, then the route.
     pub(crate) fn in_force(&self, call: &str, kind: AccessKind, direction: Direction, route: &Route) -> InForce {
-        let told = route.in_force(call, kind, direction);
+        let in_blocks = match (route, &self.direct) {
+            (Route::DirectEdges { align_bytes }, DirectFd::Ready { align, .. }) => {
+                *align_bytes > align.bytes_of(direction)
+            }
+            _ => false,
+        };
+        let told = route.in_force(call, kind, direction, if in_blocks { "blocks" } else { "sectors" });
         if !self.drops_pages(route) {
             return told;
         }

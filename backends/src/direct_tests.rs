@@ -137,7 +137,50 @@ fn no_alignment_means_no_direct() {
     assert!(refused.route(&pattern(4096, 1, 1), Direction::Write).unwrap_err().contains("gives no alignment"));
     let auto = FdPair::open_alone(null, OpenMode::Update, Direct::Auto).unwrap();
     let route = auto.route(&pattern(4096, 1, 1), Direction::Write).unwrap();
-    let told = route.in_force("pwrite", AccessKind::Collective, Direction::Write);
+    let told = route.in_force("pwrite", AccessKind::Collective, Direction::Write, "sectors");
     assert_eq!(told.direct, Some(false));
     assert!(told.strategy.starts_with("pwrite at the same offsets (no collective call), buffered, not direct: the"));
+}
+
+/// Whole blocks where a chunk is as long as one, the file is new and the rank has them for itself; else as before.
+#[test]
+fn first_writes_cut_no_blocks() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let mut files = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Auto).unwrap();
+    if direct_align(&File::open(&path).unwrap()).unwrap().is_none_or(|align| align.both_bytes() > 512) {
+        return;
+    }
+    files.force_align(512);
+    let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
+    let ways = |files: &FdPair, p: &Pattern, ring: &Ring| {
+        [Direction::Write, Direction::Read].map(|direction| files.route_or_error(p, direction, ring).unwrap())
+    };
+    let (edges, direct) =
+        (|align_bytes| Route::DirectEdges { align_bytes }, |align_bytes| Route::Direct { align_bytes });
+    let behind = Pattern { base_bytes: 1024, stream_bytes: 1024, ..pattern(1 << 15, 1, 4) };
+    let unlike = Pattern { base_bytes: 4096 + 512, stream_bytes: 0, ..pattern(4104, 1, 4) };
+    let shared = Pattern { ranks: 2, rank_distance_bytes: 4096 + 512, ..pattern(4608, 1, 1) };
+    for (p, sectors, writes) in [
+        (pattern(4104, 1, 4), edges(512), edges(4096)),
+        (pattern(32776, 2, 4), edges(512), edges(4096)),
+        (behind, direct(512), edges(4096)),
+        (pattern(1032, 1, 4), edges(512), edges(512)),
+        (pattern(8192, 1, 4), direct(512), direct(512)),
+        (pattern(1024, 1, 4), direct(512), direct(512)),
+        (unlike, edges(512), edges(512)),
+        (shared, direct(512), direct(512)),
+    ] {
+        assert_eq!(ways(&files, &p, &ring), [sectors.clone(), sectors.clone()], "blocks as large as sectors: {p:?}");
+        let mut other = FdPair::open_alone(&path, OpenMode::Update, Direct::Auto).unwrap();
+        other.force_align(512);
+        other.force_block(4096);
+        assert_eq!(ways(&other, &p, &ring), [writes, sectors.clone()], "{p:?}");
+        let old = FdPair::open_alone(&path, OpenMode::Update, Direct::Auto).unwrap();
+        assert_eq!(ways(&old, &p, &ring)[0], sectors, "a file that has its blocks: {p:?}");
+    }
+    // Data that repeats after no whole block.
+    ring.set_period_bytes(4096 * 3 + 512);
+    files.force_block(4096);
+    assert_eq!(ways(&files, &pattern(4104, 1, 9), &ring)[0], edges(512));
 }

@@ -26,6 +26,8 @@ struct Case {
     batches: Vec<(u64, bool)>,
     period: u64,
     align: u64,
+    /// Of the file system.
+    block: u64,
     depth: u32,
     piece_shift: u32,
     /// Length of the file before.
@@ -44,7 +46,7 @@ prop_compose! {
         lead in 0_u64..3,
         segment in prop_oneof![Just(None), (0_u64..2).prop_map(Some)],
         pages in 1_u64..12,
-        align in prop_oneof![Just(512_u64), Just(4096)],
+        (align, block) in prop_oneof![Just((512_u64, 512)), Just((512, 1024)), Just((512, 4096)), Just((4096, 4096))],
         depth in 1_u32..20,
         piece_shift in prop_oneof![Just(12_u32), Just(14), Just(30)],
         before in prop_oneof![Just(0), 0_u64..200_000, (0_u64..50).prop_map(|s| 512 * s)],
@@ -67,7 +69,7 @@ prop_compose! {
         };
         // Often a length that lies close to the end of the pattern.
         let before = end_near.map_or(before, |d| (base_bytes + bytes).saturating_add_signed(d));
-        Case { pattern: part, batches, period: 4096 * pages, align, depth, piece_shift, before }
+        Case { pattern: part, batches, period: 4096 * pages, align, block, depth, piece_shift, before }
     }
 }
 
@@ -80,6 +82,7 @@ impl Case {
     fn open(&self, name: &str, path: &Path) -> Box<dyn OpenFile> {
         let mut files = FdPair::open_alone(path, OpenMode::Update, Direct::Required).unwrap();
         files.force_align(self.align);
+        files.force_block(self.block);
         open(name, files, self.depth, self.piece_shift)
     }
 
@@ -118,8 +121,9 @@ impl Case {
         if self.pattern.ranks == 1 {
             prop_assert_eq!(got.len(), expected.len());
         } else {
-            // Up to the end of the sector, which is the rank's own.
-            prop_assert!(got.len() >= expected.len() && got.len() as u64 <= ceil(expected.len() as u64, self.align));
+            // Up to the end of the sector, which is the rank's own, or of the block where chunks are as long as one.
+            let last = if self.pattern.chunk_bytes >= self.block { self.block } else { self.align };
+            prop_assert!(got.len() >= expected.len() && got.len() as u64 <= ceil(expected.len() as u64, last));
             prop_assert!(got[expected.len()..].iter().all(|b| *b == 0));
         }
         let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
@@ -229,6 +233,14 @@ fn strategy_names_the_sectors() {
         assert!(told.strategy.contains(text), "{}", told.strategy);
         let told = file.prepare(&pattern(1032, 1, 4), Direction::Read, &mut ring, &[]).unwrap();
         assert!(told.strategy.contains("straight into memory"), "{}", told.strategy);
+        // In a new file chunks longer than a block go in blocks.
+        let mut files = FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap();
+        files.force_block(4096);
+        let mut file = open(name, files, 4, 30);
+        for (chunk, text) in [(1032, text), (32776, "O_DIRECT, whole blocks of 4096 straight from memory")] {
+            let told = file.prepare(&pattern(chunk, 1, 4), Direction::Write, &mut ring, &[]).unwrap();
+            assert!(told.strategy.contains(text), "{}", told.strategy);
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl Offsets {
             }
             None => {
                 let route = files.route_or_error(pattern, direction, ring)?;
-                room.prepare(files, pattern, direction, Writes::alone(route.is_direct()))?;
+                room.prepare(files, pattern, direction, Writes::alone(&route))?;
                 Prepared::Alone(route)
             }
         })

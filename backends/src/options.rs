@@ -16,7 +16,7 @@ pub enum Direct {
 /// How collective patterns are done by the drivers without collective calls of their own (posix, uring).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collective {
-    /// Independent where no sector is shared between ranks or the transfers are buffered, else two-phase.
+    /// Independent where ranks share no sector, and in a new file no block, or the transfers are buffered; else two-phase.
     #[default]
     Auto,
     /// Every rank at its own offsets. What would need sectors that ranks share is then not direct.

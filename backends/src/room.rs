@@ -16,6 +16,7 @@ use nix::sys::statfs::fstatfs;
 use crate::direct::FdPair;
 use crate::error::Cause;
 use crate::patience::uninterrupted;
+use crate::route::Route;
 use crate::statx::{is_block_mapped, BLOCK_MAPPED};
 use crate::{BackendError, Batch, Direction, OpenMode, OpenRequest, Pattern, Preallocate, Result};
 
@@ -45,19 +46,20 @@ enum Means {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writes {
     direct: bool,
-    /// Each chunk for itself, at its own offset.
-    alone: bool,
+    /// Each chunk for itself, cut at multiples of so many bytes; None: put together with others.
+    alone_bytes: Option<u64>,
 }
 
 impl Writes {
-    /// Each rank writes its own chunks.
-    pub(crate) fn alone(direct: bool) -> Self {
-        Self { direct, alone: true }
+    /// Each rank writes its own chunks, this way.
+    pub(crate) fn alone(route: &Route) -> Self {
+        let cut_at = if let Route::DirectEdges { align_bytes } = route { *align_bytes } else { 1 };
+        Self { direct: route.is_direct(), alone_bytes: Some(cut_at) }
     }
 
     /// Chunks of a batch are put together to domains.
     pub(crate) fn combined(direct: bool) -> Self {
-        Self { direct, alone: false }
+        Self { direct, alone_bytes: None }
     }
 }
 
@@ -164,7 +166,8 @@ impl Room {
         };
         let told = files.buffered.metadata().map_err(|e| BackendError::from_io("fstat", &files.path, None, &e))?;
         let length = told.len();
-        if !self.by_name && writes.alone && cuts_blocks(pattern, told.blksize()) {
+        let in_parts = writes.alone_bytes.is_some_and(|bytes| bytes < told.blksize());
+        if !self.by_name && in_parts && cuts_blocks(pattern, told.blksize()) {
             self.told = format!(", no room made: chunks begin or end inside of blocks of {}", told.blksize());
             return Ok(());
         }

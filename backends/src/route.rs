@@ -22,11 +22,16 @@ impl Route {
     /// aligned place, and stops elsewhere only at the end of the file.
     #[inline]
     pub(crate) fn can_continue(&self, moved_bytes: u64) -> bool {
+        self.align_bytes().is_none_or(|align_bytes| moved_bytes % align_bytes == 0)
+    }
+
+    /// What offsets and lengths of the transfers are multiples of, if they bypass the page cache.
+    pub(crate) fn align_bytes(&self) -> Option<u64> {
         match self {
-            Self::Buffered { .. } => true,
+            Self::Buffered { .. } => None,
             Self::Direct { align_bytes }
             | Self::DirectEdges { align_bytes }
-            | Self::UnsafeReadModifyWrite { align_bytes } => moved_bytes % align_bytes == 0,
+            | Self::UnsafeReadModifyWrite { align_bytes } => Some(*align_bytes),
         }
     }
 
@@ -35,13 +40,14 @@ impl Route {
         !matches!(self, Self::Buffered { .. })
     }
 
-    /// The report of a pattern that goes this way: `call` and how it stands for the kind of access, then the route.
-    pub(crate) fn in_force(&self, call: &str, kind: AccessKind, direction: Direction) -> InForce {
+    /// The report of a pattern that goes this way: `call` and how it stands for the kind of access, then the route, aligned to
+    /// `units`, sectors or blocks.
+    pub(crate) fn in_force(&self, call: &str, kind: AccessKind, direction: Direction, units: &str) -> InForce {
         let kind = kind.by_offsets();
         let how = match (self, direction) {
             (Self::Direct { align_bytes }, _) => format!("O_DIRECT, aligned to {align_bytes}"),
             (Self::DirectEdges { align_bytes }, Direction::Write) => {
-                format!("O_DIRECT, whole sectors of {align_bytes} straight from memory, edges read-modify-written")
+                format!("O_DIRECT, whole {units} of {align_bytes} straight from memory, edges read-modify-written")
             }
             (Self::DirectEdges { align_bytes }, Direction::Read) => {
                 format!("O_DIRECT, whole sectors of {align_bytes} straight into memory, what they hold beside is restored")
@@ -82,6 +88,12 @@ pub(crate) fn direct_route(pattern: &Pattern, align_bytes: u64, collective: Coll
         }
         _ => Err(format!("{reason}, and {obstacle}")),
     }
+}
+
+/// True if the chunks of a pattern cut blocks, and each can be moved in whole ones, what is left at its end with the next chunk.
+pub(crate) fn has_edges(pattern: &Pattern, block_bytes: u64) -> bool {
+    let cuts = pattern.call_bytes() > 0 && !pattern.is_aligned(block_bytes);
+    cuts && pattern.chunk_bytes >= block_bytes && no_edges(pattern, block_bytes).is_none()
 }
 
 /// Why the sectors at the edges of a pattern cannot be read, modified and written by its rank alone, straight from

@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
+use beff_ffi::linux;
 use nix::sys::statfs::{fstatfs, EXT4_SUPER_MAGIC};
 
 use crate::Direction;
@@ -15,8 +16,6 @@ const STATX_DIO_READ_ALIGN: u32 = 0x0002_0000;
 /// The file maps extents (include/uapi/linux/fs.h).
 const FS_EXTENT_FL: libc::c_int = 0x0008_0000;
 
-const LEAST_PAGE_BYTES: u64 = 4096;
-
 /// Alignment direct I/O needs on one file, from statx(2) with STATX_DIOALIGN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectAlign {
@@ -26,6 +25,8 @@ pub struct DirectAlign {
     pub offset_bytes: u64,
     /// The same for reads alone, where the kernel tells it (STATX_DIO_READ_ALIGN, Linux 6.14); else `offset_bytes`.
     pub read_offset_bytes: u64,
+    /// A block of the file system (`st_blksize`): a write of whole ones changes nothing beside it.
+    pub block_bytes: u64,
     /// The kernel writes new blocks inside the file through its page cache, whatever was asked for: [`is_block_mapped`].
     pub new_blocks_cached: bool,
 }
@@ -80,6 +81,7 @@ pub fn direct_align(file: &File) -> io::Result<Option<DirectAlign>> {
         memory_bytes: u64::from(answer.stx_dio_mem_align),
         offset_bytes: if new_blocks_cached { sector_bytes.max(least_shared_bytes(&answer)) } else { sector_bytes },
         read_offset_bytes: u64::from(read),
+        block_bytes: u64::from(answer.stx_blksize),
         new_blocks_cached,
     }))
 }
@@ -87,7 +89,7 @@ pub fn direct_align(file: &File) -> io::Result<Option<DirectAlign>> {
 /// What two writes have to keep apart, if one of them may go through the page cache and the other past it: a page, or a block
 /// where that is larger. Sectors would not do: the cached write puts back the whole block as it was before the direct one.
 fn least_shared_bytes(answer: &libc::statx) -> u64 {
-    u64::from(answer.stx_blksize).max(LEAST_PAGE_BYTES).next_power_of_two()
+    u64::from(answer.stx_blksize).max(linux::page_bytes()).next_power_of_two()
 }
 
 /// True for a file of ext2, ext3 or ext4 that maps single blocks. Such a file has no room that is not written yet, so its direct
@@ -126,7 +128,7 @@ mod tests {
         let dir = scratch();
         let file = File::create(dir.path().join("f")).unwrap();
         if let Some(align) = direct_align(&file).unwrap() {
-            let whole_pages = align.offset_bytes % LEAST_PAGE_BYTES == 0;
+            let whole_pages = align.offset_bytes % linux::page_bytes() == 0;
             assert!(whole_pages || !align.new_blocks_cached, "{align:?}");
             assert!(align.memory_bytes.is_power_of_two());
             assert!(align.offset_bytes.is_power_of_two());

@@ -229,7 +229,7 @@ words! { Verify:
     Full = "full", "all reads, and every byte of every file";
 }
 words! { CollectivePolicy:
-    Auto = "auto", "two-phase where sectors are shared, else independent";
+    Auto = "auto", "two-phase where ranks share sectors or new blocks, else independent";
     Independent = "independent", "every rank at its own offsets";
     TwoPhase = "two-phase", "exchange, then aligned domains";
     UnsafeReadModifyWrite = "unsafe-read-modify-write", "";

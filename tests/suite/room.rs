@@ -103,16 +103,11 @@ fn check_room(result: &Value, backend: &str, policy: &str, what: &str) -> bool {
     let mine: Vec<&Value> = writes.iter().copied().filter(|p| p["direct"] == true).collect();
     let is_separate = |p: &Value| number(&p["pattern_type"]) == 2 || number(&p["ranks"]) == 1;
     for p in &mine {
-        // Chunks of a rank alone that cut blocks have room by name only.
+        assert!(strategy(p).contains(told), "{what}: {}", strategy(p));
+        // Chunks of a rank alone that would cut blocks go in whole ones.
         let cuts = number(&p["chunk_bytes"]) > 4096 && number(&p["chunk_bytes"]) % 4096 != 0;
-        let left_out = policy == "auto" && cuts && is_separate(p) && !strategy(p).contains("two-phase");
-        let told = if left_out { "no room made: chunks begin or end inside of blocks" } else { told };
-        assert!(
-            strategy(p).contains(told) || policy == "auto" && strategy(p).contains("inside of blocks"),
-            "{what}: {}",
-            strategy(p)
-        );
-        assert!(!left_out || strategy(p).contains("inside of blocks"), "{what}: {}", strategy(p));
+        let in_blocks = cuts && is_separate(p) && !strategy(p).contains("two-phase");
+        assert!(!in_blocks || strategy(p).contains("whole blocks of 4096"), "{what}: {}", strategy(p));
         assert_eq!(strategy(p).contains("room"), policy != "off", "{what}: {}", strategy(p));
         assert_eq!(p["allocations_in_clock"], 0, "{what}, pattern {}", p["pattern"]);
     }
