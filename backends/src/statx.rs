@@ -27,7 +27,7 @@ pub struct DirectAlign {
     pub read_offset_bytes: u64,
     /// A block of the file system (`st_blksize`): a write of whole ones changes nothing beside it.
     pub block_bytes: u64,
-    /// The kernel writes new blocks inside the file through its page cache, whatever was asked for: [`is_block_mapped`].
+    /// The kernel writes new blocks inside the file through its page cache, whatever was asked for (ext2, ext3: no extents).
     pub new_blocks_cached: bool,
 }
 
