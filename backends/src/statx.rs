@@ -103,7 +103,7 @@ pub(crate) fn is_block_mapped(file: &File) -> io::Result<bool> {
     let code = unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETFLAGS, &raw mut flags) };
     if code != 0 {
         let error = io::Error::last_os_error();
-        // A driver that knows no flags knows no extents either, or says nothing about them.
+        // The drivers of this kind know flags; whatever else has the number is taken at its word.
         return if error.raw_os_error() == Some(libc::ENOTTY) { Ok(false) } else { Err(error) };
     }
     Ok(flags & FS_EXTENT_FL == 0)
