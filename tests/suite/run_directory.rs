@@ -49,21 +49,30 @@ fn exchanged(words: &str, record: &str) -> (Run, Scratch) {
     fs::rename(disk.join("run"), disk.join("x")).unwrap();
     fs::create_dir(disk.join("run")).unwrap();
     fs::write(disk.join("run/thesis.txt"), "precious").unwrap();
+    let mut before = vec![(disk.join("run/thesis.txt"), Some(b"precious".to_vec()))];
     for (path, content) in everything(&disk.join("x")) {
-        // OMPIO removes this one by its name inside the MPI_File_open that makes it: what lies there then is out of our hands.
+        // OMPIO makes and removes this one by its name inside MPI_File_open: what lies there then is out of our hands.
         if path.to_string_lossy().contains(".locktest.") {
             continue;
         }
         let same = disk.join("run").join(path.strip_prefix(disk.join("x")).unwrap());
         match content {
-            None => fs::create_dir_all(same).unwrap(),
+            None => {
+                fs::create_dir_all(&same).unwrap();
+                before.push((same, None));
+            }
             // What was removed a moment ago is not there.
-            Some(_) => fs::write(same, "precious").unwrap(),
+            Some(_) => {
+                fs::write(&same, "precious").unwrap();
+                before.push((same, Some(b"precious".to_vec())));
+            }
         }
     }
-    let before = everything(&disk.join("run"));
+    before.sort();
     let run = running.wait();
-    assert_eq!(everything(&disk.join("run")), before, "{words}: somebody else's files were touched; {run}");
+    let mut after = everything(&disk.join("run"));
+    after.sort();
+    assert_eq!(after, before, "{words}: somebody else's files were touched; {run}");
     assert_eq!(list(&disk.join("x")), [] as [&str; 0], "{words}: files are left; {run}");
     let told = run.stdout.clone() + &run.stderr;
     assert!(told.contains("not touched") && told.contains("/disk/x"), "{words}: {run}");
