@@ -1,5 +1,6 @@
 //! Both drivers against a slow model: bytes, lengths, and the memory beside what was read.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -140,10 +141,19 @@ fn open(name: &str, files: FdPair, queue_depth: u32, piece_shift: u32) -> Box<dy
     }
 }
 
-/// True if the scratch directory can be used directly in sectors of this many bytes; else there is nothing to test here.
+thread_local! {
+    /// Whether this test, which has a thread of its own, has said that it is skipped.
+    static IS_TOLD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True if the scratch directory can be used directly in sectors of this many bytes; else there is nothing to test here, which is said once.
 fn is_direct(path: &Path, sector_bytes: u64) -> bool {
     let align = direct_align(&File::open(path).unwrap()).unwrap();
-    align.is_some_and(|a| a.both_bytes() <= sector_bytes)
+    let can = align.is_some_and(|a| a.both_bytes() <= sector_bytes);
+    if !can && !IS_TOLD.replace(true) {
+        println!("SKIPPED: no direct I/O in sectors of {sector_bytes} bytes here");
+    }
+    can
 }
 
 proptest! {
@@ -309,7 +319,6 @@ fn a_period_that_is_no_sector_is_right_up_to_its_end() {
         let path = dir.path().join(name);
         File::create(&path).unwrap();
         if !is_direct(&path, 4096) {
-            println!("SKIPPED: no direct I/O here");
             return;
         }
         let files = || FdPair::open_alone(&path, OpenMode::Update, Direct::Required).unwrap();
