@@ -228,6 +228,12 @@ impl PatternRecord {
     pub fn was_run(&self) -> bool {
         !matches!(self.ended, Ended::NotRun(_))
     }
+
+    /// True if ranks brought their data together first, as the driver says at the head of its strategy.
+    #[must_use]
+    pub fn is_two_phase(&self) -> bool {
+        self.strategy.starts_with("two-phase ")
+    }
 }
 
 /// Opening and closing of the file(s) of one type with one access method.

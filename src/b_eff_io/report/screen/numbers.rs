@@ -1,5 +1,7 @@
 //! The two tables of a screen: access methods by types, and by chunk sizes with bars.
 
+use std::collections::BTreeSet;
+
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
@@ -15,7 +17,7 @@ use crate::frame::report::columns::NONE;
 use crate::frame::report::marks::Legend;
 use crate::frame::report::screen::{cell, legend, note, rate, MARKS};
 use crate::frame::report::sheet::{fixed, right, span, Look, Room, Screen};
-use crate::frame::report::text::{count, percent};
+use crate::frame::report::text::{count, list, percent};
 use crate::frame::units::mb_per_second;
 
 /// Widths: access method, backend if there are several, a type, an average, a share, a chunk size.
@@ -158,6 +160,25 @@ fn chunks(page: &mut Screen, result: &RunResult, backends: &[&str], ranks: u64) 
     }
     let [low, high] = [scale.low, scale.high].map(|v| rate(v, Some(2)));
     note(page, &format!("MB/s of all five types together; bars: logarithmic, {low} to {high}"));
+    ways_that_differ(result, ranks).iter().for_each(|text| note(page, text));
+}
+
+/// What was written by two-phase and written again without it: write and rewrite stand in one column, and do not compare.
+fn ways_that_differ(result: &RunResult, ranks: u64) -> Option<String> {
+    let of = |access, p: &&PatternRecord| p.access == access && p.ranks == ranks && p.calls > 0;
+    let is_other = |w: &&PatternRecord| {
+        let mut again = result.patterns.iter().filter(|p| of(Access::Rewrite, p));
+        again.any(|r| r.backend == w.backend && r.pattern == w.pattern && !r.is_two_phase())
+    };
+    let writes = result.patterns.iter().filter(|p| of(Access::Write, p) && p.is_two_phase()).filter(is_other);
+    let (mut sizes, mut types) = (BTreeSet::new(), BTreeSet::new());
+    writes.for_each(|w| {
+        sizes.insert(w.chunk_bytes);
+        types.insert(w.pattern_type);
+    });
+    let sizes: Vec<String> = sizes.into_iter().map(chunk_label).collect();
+    let types: Vec<String> = types.into_iter().map(|t| short_name(t).to_owned()).collect();
+    (!sizes.is_empty()).then(|| format!("{}, {}: first writes are two-phase, rewrites not", list(&sizes), list(&types)))
 }
 
 fn chunk(sum: &Sum, scale: Scale) -> String {

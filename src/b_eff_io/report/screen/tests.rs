@@ -1,5 +1,5 @@
 use super::*;
-use crate::b_eff_io::records::Ended;
+use crate::b_eff_io::records::{Ended, PatternRecord};
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 use crate::frame::records::{Access, Outcome};
@@ -43,6 +43,7 @@ fn no_run_is_longer_or_wider_than_a_screen() {
         with(&|r| r.patterns.iter_mut().for_each(|p| p.ended = Ended::NotRun("no ".repeat(90))), "not run");
         with(&|r| r.patterns.iter_mut().for_each(|p| p.ended = Ended::Error), "errors");
         with(&|r| r.patterns.clear(), "no patterns");
+        with(&|r| two_phase(r, |p| p.access == Access::Write), "two-phase first writes");
         with(&|r| (r.patterns.clear(), r.types.clear(), r.partitions.clear()).0, "nothing");
         with(&|r| r.warnings = fixtures::every_warning(), "every warning");
         with(&|r| r.corruptions = fixtures::failed().corruptions, "corrupt");
@@ -161,4 +162,26 @@ fn full_and_details_are_the_whole_report() {
 #[test]
 fn every_kind_of_warning_has_its_place() {
     assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
+}
+
+fn two_phase(result: &mut RunResult, is_so: impl Fn(&PatternRecord) -> bool) {
+    let of = result.patterns.iter_mut().filter(|p| is_so(p));
+    of.for_each(|p| p.strategy = "two-phase pwrite, direct".into());
+}
+
+#[test]
+fn writes_and_rewrites_of_two_ways_are_told() {
+    let told = |is_so: fn(&PatternRecord) -> bool| {
+        let mut result = fixtures::ladder();
+        two_phase(&mut result, is_so);
+        let text = shown(&result, &place());
+        text.lines().find(|line| line.contains("two-phase")).map(|line| line.trim().to_owned())
+    };
+    let small = |p: &PatternRecord| p.chunk_bytes == 1024 && p.pattern_type < 2;
+    assert!(small(&fixtures::ladder().patterns.into_iter().find(small).unwrap()));
+    let first = told(|p| p.access == Access::Write && p.chunk_bytes == 1024 && p.pattern_type < 2);
+    assert_eq!(first.as_deref(), Some("1 kB, scatter and shared: first writes are two-phase, rewrites not"));
+    for same in [|_: &PatternRecord| false, |p: &PatternRecord| p.chunk_bytes == 1024 && p.pattern_type < 2] {
+        assert_eq!(told(same), None);
+    }
 }
