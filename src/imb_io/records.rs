@@ -280,4 +280,8 @@ impl ImbResult {
     fn has_wrong_data(&self) -> bool {
         self.measured().any(|row| row.bytes_wrong > 0)
     }
+
+    fn nothing_was_run(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(|row| matches!(row.ended, RowEnd::NotRun(_)))
+    }
 }

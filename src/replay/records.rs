@@ -328,4 +328,8 @@ impl ReplayResult {
     fn has_wrong_data(&self) -> bool {
         self.passes.iter().any(|pass| pass.bytes_wrong > 0)
     }
+
+    fn nothing_was_run(&self) -> bool {
+        !self.passes.is_empty() && self.passes.iter().all(|pass| matches!(pass.ended, PassEnd::NotRun(_)))
+    }
 }

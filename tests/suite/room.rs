@@ -279,7 +279,9 @@ fn blocks_that_the_kernel_caches_by_itself_are_not_shared() {
             let shares = p["pattern_type"] == 0 && number(&p["chunk_bytes"]) < 4096;
             assert!(!shares || strategy(p).contains("two-phase write, O_DIRECT, aligned to 4096"), "{}", strategy(p));
         }
-        run(backend, "required").expect(0);
+        let refused = run(backend, "required");
+        refused.expect(2);
+        assert!(refused.stderr.contains("nothing was measured"), "{refused}");
         let result = document(&scratch);
         assert_eq!(written(&result, backend), [] as [&Value; 0]);
         let why = items(&result["patterns"])[0]["ended"]["reason"].as_str().unwrap();

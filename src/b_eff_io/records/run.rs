@@ -65,4 +65,9 @@ impl RunResult {
         let mut samples = patterns().filter_map(|p| p.sample.as_ref());
         all.any(|v| v.words_wrong > 0) || samples.any(|s| s.words_wrong > 0)
     }
+
+    /// What stands after a pattern that was refused is no pattern that was run: without a call nothing was measured.
+    fn nothing_was_run(&self) -> bool {
+        !self.patterns.iter().all(PatternRecord::was_run) && self.patterns.iter().all(|p| p.calls == 0)
+    }
 }

@@ -118,6 +118,9 @@ fn report<R: Views>(collector: Collector<R>, page: impl FnOnce(&R, &R::Derived, 
         return Exit::Failure;
     }
     remark.iter().for_each(|remark| complain(remark));
+    if result.measured_nothing() {
+        complain("nothing was measured: all was refused, for the reason above (--full has it for each pattern)");
+    }
     exit_of(&result)
 }
 
@@ -126,6 +129,8 @@ pub(crate) fn exit_of<R: Record>(result: &R) -> Exit {
     match result.outcome() {
         _ if result.is_corrupt() => Exit::Corruption,
         Outcome::Interrupted => Exit::Interrupted,
+        // What was asked for does not fit this machine: a script must not take it for a measurement.
+        Outcome::Complete if result.errors().is_empty() && result.measured_nothing() => Exit::Usage,
         Outcome::Complete if result.errors().is_empty() => Exit::Ok,
         _ => Exit::Failure,
     }

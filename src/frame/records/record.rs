@@ -45,6 +45,9 @@ pub trait Record: Sized {
 
     /// True if data was not what was written or sent.
     fn is_corrupt(&self) -> bool;
+
+    /// True if all that was planned was refused, each with its reason.
+    fn measured_nothing(&self) -> bool;
 }
 
 /// The end of a run.
@@ -85,7 +88,8 @@ impl<T> TakeIn<Box<T>> for Vec<T> {
 /// The result of a benchmark and the lines of its journal from one list of what is recorded, in the order of the
 /// document: what the start line says, then each field with the line that fills it. Schema version, errors, warnings
 /// and end are the same everywhere. A result that is `named` says in this field of which benchmark it is; files are
-/// `cleaned up in` that field of the ending. What the macro cannot know is `has_wrong_data`: whether the records count any.
+/// `cleaned up in` that field of the ending. What the macro cannot know is `has_wrong_data`, whether the records count any, and
+/// `nothing_was_run`, whether all was refused.
 macro_rules! run_record {
     (
         $(#[$of_result:meta])*
@@ -210,6 +214,10 @@ macro_rules! run_record {
 
             fn is_corrupt(&self) -> bool {
                 !self.corruptions.is_empty() || self.has_wrong_data()
+            }
+
+            fn measured_nothing(&self) -> bool {
+                self.nothing_was_run()
             }
         }
 
