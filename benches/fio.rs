@@ -82,6 +82,10 @@ struct Args {
     /// Memory our side goes through, as in a run (32 MiB or more) instead of what fio uses
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     ring: Option<u64>,
+    /// Our largest operation of io_uring: larger chunks are moved by several, one after the other, as a run does where its calibration
+    /// finds that faster; 0: a chunk is one
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_size)]
+    operation: u64,
     /// Leave our processes in the session of this command, where Open MPI leaves ranks. fio gives each of its processes one, as
     /// MPICH does, and Linux divides the cores among sessions (sched(7), autogroup)
     #[arg(long)]
@@ -252,6 +256,7 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
         depth,
         batch: batch(args, depth),
         ring_bytes: args.ring.unwrap_or(memory_bytes(row, depth)).next_multiple_of(4096),
+        operation_bytes: (args.operation > 0).then_some(args.operation),
     };
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
     let jobs = u64::from(row.jobs);

@@ -148,6 +148,8 @@ pub struct Work {
     pub batch: u32,
     /// Memory of our side.
     pub ring_bytes: u64,
+    /// Our largest operation of io_uring; None: a chunk is one.
+    pub operation_bytes: Option<u64>,
 }
 
 impl Work {
@@ -299,7 +301,8 @@ pub fn prepare_ours(work: &Work, path: &Path, job: u32) -> Result<(Box<dyn OpenF
     let name = if work.method == Method::UringDirect { "uring" } else { "posix" };
     let row = driver(name).ok_or("the driver is not in the table")?;
     let chunk_bytes = work.chunk_bytes;
-    let tuned = vec![Tuned { direction, chunk_bytes, depth: work.depth, wait_for: work.batch }];
+    let operation_bytes = work.operation_bytes;
+    let tuned = vec![Tuned { direction, chunk_bytes, depth: work.depth, wait_for: work.batch, operation_bytes }];
     let direct = if work.is_direct() { Direct::Required } else { Direct::Off };
     let preallocate = work.room.into();
     let options = DriverOptions { direct, queue_depth: work.depth, tuned, preallocate, ..DriverOptions::default() };

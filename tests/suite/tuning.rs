@@ -21,13 +21,16 @@ fn check(result: &Value, ranks: u64) {
         let (depth, wait_for) = (number(&t["depth"]), number(&t["wait_for"]));
         assert!((1..=64).contains(&depth) && (1..=depth).contains(&wait_for), "{t}");
         let trials = items(&t["trials"]);
-        let is_chosen = |trial: &Value| trial["depth"] == t["depth"] && trial["wait_for"] == t["wait_for"];
+        let setting = |of: &Value| [&of["depth"], &of["wait_for"], &of["operation_bytes"]].map(Value::clone);
+        let is_chosen = |trial: &Value| setting(trial) == setting(t);
         assert!(trials.is_empty() || depth == 32 || trials.iter().any(is_chosen), "{t}");
         for trial in trials {
             assert!(number(&trial["bytes"]) >= ranks * number(&t["chunk_bytes"]), "{trial}");
             assert!(trial["seconds"].as_f64().is_some_and(|s| s > 0.0), "{trial}");
-            let same = trials.iter().filter(|o| o["depth"] == trial["depth"] && o["wait_for"] == trial["wait_for"]);
+            let same = trials.iter().filter(|other| setting(other) == setting(trial));
             assert_eq!(same.count(), 3, "every setting three times: {t}");
+            let is_cut = trial["operation_bytes"] == 1 << 20;
+            assert!(trial["operation_bytes"].is_null() || (is_cut && number(&t["chunk_bytes"]) == 2 << 20), "{trial}");
         }
     }
 }
@@ -42,6 +45,13 @@ fn every_trial_is_in_the_result_and_its_file_is_gone() {
         check(&result, ranks);
         let tunings = items(&result["tunings"]);
         assert!(tunings.iter().any(|t| !items(&t["trials"]).is_empty()), "no trial in 7 s");
+        let is_cut = tunings.iter().map(|t| (&t["access"], t["operation_bytes"].is_u64()));
+        let cut: Vec<&Value> = is_cut.filter(|(_, cut)| *cut).map(|(access, _)| access).collect();
+        for p in items(&result["patterns"]).iter().filter(|p| number(&p["chunk_bytes"]) == 2 << 20) {
+            let access = if p["access"] == "read" { "read" } else { "write" };
+            let told = p["strategy"].as_str().unwrap().contains("chunks in operations of 1048576 bytes");
+            assert_eq!(told, cut.iter().any(|a| **a == access), "{p}");
+        }
         assert_eq!(journal(&scratch, "tuning").len(), tunings.len());
         let calibrate_seconds = result["ending"]["calibrate_seconds"].as_f64().unwrap();
         let trials = tunings.iter().flat_map(|t| items(&t["trials"]));

@@ -31,7 +31,7 @@ fn an_operation_that_is_never_ready_is_an_error() {
     for _ in 0..2 {
         let walk = Walk::new(&p, all(&p), &ring, &PathBuf::new()).unwrap();
         let base = ring.bytes_mut().as_mut_ptr();
-        let job = Job { way, base, depth: 4, wait_for: 1, span: 16, route: &route };
+        let job = Job { way, base, depth: 4, wait_for: 1, operation_bytes: None, span: 16, route: &route };
         // SAFETY: the windows of the walk lie inside of the ring, which nobody else uses.
         let outcome = unsafe { file.pump.run(&mut file.queue, &job, walk, &mut Latency::off(), None) };
         let Err(Failure::Chunk { number, errno, .. }) = outcome else { panic!("{outcome:?}") };

@@ -16,7 +16,7 @@ mod settings_tests;
 #[cfg(test)]
 mod tests;
 
-use crate::edges::{EdgeWalk, Stretch};
+use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
 use crate::error::Cause;
 use crate::offsets::{self, Offsets};
 use crate::queue::{abandoned, Queue, Way, MAX_PIECE_SHIFT};
@@ -72,6 +72,14 @@ impl Settings {
         (depth, wait_for.clamp(1, depth))
     }
 
+    /// Bytes of the largest operation, if that is less than a chunk.
+    fn operation_bytes(&self, direction: Direction, chunk_bytes: u64) -> Option<u64> {
+        let bytes = self.row(direction, chunk_bytes)?.operation_bytes?;
+        // Sectors stay whole.
+        let bytes = bytes.next_multiple_of(MAX_SECTOR_BYTES);
+        (bytes < chunk_bytes).then_some(bytes)
+    }
+
     /// The largest depth that any pattern may ask for.
     fn largest_depth(&self) -> u32 {
         let untuned = [Direction::Write, Direction::Read].into_iter().any(|direction| self.row(direction, 0).is_none());
@@ -122,6 +130,8 @@ struct Prepared {
     depth: u32,
     /// Completions to wait for in one call while there is more to begin.
     wait_for: u32,
+    /// Bytes of the largest operation, if that is less than a chunk.
+    operation_bytes: Option<u64>,
     /// Operations that may follow each other before memory is used again: see [`Job::span`].
     span: u64,
     /// For [`Route::UnsafeReadModifyWrite`].
@@ -210,6 +220,7 @@ impl UringFile {
             base,
             depth: prepared.depth,
             wait_for: prepared.wait_for,
+            operation_bytes: prepared.operation_bytes,
             span: prepared.span,
             route: &prepared.route,
         };
@@ -266,6 +277,7 @@ impl OpenFile for UringFile {
         let span = span(pattern, direction, &route, ring);
         let most = span.min(u64::from(queue.depth()));
         let (depth, wait_for) = settings.depth_and_wait(direction, pattern.chunk_bytes, most);
+        let operation_bytes = settings.operation_bytes(direction, pattern.chunk_bytes);
         if direction == Direction::Read && matches!(route, Route::DirectEdges { .. }) {
             let made = pump.prepare_guards();
             made.map_err(|e| BackendError::from_io("mmap (edge sectors)", &files.path, None, &e))?;
@@ -273,6 +285,9 @@ impl OpenFile for UringFile {
         let mut told = files.in_force(operation(direction), pattern.kind, direction, &route);
         if scratch.is_none() {
             told.strategy += &format!(", depth {depth}, waits for {wait_for} at once, {}", queue.describe(REGISTERED));
+            if let Some(bytes) = operation_bytes {
+                told.strategy += &format!(", chunks in operations of {bytes} bytes");
+            }
             told.timed = Timed::Operation;
             if pattern.form.style == CallStyle::Request {
                 told.strategy += overlap::told(pattern, depth);
@@ -281,7 +296,8 @@ impl OpenFile for UringFile {
         told.strategy += file.room_told();
         let ring_id = ring.id();
         let pattern = *pattern;
-        self.prepared = Some(Prepared { pattern, direction, route, ring_id, depth, wait_for, span, scratch });
+        self.prepared =
+            Some(Prepared { pattern, direction, route, ring_id, depth, wait_for, operation_bytes, span, scratch });
         Ok(told)
     }
 

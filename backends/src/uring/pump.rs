@@ -22,6 +22,8 @@ pub(super) struct Job<'a> {
     pub(super) depth: u32,
     /// Completions to wait for while there is more to begin.
     pub(super) wait_for: u32,
+    /// Bytes of the largest operation; None: a piece is one, however large.
+    pub(super) operation_bytes: Option<u64>,
     /// The newest piece in flight is less than this many pieces ahead of the oldest one.
     pub(super) span: u64,
     pub(super) route: &'a Route,
@@ -154,9 +156,10 @@ impl Pump {
             if in_flight == 0 {
                 break;
             }
-            // Nothing more to add: one call for all the rest. Otherwise keep the queue full.
+            // Nothing more to add: one call for all the rest. Otherwise keep the queue full, also with what is left of pieces.
             let rest = in_flight.saturating_sub(most.unwrap_or(0));
-            let want = if stream.is_done() && most.is_none() { in_flight } else { shape.want.min(rest) };
+            let is_last = stream.is_done() && most.is_none() && job.operation_bytes.is_none();
+            let want = if is_last { in_flight } else { shape.want.min(rest) };
             flight.submit_and_wait(want).map_err(Failure::Enter)?;
             while let Some((slot, result)) = flight.next_completion() {
                 // SAFETY: the caller's promise; the slot's operation has ended.
@@ -342,6 +345,8 @@ struct Shape {
     piece_shift: u32,
     /// Completions to wait for while there is more to begin.
     want: usize,
+    /// Bytes of the largest operation.
+    most_bytes: u64,
 }
 
 impl Shape {
@@ -350,6 +355,7 @@ impl Shape {
             registered: matches!(queue.memory, Memory::Registered { .. }),
             piece_shift: queue.piece_shift,
             want: job.wait_for.clamp(1, job.depth.max(1)) as usize,
+            most_bytes: job.operation_bytes.unwrap_or(u64::MAX),
         }
     }
 
@@ -360,7 +366,7 @@ impl Shape {
         let piece = chunk.index >> self.piece_shift;
         let piece_left = ((piece + 1) << self.piece_shift) - chunk.index;
         // At most 1 GiB; the number of pieces is checked by the kernel at registration (at most 16384).
-        let len = chunk.left.min(piece_left as u64) as u32;
+        let len = chunk.left.min(piece_left as u64).min(self.most_bytes) as u32;
         let buffer = self.registered.then_some(piece as u16);
         let memory = job.base.wrapping_add(chunk.index);
         job.way.entry(chunk.offset, memory, len, buffer).user_data(u64::from(slot))
@@ -387,6 +393,7 @@ mod tests {
             base: std::ptr::null_mut(),
             depth: 3,
             wait_for: 1,
+            operation_bytes: None,
             span: 4,
             route: &route,
         };

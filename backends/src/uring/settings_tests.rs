@@ -8,7 +8,7 @@ use crate::testing::{fill, pattern, scratch};
 use crate::{Direct, OpenMode};
 
 fn row(direction: Direction, chunk_bytes: u64, depth: u32, wait_for: u32) -> Tuned {
-    Tuned { direction, chunk_bytes, depth, wait_for }
+    Tuned { direction, chunk_bytes, depth, wait_for, operation_bytes: None }
 }
 
 fn tuned() -> DriverOptions {
@@ -47,6 +47,38 @@ fn rows_are_chosen_by_direction_and_chunk() {
         ..DriverOptions::default()
     };
     assert_eq!(Settings::from(&only_small).largest_depth(), 8, "queue_depth is not in force");
+}
+
+#[test]
+fn a_chunk_moves_by_operations_one_after_the_other() {
+    let dir = scratch();
+    for (n, direct) in [Direct::Off, Direct::Auto].into_iter().enumerate() {
+        let path = dir.path().join(n.to_string());
+        let files = FdPair::open_alone(&path, OpenMode::CreateNew, direct).unwrap();
+        let rows =
+            [Direction::Write, Direction::Read].map(|d| Tuned { operation_bytes: Some(8000), ..row(d, 4096, 3, 1) });
+        let options = DriverOptions { tuned: rows.to_vec(), ..DriverOptions::default() };
+        let mut file = UringFile::new(Offsets::alone(files), (&options).into()).unwrap();
+        let mut ring = Ring::new(1 << 18, 1 << 16).unwrap();
+        // Whole sectors: 8192. What is no larger stays one operation.
+        for (chunk, told) in [(65536, true), (20000, true), (8192, false), (4096, false)] {
+            let in_force = file.prepare(&pattern(chunk, 1, 4), Direction::Write, &mut ring, &[]).unwrap();
+            let is_told = in_force.strategy.contains(", chunks in operations of 8192 bytes");
+            assert_eq!(is_told, told, "{chunk}: {}", in_force.strategy);
+        }
+        write_and_read(&mut file, &path, &pattern(65536, 1, 4));
+        let operations = file.submitted().map(|s| s.registered + s.plain);
+        assert_eq!(operations, Some(2 * 4 * 8), "writes and reads of four chunks, eight operations each");
+        // The file ends inside of the third operation of the last chunk: the chunk is short, by what it lacks.
+        let cut = 3 * 65536 + 2 * 8192 + 4096;
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(cut).unwrap();
+        let p = pattern(65536, 1, 4);
+        file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
+        let error = file.read(Batch { first_call: 0, calls: 4 }, &mut ring, &mut Latency::off()).unwrap_err();
+        assert_eq!(error.offset_bytes, Some(3 * 65536), "{error}");
+        assert_eq!(error.expected_got_bytes, Some((65536, 20480)), "{error}");
+        assert!(file.pump.is_idle());
+    }
 }
 
 #[test]

@@ -91,6 +91,9 @@ pub struct DepthTrial {
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
+    /// A chunk was moved by operations of so many bytes, one after the other; None: by one.
+    #[serde(default)]
+    pub operation_bytes: Option<u64>,
     /// Bytes of all ranks.
     pub bytes: u64,
     /// Slowest rank.
@@ -112,6 +115,9 @@ pub struct TuningRecord {
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
+    /// Chunks are moved by operations of so many bytes, one after the other; None: each by one.
+    #[serde(default)]
+    pub operation_bytes: Option<u64>,
 }
 
 /// What was handed to queues of io_uring, all ranks.

@@ -1,5 +1,5 @@
-//! Calibration of the queue before the run: how many operations in flight, and how many completions waited for in one
-//! system call, for each direction and chunk size. Outside the clock of every pattern; every trial is reported.
+//! Calibration of the queue before the run: how many operations in flight, how many completions waited for in one system call, and
+//! whether large chunks go as one operation or as several, for each direction and chunk size. Outside the clock of every pattern; every trial is reported.
 //!
 //! Each rank of the largest partition works on a private file that is there before the first trial, so writes overwrite.
 
@@ -72,7 +72,8 @@ fn tune_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError
     run.spoil();
     let rows = records?.into_iter().map(|record| {
         let direction = if record.access == Access::Read { Direction::Read } else { Direction::Write };
-        let row = Tuned { direction, chunk_bytes: record.chunk_bytes, depth: record.depth, wait_for: record.wait_for };
+        let (depth, wait_for, operation_bytes) = (record.depth, record.wait_for, record.operation_bytes);
+        let row = Tuned { direction, chunk_bytes: record.chunk_bytes, depth, wait_for, operation_bytes };
         run.observer.record(JournalLine::Tuning(record));
         row
     });
@@ -126,7 +127,9 @@ impl Tuner<'_> {
             let Some(trials) = trials else { break };
             let chosen = choice::choose(&trials, choice::untried(*chunk_bytes, self.options.queue_depth));
             // The trials are equal on all ranks and so is the choice; rank 0's is taken all the same.
-            let mut parts = [f64::from(chosen.depth), f64::from(chosen.wait_for)];
+            // Exact up to 2^53.
+            let operation = chosen.operation_bytes.unwrap_or(0) as f64;
+            let mut parts = [f64::from(chosen.depth), f64::from(chosen.wait_for), operation];
             self.comm.bcast_f64(&mut parts, 0)?;
             records.push(TuningRecord {
                 backend: self.row.name.to_owned(),
@@ -135,6 +138,7 @@ impl Tuner<'_> {
                 trials,
                 depth: parts[0] as u32,
                 wait_for: parts[1] as u32,
+                operation_bytes: (parts[2] > 0.0).then_some(parts[2] as u64),
             });
         }
         Ok(records)
@@ -230,8 +234,8 @@ impl Tuner<'_> {
             Access::Read => (OpenMode::ReadOnly, Direction::Read),
             Access::Write | Access::Rewrite => (OpenMode::Update, Direction::Write),
         };
-        let Setting { depth, wait_for } = setting;
-        let row = Tuned { direction, chunk_bytes: pattern.chunk_bytes, depth, wait_for };
+        let Setting { depth, wait_for, operation_bytes } = setting;
+        let row = Tuned { direction, chunk_bytes: pattern.chunk_bytes, depth, wait_for, operation_bytes };
         let options = DriverOptions { queue_depth: depth, tuned: vec![row], ..self.options.clone() };
         let dropped = if access == Access::Read { drop_pages(&self.path) } else { Ok(()) };
         let ring = ring.unwrap_or(&mut run.ring);
@@ -253,7 +257,7 @@ impl Tuner<'_> {
         if self.agree(run, done.as_ref().err())? || shared[1] > 0.0 {
             return Ok(None);
         }
-        Ok(Some(DepthTrial { depth, wait_for, bytes: bytes[0], seconds: shared[0] }))
+        Ok(Some(DepthTrial { depth, wait_for, operation_bytes, bytes: bytes[0], seconds: shared[0] }))
     }
 
     /// This rank's file, prepared for the pattern; None if the pattern cannot be run with these options.

@@ -17,18 +17,31 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
             t.access.name(),
             chunk_label(t.chunk_bytes),
             t.depth,
-            t.wait_for
+            format!("{}{}", t.wait_for, mark(t.operation_bytes))
         );
         page.hanging(&start, &trials(t));
     }
     page.line("  A row holds for chunks of its size and larger ones, up to the next; * is the choice.");
+    let of_trials = result.tunings.iter().flat_map(|t| &t.trials).find_map(|d| d.operation_bytes);
+    if let Some(bytes) = of_trials {
+        page.line(format!("  c: a chunk is moved by operations of {}, one after the other", chunk_label(bytes)));
+    }
 }
 
 fn trials(t: &TuningRecord) -> String {
     let trial = |d: &DepthTrial| {
         let rate = mb_per_second(d.bytes, d.seconds).map_or_else(|| "-".to_owned(), figure);
-        let chosen = if (d.depth, d.wait_for) == (t.depth, t.wait_for) { "*" } else { "" };
-        format!("{}/{}:{rate}{chosen}", d.depth, d.wait_for)
+        let is_chosen = (d.depth, d.wait_for, d.operation_bytes) == (t.depth, t.wait_for, t.operation_bytes);
+        let chosen = if is_chosen { "*" } else { "" };
+        format!("{}/{}{}:{rate}{chosen}", d.depth, d.wait_for, mark(d.operation_bytes))
     };
     t.trials.iter().map(trial).collect::<Vec<_>>().join("  ")
+}
+
+fn mark(operation_bytes: Option<u64>) -> &'static str {
+    if operation_bytes.is_some() {
+        "c"
+    } else {
+        ""
+    }
 }

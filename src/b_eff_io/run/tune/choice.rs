@@ -18,6 +18,9 @@ const CHUNKS: [u64; 3] = [1 << 10, 32 << 10, MIB];
 const LARGE_CHUNK_BYTES: u64 = MIB;
 /// A trial holds this many full queues at least; with fewer it shows how a queue fills and drains.
 const QUEUES_PER_TRIAL: u64 = 2;
+/// Operations of this size are tried for larger chunks: a device may take several of them at the same time where it takes one large one in
+/// a piece, and less memory is under way.
+const OPERATION_BYTES: u64 = MIB;
 /// A setting this near to the best is as good: below it the spread of short trials would choose.
 const NEAR_THE_BEST: f64 = 0.97;
 
@@ -28,6 +31,19 @@ pub struct Setting {
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
+    /// A larger chunk is moved by operations of so many bytes, one after the other; None: by one.
+    pub operation_bytes: Option<u64>,
+}
+
+impl Setting {
+    /// Each chunk is one operation.
+    const fn whole(depth: u32, wait_for: u32) -> Self {
+        Self { depth, wait_for, operation_bytes: None }
+    }
+
+    fn of(trial: &DepthTrial) -> Self {
+        Self { depth: trial.depth, wait_for: trial.wait_for, operation_bytes: trial.operation_bytes }
+    }
 }
 
 /// What a set of trials may cost.
@@ -62,12 +78,12 @@ pub fn memory_bytes(chunk_bytes: u64) -> u64 {
 pub fn untried(chunk_bytes: u64, default_depth: u32) -> Setting {
     let by_bytes = (IN_FLIGHT_BYTES / chunk_bytes.max(1)).clamp(2, 1 << 16) as u32;
     let depth = default_depth.min(by_bytes).max(1);
-    Setting { depth, wait_for: (depth / 4).max(1) }
+    Setting::whole(depth, (depth / 4).max(1))
 }
 
 /// The settings to try and the time of one trial: as many depths as the time allows with each trial holding some full
-/// queues, and with what is then left several numbers to wait for at each depth. None if it does not allow two depths:
-/// then there is nothing to choose.
+/// queues, and with what is then left large chunks in smaller operations at the deepest, and several numbers to wait for at each depth.
+/// None if it does not allow two depths: then there is nothing to choose.
 #[must_use]
 pub fn settings(chunk_bytes: u64, means: &Means) -> Option<(Vec<Setting>, f64)> {
     let fits = |depth: u32| {
@@ -76,9 +92,17 @@ pub fn settings(chunk_bytes: u64, means: &Means) -> Option<(Vec<Setting>, f64)> 
     };
     let depths: Vec<u32> = DEPTHS.into_iter().filter(|d| fits(*d)).collect();
     let most_waits = if chunk_bytes < LARGE_CHUNK_BYTES { 3 } else { 2 };
-    let shapes = (2..=depths.len()).rev().flat_map(|count| (1..=most_waits).rev().map(move |each| (count, each)));
-    shapes.into_iter().find_map(|(count, each)| {
-        let tried: Vec<Setting> = depths[..count].iter().flat_map(|d| waits(*d, each)).collect();
+    let is_large = chunk_bytes > OPERATION_BYTES;
+    let of_count = |count: usize| {
+        let both = [true, false].into_iter().filter(move |cut| is_large || !cut);
+        both.flat_map(move |cut| (1..=most_waits).rev().map(move |each| (count, cut, each)))
+    };
+    (2..=depths.len()).rev().flat_map(of_count).find_map(|(count, cut, each)| {
+        let mut tried: Vec<Setting> = depths[..count].iter().flat_map(|d| waits(*d, each)).collect();
+        if cut {
+            let depth = depths[count - 1];
+            tried.push(Setting { operation_bytes: Some(OPERATION_BYTES), ..Setting::whole(depth, depth / 4) });
+        }
         let seconds = means.seconds / (PASSES * tried.len()) as f64 - means.around_seconds;
         let queues = u64::from(depths[count - 1]) * QUEUES_PER_TRIAL;
         let least = (queues as f64 / means.chunks_per_second).max(LEAST_TRIAL_SECONDS);
@@ -90,7 +114,7 @@ pub fn settings(chunk_bytes: u64, means: &Means) -> Option<(Vec<Setting>, f64)> 
 fn waits(depth: u32, count: usize) -> Vec<Setting> {
     let mut waits: Vec<Setting> = Vec::with_capacity(count);
     for wait_for in [depth / 4, 1, depth / 2].into_iter().take(count) {
-        let setting = Setting { depth, wait_for };
+        let setting = Setting::whole(depth, wait_for);
         if !waits.contains(&setting) {
             waits.push(setting);
         }
@@ -119,14 +143,14 @@ pub fn order(count: usize, seed: u64) -> Vec<usize> {
     all
 }
 
-/// The smallest depth whose rate is within 3 % of the best, with the number to wait for that was fastest there; the rate
+/// The smallest depth whose rate is within 3 % of the best, with the operations and the number to wait for that were fastest there; the rate
 /// of a setting is the median of its trials. `untried` without trials, and where it is deeper than all that were tried and
 /// the deepest of these won: more may be better, and the time did not allow to see it.
 #[must_use]
 pub fn choose(trials: &[DepthTrial], untried: Setting) -> Setting {
     let mut rates: Vec<(Setting, f64)> = Vec::new();
     for trial in trials {
-        let setting = Setting { depth: trial.depth, wait_for: trial.wait_for };
+        let setting = Setting::of(trial);
         if rates.iter().all(|(known, _)| *known != setting) {
             rates.push((setting, median_rate(trials, setting)));
         }
@@ -140,7 +164,7 @@ pub fn choose(trials: &[DepthTrial], untried: Setting) -> Setting {
 }
 
 fn median_rate(trials: &[DepthTrial], setting: Setting) -> f64 {
-    let of_setting = trials.iter().filter(|t| t.depth == setting.depth && t.wait_for == setting.wait_for);
+    let of_setting = trials.iter().filter(|t| Setting::of(t) == setting);
     let mut rates: Vec<f64> = of_setting.map(|t| t.bytes as f64 / t.seconds.max(1e-9)).collect();
     rates.sort_by(f64::total_cmp);
     let middle = rates.len() / 2;
@@ -156,15 +180,15 @@ mod tests {
     use super::*;
 
     fn trial(depth: u32, wait_for: u32, mb_per_second: f64) -> DepthTrial {
-        DepthTrial { depth, wait_for, bytes: 1_000_000, seconds: 1.0 / mb_per_second }
+        DepthTrial { depth, wait_for, operation_bytes: None, bytes: 1_000_000, seconds: 1.0 / mb_per_second }
     }
 
     fn means(seconds: f64, chunks_per_second: f64) -> Means {
         Means { seconds, around_seconds: 0.0, chunks_per_second, file_chunks: 1 << 20 }
     }
 
-    const SHALLOW: Setting = Setting { depth: 2, wait_for: 1 };
-    const DEFAULT: Setting = Setting { depth: 32, wait_for: 8 };
+    const SHALLOW: Setting = Setting::whole(2, 1);
+    const DEFAULT: Setting = Setting::whole(32, 8);
 
     #[test]
     fn the_smallest_depth_near_the_best_wins_with_its_fastest_wait() {
@@ -176,16 +200,16 @@ mod tests {
             trial(16, 4, 100.0),
             trial(32, 8, 99.0),
         ];
-        assert_eq!(choose(&trials, DEFAULT), Setting { depth: 8, wait_for: 4 });
-        assert_eq!(choose(&trials, SHALLOW), Setting { depth: 8, wait_for: 4 });
+        assert_eq!(choose(&trials, DEFAULT), Setting::whole(8, 4));
+        assert_eq!(choose(&trials, SHALLOW), Setting::whole(8, 4));
     }
 
     #[test]
     fn a_rate_that_still_rises_where_the_trials_end_keeps_a_deeper_default() {
         let trials = [trial(4, 1, 50.0), trial(8, 1, 90.0), trial(8, 2, 80.0)];
         assert_eq!(choose(&trials, DEFAULT), DEFAULT);
-        assert_eq!(choose(&trials, SHALLOW), Setting { depth: 8, wait_for: 1 });
-        assert_eq!(choose(&[trial(4, 1, 99.0), trial(8, 1, 100.0)], DEFAULT), Setting { depth: 4, wait_for: 1 });
+        assert_eq!(choose(&trials, SHALLOW), Setting::whole(8, 1));
+        assert_eq!(choose(&[trial(4, 1, 99.0), trial(8, 1, 100.0)], DEFAULT), Setting::whole(4, 1));
     }
 
     #[test]
@@ -202,8 +226,8 @@ mod tests {
     #[test]
     fn without_trials_or_with_empty_ones_something_is_chosen() {
         assert_eq!(choose(&[], DEFAULT), DEFAULT);
-        let nothing = DepthTrial { depth: 4, wait_for: 1, bytes: 0, seconds: 0.0 };
-        assert_eq!(choose(&[nothing], SHALLOW), Setting { depth: 4, wait_for: 1 });
+        let nothing = DepthTrial { bytes: 0, ..trial(4, 1, 1.0) };
+        assert_eq!(choose(&[nothing], SHALLOW), Setting::whole(4, 1));
     }
 
     #[test]
@@ -211,13 +235,34 @@ mod tests {
         let (tried, seconds) = settings(1024, &means(1.0, 1e5)).unwrap();
         assert_eq!(tried.len(), 14, "{tried:?}");
         assert!((seconds - 1.0 / 42.0).abs() < 1e-12);
-        assert!(
-            tried.contains(&Setting { depth: 64, wait_for: 32 }) && tried.contains(&Setting { depth: 4, wait_for: 1 })
-        );
+        assert!(tried.contains(&Setting::whole(64, 32)) && tried.contains(&Setting::whole(4, 1)));
         let (tried, _) = settings(8 * MIB, &means(100.0, 100.0)).unwrap();
         assert_eq!(tried.last().map(|s| s.depth), Some(8));
         assert!(tried.iter().all(|s| s.wait_for < s.depth && s.wait_for > 0));
         assert_eq!(settings(94 * MIB, &means(1e9, 1e9)), None, "not even two depths");
+    }
+
+    #[test]
+    fn large_chunks_are_also_tried_in_smaller_operations() {
+        let cut = Setting { operation_bytes: Some(MIB), ..Setting::whole(8, 2) };
+        let (tried, _) = settings(8 * MIB, &means(100.0, 100.0)).unwrap();
+        assert_eq!(tried, [Setting::whole(4, 1), Setting::whole(8, 2), Setting::whole(8, 1), cut]);
+        // 16 chunks at 100 a second are 0.16 s: three times three settings take 1.44 s, three times two 0.96 s.
+        let shorter = |seconds| settings(8 * MIB, &means(seconds, 100.0)).map(|(tried, _)| tried);
+        assert_eq!(shorter(1.5), Some(vec![Setting::whole(4, 1), Setting::whole(8, 2), cut]));
+        assert_eq!(shorter(1.0), Some(vec![Setting::whole(4, 1), Setting::whole(8, 2)]));
+        assert_eq!(shorter(0.9), None);
+        let (tried, _) = settings(MIB, &means(100.0, 1000.0)).unwrap();
+        assert!(tried.iter().all(|s| s.operation_bytes.is_none()), "a chunk is no more than one: {tried:?}");
+    }
+
+    #[test]
+    fn operations_are_chosen_by_their_rate() {
+        let cut = |mb_per_second| DepthTrial { operation_bytes: Some(MIB), ..trial(8, 2, mb_per_second) };
+        let better = [trial(4, 1, 80.0), trial(8, 2, 100.0), cut(120.0)];
+        assert_eq!(choose(&better, SHALLOW), Setting { operation_bytes: Some(MIB), ..Setting::whole(8, 2) });
+        let worse = [trial(4, 1, 80.0), trial(8, 2, 100.0), cut(90.0)];
+        assert_eq!(choose(&worse, SHALLOW), Setting::whole(8, 2));
     }
 
     #[test]
@@ -255,10 +300,10 @@ mod tests {
 
     #[test]
     fn what_is_not_tried_keeps_the_default_unless_it_is_much_memory() {
-        assert_eq!(untried(1024, 32), Setting { depth: 32, wait_for: 8 });
-        assert_eq!(untried(8 * MIB, 32), Setting { depth: 8, wait_for: 2 });
-        assert_eq!(untried(94 * MIB, 32), Setting { depth: 2, wait_for: 1 });
-        assert_eq!(untried(1024, 1), Setting { depth: 1, wait_for: 1 });
+        assert_eq!(untried(1024, 32), Setting::whole(32, 8));
+        assert_eq!(untried(8 * MIB, 32), Setting::whole(8, 2));
+        assert_eq!(untried(94 * MIB, 32), Setting::whole(2, 1));
+        assert_eq!(untried(1024, 1), Setting::whole(1, 1));
     }
 
     #[test]
