@@ -164,7 +164,33 @@ fn partitions(plan: &RunPlan) -> Vec<PartitionRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::records::{Ended, RunResult};
+    use crate::b_eff_io::report::fixtures;
     use crate::frame::benchmark::of_words;
+    use crate::frame::command::finish::exit_of;
+    use crate::frame::error::Exit;
+    use crate::frame::records::Outcome;
+
+    #[test]
+    fn a_run_in_which_all_was_refused_is_no_measurement() {
+        let refuse = |result: &mut RunResult, from: usize| {
+            for p in &mut result.patterns[from..] {
+                (p.ended, p.calls) = (Ended::NotRun("no".into()), 0);
+            }
+        };
+        let mut result = fixtures::ladder();
+        result.errors.clear();
+        assert_eq!(exit_of(&result), Exit::Ok);
+        refuse(&mut result, 1);
+        assert_eq!(exit_of(&result), Exit::Ok, "one pattern was run");
+        refuse(&mut result, 0);
+        assert_eq!(exit_of(&result), Exit::Usage);
+        result.ending.outcome = Outcome::Interrupted;
+        assert_eq!(exit_of(&result), Exit::Interrupted, "what comes next is not known");
+        result.ending.outcome = Outcome::Complete;
+        result.errors = fixtures::failed().errors;
+        assert_eq!(exit_of(&result), Exit::Failure);
+    }
 
     #[test]
     fn what_needs_other_ranks_is_refused_without_them() {

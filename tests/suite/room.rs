@@ -244,7 +244,9 @@ fn a_file_system_that_refuses_is_told_and_where_asked_for_by_name_nothing_is_run
     assert!(written(&document(&scratch), "uring").iter().all(|p| strategy(p).contains("room made by ftruncate")));
     for policy in ["native", "zeros"] {
         clear(&scratch);
-        run(policy);
+        let refused = run(policy);
+        refused.expect(2);
+        assert!(refused.stderr.contains("nothing was measured"), "{refused}");
         let result = document(&scratch);
         assert_eq!(written(&result, "uring"), [] as [&Value; 0]);
         for p in items(&result["patterns"]).iter().filter(|p| p["access"] == "write") {

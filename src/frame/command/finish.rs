@@ -118,10 +118,11 @@ fn report<R: Views>(collector: Collector<R>, page: impl FnOnce(&R, &R::Derived, 
         return Exit::Failure;
     }
     remark.iter().for_each(|remark| complain(remark));
-    if result.measured_nothing() {
-        complain("nothing was measured: all was refused, for the reason above (--full has it for each pattern)");
+    let exit = exit_of(&result);
+    if exit == Exit::Usage {
+        complain("nothing was measured: all that was asked for was refused, for the reasons among the warnings");
     }
-    exit_of(&result)
+    exit
 }
 
 /// What the result means for the exit code of the program.
