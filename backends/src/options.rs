@@ -67,7 +67,7 @@ pub struct Tuned {
     pub depth: u32,
     /// Completions to wait for in one system call while there is more to begin.
     pub wait_for: u32,
-    /// A larger chunk is moved by operations of so many bytes, one after the other; None: each chunk by one.
+    /// A larger chunk is moved by operations of so many bytes, several in flight; None: each chunk by one.
     pub operation_bytes: Option<u64>,
 }
 

@@ -17,6 +17,21 @@ pub(crate) struct Piece {
     pub(crate) guard: Guard,
 }
 
+impl Piece {
+    /// Takes up to `most_bytes` off the beginning: whole sectors where there is a guard.
+    pub(crate) fn split_off(&mut self, most_bytes: u64) -> Self {
+        if self.len <= most_bytes {
+            return std::mem::take(self);
+        }
+        let first = Self { len: most_bytes, guard: Guard { after: 0, ..self.guard }, ..*self };
+        self.offset += most_bytes;
+        self.index += most_bytes as usize;
+        self.len -= most_bytes;
+        self.guard.before = 0;
+        first
+    }
+}
+
 /// Bytes of whole sectors that are nobody's: see [`Piece::guard`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Guard {

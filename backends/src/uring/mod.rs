@@ -1,7 +1,8 @@
 //! io_uring: all chunks of a batch flow through one queue, up to the queue depth in flight.
 //!
-//! `queue.rs` is the ring of the kernel, `pump` feeds chunks in and takes completions out, `kept` restores memory
-//! beside what is read, `overlap` runs work under the transfers, `flow` lets batches follow each other. Asynchronous completion never leaves this module.
+//! `queue.rs` is the ring of the kernel, `stream` says what is next, `pump` feeds it in and takes completions out, `parts` are operations that
+//! move one chunk together, `kept` restores memory beside what is read, `overlap` runs work under the transfers, `flow` lets batches
+//! follow each other. Asynchronous completion never leaves this module.
 
 #[cfg(test)]
 mod again_tests;
@@ -10,9 +11,11 @@ mod flow;
 mod flow_tests;
 mod kept;
 mod overlap;
+mod parts;
 mod pump;
 #[cfg(test)]
 mod settings_tests;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +30,8 @@ use crate::{
     dontcache, edges, in_any_case, one_by_one, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions,
     InForce, Latency, Next, OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed, Tuned,
 };
-use pump::{Failure, Job, Pump};
+use pump::{Job, Pump};
+use stream::Failure;
 
 /// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
 const DOMAINS_IN_FLIGHT: u32 = 4;
@@ -72,12 +76,13 @@ impl Settings {
         (depth, wait_for.clamp(1, depth))
     }
 
-    /// Bytes of the largest operation, if that is less than a chunk.
-    fn operation_bytes(&self, direction: Direction, chunk_bytes: u64) -> Option<u64> {
-        let bytes = self.row(direction, chunk_bytes)?.operation_bytes?;
+    /// Bytes of the largest operation, if that is less than a chunk. Calls with work under them are whole: what the depth does not
+    /// hold would wait for the end of the work.
+    fn operation_bytes(&self, direction: Direction, pattern: &Pattern) -> Option<u64> {
+        let bytes = self.row(direction, pattern.chunk_bytes)?.operation_bytes?;
         // Sectors stay whole.
         let bytes = bytes.next_multiple_of(MAX_SECTOR_BYTES);
-        (bytes < chunk_bytes).then_some(bytes)
+        (bytes < pattern.chunk_bytes && pattern.form.style != CallStyle::Request).then_some(bytes)
     }
 
     /// The largest depth that any pattern may ask for.
@@ -274,11 +279,13 @@ impl OpenFile for UringFile {
         let files = &file.files;
         queue.register_memory(ring, &files.path)?;
         let scratch = Scratch::for_route(&route, pattern, &files.path)?;
-        let span = span(pattern, direction, &route, ring);
+        // What is put back at the ends of a chunk that is read belongs to one operation.
+        let keeps_ends = direction == Direction::Read && matches!(route, Route::DirectEdges { .. });
+        let operation_bytes = settings.operation_bytes(direction, pattern).filter(|_| !keeps_ends);
+        let span = span(pattern, direction, &route, ring, operation_bytes);
         let most = span.min(u64::from(queue.depth()));
         let (depth, wait_for) = settings.depth_and_wait(direction, pattern.chunk_bytes, most);
-        let operation_bytes = settings.operation_bytes(direction, pattern.chunk_bytes);
-        if direction == Direction::Read && matches!(route, Route::DirectEdges { .. }) {
+        if keeps_ends {
             let made = pump.prepare_guards();
             made.map_err(|e| BackendError::from_io("mmap (edge sectors)", &files.path, None, &e))?;
         }
@@ -417,11 +424,12 @@ fn operation(direction: Direction) -> &'static str {
 
 /// Consecutive operations that touch different memory. Reads in flight must not share any; writes may take the same bytes
 /// twice.
-fn span(pattern: &Pattern, direction: Direction, route: &Route, ring: &Ring) -> u64 {
+fn span(pattern: &Pattern, direction: Direction, route: &Route, ring: &Ring, operation_bytes: Option<u64>) -> u64 {
+    let bytes = operation_bytes.unwrap_or(pattern.chunk_bytes);
     match (direction, route) {
         (Direction::Write, _) => u64::MAX,
         (Direction::Read, Route::DirectEdges { align_bytes }) => edges::windows(pattern, *align_bytes, ring),
         // Without bytes there is nothing to share.
-        (Direction::Read, _) => ring.period_bytes().checked_div(pattern.chunk_bytes).unwrap_or(u64::MAX).max(1),
+        (Direction::Read, _) => ring.period_bytes().checked_div(bytes).unwrap_or(u64::MAX).max(1),
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 use io_uring::squeue;
 
 use super::kept::Kept;
+use super::parts::{Parts, WHOLE};
+use super::stream::{Failure, Stream};
 use crate::latency::Mark;
 use crate::patience::Patience;
 use crate::queue::flight::Flight;
@@ -22,37 +24,14 @@ pub(super) struct Job<'a> {
     pub(super) depth: u32,
     /// Completions to wait for while there is more to begin.
     pub(super) wait_for: u32,
-    /// Bytes of the largest operation; None: a piece is one, however large.
+    /// Bytes of the largest operation: a larger piece is moved by several, at the same time; None: it is one, however large.
     pub(super) operation_bytes: Option<u64>,
-    /// The newest piece in flight is less than this many pieces ahead of the oldest one.
+    /// The newest operation in flight is less than this many operations ahead of the oldest one.
     pub(super) span: u64,
     pub(super) route: &'a Route,
 }
 
-/// Why a batch did not succeed.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// An operation failed at this offset.
-    Chunk { number: u64, offset: u64, errno: i32 },
-    /// A piece ended before its last byte.
-    Short { number: u64, offset: u64, expected: u64, got: u64 },
-    /// The queue itself failed.
-    Enter(io::Error),
-    /// The queue failed in an earlier batch.
-    Abandoned,
-}
-
-impl Failure {
-    /// Number of the chunk in its batch; the failure of the queue comes before all.
-    fn number(&self) -> u64 {
-        match self {
-            Self::Chunk { number, .. } | Self::Short { number, .. } => *number,
-            Self::Enter(_) | Self::Abandoned => 0,
-        }
-    }
-}
-
-/// A piece in flight. Its index in the table is the user data of its operation.
+/// An operation in flight, for a piece or a part of one. Its index in the table is its user data.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     /// File offset of what is still to move.
@@ -61,12 +40,14 @@ struct Slot {
     index: usize,
     /// Bytes still to move; 0 when the slot is free.
     left: u64,
-    /// Number of the piece in its batch.
+    /// Its number in its batch.
     number: u64,
     /// When it was begun.
     mark: Mark,
     /// Index in the ring of its first byte.
     begin: usize,
+    /// The piece it is a part of, or [`WHOLE`].
+    of: u32,
     /// Memory at its beginning and end that is put back when it is done.
     guard: Guard,
 }
@@ -78,6 +59,8 @@ pub(super) struct Pump {
     free: Vec<u32>,
     /// Slots whose chunk has bytes left and no operation in flight.
     again: Vec<u32>,
+    /// Pieces that are moved by several operations.
+    parts: Parts,
     /// Memory to put back, for each slot.
     kept: Option<Kept>,
     /// With operations that shall be tried again.
@@ -92,6 +75,7 @@ impl Pump {
             slots: vec![Slot::default(); depth].into_boxed_slice(),
             free: Vec::with_capacity(depth),
             again: Vec::with_capacity(depth),
+            parts: Parts::new(depth),
             kept: None,
             patience: Patience::default(),
         }
@@ -132,34 +116,36 @@ impl Pump {
         let depth = job.depth.min(self.slots.len() as u32);
         self.slots.fill(Slot::default());
         self.again.clear();
+        self.parts.clear();
         self.patience.restore();
         self.free.clear();
         self.free.extend((0..depth).rev());
         let shape = Shape::new(queue, job);
-        let mut stream = Stream { walk, begun: 0, begin_below: job.span, failure: None };
+        let mut stream = Stream::new(walk, job.operation_bytes, job.span);
         let mut flight = Flight::new(queue);
         loop {
             // SAFETY: the caller's promise, which holds until this function returns, after `flight` is dropped.
-            unsafe { self.fill(&mut flight, &mut stream, job, &shape, latency) };
+            unsafe { self.fill(&mut flight, &mut stream, job, &shape, latency) }?;
             if let Some(during) = during.take() {
                 flight.submit_and_wait(0).map_err(Failure::Enter)?;
                 during();
             }
             let in_flight = flight.in_flight();
+            // Without parts an operation is a piece.
+            let pieces = if job.operation_bytes.is_some() { self.parts.under_way() } else { in_flight };
             let most = stream.asks_at();
-            if most.is_some_and(|most| in_flight <= most) {
+            if most.is_some_and(|most| pieces <= most) {
                 // What was pushed goes on meanwhile.
                 flight.submit_and_wait(0).map_err(Failure::Enter)?;
-                stream.walk.ask(in_flight as u64);
+                stream.walk.ask(pieces as u64);
                 continue;
             }
             if in_flight == 0 {
                 break;
             }
-            // Nothing more to add: one call for all the rest. Otherwise keep the queue full, also with what is left of pieces.
-            let rest = in_flight.saturating_sub(most.unwrap_or(0));
-            let is_last = stream.is_done() && most.is_none() && job.operation_bytes.is_none();
-            let want = if is_last { in_flight } else { shape.want.min(rest) };
+            // Nothing more to add: one call for all the rest. Otherwise keep the queue full.
+            let rest = pieces.saturating_sub(most.unwrap_or(0));
+            let want = if stream.is_done() && most.is_none() { in_flight } else { shape.want.min(rest).max(1) };
             flight.submit_and_wait(want).map_err(Failure::Enter)?;
             while let Some((slot, result)) = flight.next_completion() {
                 // SAFETY: the caller's promise; the slot's operation has ended.
@@ -172,7 +158,8 @@ impl Pump {
         }
     }
 
-    /// Issues what has to go on, then new chunks, as many as there is room for.
+    /// Issues what has to go on, then new chunks, as many as there is room for. Parts are submitted one by one: the kernel would join
+    /// what comes together, and they are there to reach the device apart.
     ///
     /// # Safety
     /// As for [`Pump::run`], until `flight` is dropped.
@@ -184,21 +171,21 @@ impl Pump {
         job: &Job<'_>,
         shape: &Shape,
         latency: &Latency,
-    ) {
+    ) -> Result<(), Failure> {
         while let Some(slot) = self.again.pop() {
             // SAFETY: the slot holds the rest of a chunk of the walk.
             unsafe { flight.push(&shape.entry(&self.slots[slot as usize], slot, job)) };
             flight.count(shape.registered);
         }
         if stream.failure.is_some() {
-            return;
+            return Ok(());
         }
         while let Some(&slot) = self.free.last() {
             if stream.begun >= stream.begin_below && !self.advance(stream, job) {
-                return;
+                return Ok(());
             }
-            let Some(piece) = stream.walk.next_piece() else {
-                return;
+            let Some((piece, of)) = stream.next_operation(&mut self.parts, latency) else {
+                return Ok(());
             };
             self.free.pop();
             let chunk = Slot {
@@ -208,6 +195,7 @@ impl Pump {
                 number: stream.begun,
                 mark: latency.begin(),
                 begin: piece.index,
+                of,
                 guard: piece.guard,
             };
             self.slots[slot as usize] = chunk;
@@ -219,7 +207,11 @@ impl Pump {
             // SAFETY: the slot holds a piece of the walk.
             unsafe { flight.push(&shape.entry(&chunk, slot, job)) };
             flight.count(shape.registered);
+            if of != WHOLE {
+                flight.submit_and_wait(0).map_err(Failure::Enter)?;
+            }
         }
+        Ok(())
     }
 
     #[cold]
@@ -230,7 +222,7 @@ impl Pump {
         }
     }
 
-    /// Looks for the oldest chunk in flight; true if the next one may be begun. Asked once per period at most, or by
+    /// Looks for the oldest operation in flight; true if the next one may be begun. Asked once per period at most, or by
     /// chunks so large that it does not matter.
     #[cold]
     fn advance<P>(&self, stream: &mut Stream<P>, job: &Job<'_>) -> bool {
@@ -254,7 +246,7 @@ impl Pump {
     ) {
         let chunk = &mut self.slots[slot];
         // Signed, because a part of nothing fails too.
-        if i64::from(result) == chunk.left as i64 && chunk.guard.is_empty() {
+        if i64::from(result) == chunk.left as i64 && chunk.guard.is_empty() && chunk.of == WHOLE {
             latency.end(chunk.mark);
             chunk.left = 0;
             self.free.push(slot as u32);
@@ -266,7 +258,7 @@ impl Pump {
         unsafe { self.incomplete(slot, result, moved, job, stream, latency) };
     }
 
-    /// A piece that has something to put back, or is not at its end: it goes on, or it has failed.
+    /// A piece that has something to put back, a part, or what is not at its end: it goes on, or it has failed.
     ///
     /// # Safety
     /// As for [`Pump::complete`].
@@ -292,10 +284,14 @@ impl Pump {
         let retry = is_interrupted && self.patience.try_again();
         let is_complete = moved > 0 && chunk.left <= u64::from(chunk.guard.after);
         let goes_on = retry || (moved > 0 && job.route.can_continue(got));
-        let number = chunk.number;
+        let (number, of) = (chunk.number, chunk.of);
         let is_first = stream.failure.as_ref().is_none_or(|f| number < f.number());
         if is_complete {
-            latency.end(chunk.mark);
+            if of == WHOLE {
+                latency.end(chunk.mark);
+            } else if let Some(mark) = self.parts.end(of) {
+                latency.end(mark);
+            }
         } else if goes_on && is_first {
             self.again.push(slot as u32);
             return;
@@ -303,7 +299,9 @@ impl Pump {
             stream.failure = Some(if result < 0 {
                 Failure::Chunk { number, offset: chunk.offset, errno: -result }
             } else {
-                Failure::Short { number, offset: chunk.offset - got, expected: got + chunk.left, got }
+                // What was asked for is the whole piece.
+                let (offset, expected) = self.parts.whole(of).unwrap_or((chunk.offset - got, got + chunk.left));
+                Failure::Short { number, offset, expected, got: chunk.offset - offset }
             });
         }
         if !chunk.guard.is_empty() {
@@ -317,36 +315,12 @@ impl Pump {
     }
 }
 
-/// The chunks of a batch that are still to begin.
-struct Stream<P> {
-    walk: P,
-    begun: u64,
-    /// Chunks below this number may be begun without a look at the oldest one in flight.
-    begin_below: u64,
-    failure: Option<Failure>,
-}
-
-impl<P: Pieces> Stream<P> {
-    fn is_done(&self) -> bool {
-        self.failure.is_some() || self.walk.is_done()
-    }
-
-    /// Operations under way at most when more may be asked for; None: there is still something to begin, or no more will come.
-    fn asks_at(&self) -> Option<usize> {
-        let is_begun = self.failure.is_none() && self.walk.is_done();
-        // Far more than a queue holds is as good as any number.
-        is_begun.then(|| self.walk.asks_at())?.map(|most| usize::try_from(most).unwrap_or(usize::MAX))
-    }
-}
-
 /// How an operation is written down.
 struct Shape {
     registered: bool,
     piece_shift: u32,
     /// Completions to wait for while there is more to begin.
     want: usize,
-    /// Bytes of the largest operation.
-    most_bytes: u64,
 }
 
 impl Shape {
@@ -355,7 +329,6 @@ impl Shape {
             registered: matches!(queue.memory, Memory::Registered { .. }),
             piece_shift: queue.piece_shift,
             want: job.wait_for.clamp(1, job.depth.max(1)) as usize,
-            most_bytes: job.operation_bytes.unwrap_or(u64::MAX),
         }
     }
 
@@ -366,7 +339,7 @@ impl Shape {
         let piece = chunk.index >> self.piece_shift;
         let piece_left = ((piece + 1) << self.piece_shift) - chunk.index;
         // At most 1 GiB; the number of pieces is checked by the kernel at registration (at most 16384).
-        let len = chunk.left.min(piece_left as u64).min(self.most_bytes) as u32;
+        let len = chunk.left.min(piece_left as u64) as u32;
         let buffer = self.registered.then_some(piece as u16);
         let memory = job.base.wrapping_add(chunk.index);
         job.way.entry(chunk.offset, memory, len, buffer).user_data(u64::from(slot))
@@ -398,7 +371,8 @@ mod tests {
             route: &route,
         };
         let mut pump = Pump::new(3);
-        let mut stream = Stream { walk, begun: 9, begin_below: 4, failure: None };
+        let mut stream = Stream::new(walk, job.operation_bytes, job.span);
+        stream.begun = 9;
         pump.slots[2] = Slot { left: 8, number: 5, ..Slot::default() };
         pump.slots[0] = Slot { left: 4096, number: 8, ..Slot::default() };
         assert!(!pump.advance(&mut stream, &job), "chunk 9 has the window of chunk 5");

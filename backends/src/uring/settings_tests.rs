@@ -50,7 +50,7 @@ fn rows_are_chosen_by_direction_and_chunk() {
 }
 
 #[test]
-fn a_chunk_moves_by_operations_one_after_the_other() {
+fn a_chunk_moves_by_operations_at_the_same_time() {
     let dir = scratch();
     for (n, direct) in [Direct::Off, Direct::Auto].into_iter().enumerate() {
         let path = dir.path().join(n.to_string());
@@ -78,6 +78,52 @@ fn a_chunk_moves_by_operations_one_after_the_other() {
         assert_eq!(error.offset_bytes, Some(3 * 65536), "{error}");
         assert_eq!(error.expected_got_bytes, Some((65536, 20480)), "{error}");
         assert!(file.pump.is_idle());
+    }
+}
+
+#[test]
+fn parts_of_chunks_larger_than_the_period_of_the_memory_do_not_share_it() {
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let (chunk, calls) = (48 * 4096, 9);
+    let content: Vec<u8> = (0..chunk * calls).map(|i| (i / 512 % 251) as u8).collect();
+    std::fs::write(&path, &content).unwrap();
+    let files = FdPair::open_alone(&path, OpenMode::ReadOnly, Direct::Auto).unwrap();
+    let rows = vec![Tuned { operation_bytes: Some(4096), ..row(Direction::Read, 4096, 64, 8) }];
+    let options = DriverOptions { tuned: rows, ..DriverOptions::default() };
+    let mut file = UringFile::new(Offsets::alone(files), (&options).into()).unwrap();
+    let mut ring = Ring::new(20 * 4096, chunk).unwrap();
+    let p = pattern(chunk, 1, calls);
+    let told = file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap().strategy;
+    assert!(told.contains("depth 20, waits for 8"), "no more than the period has: {told}");
+    let (mut latency, mut batches) = (Latency::on(), Vec::new());
+    let mut next = |under_way: u64| {
+        batches.push(under_way);
+        (batches.len() < 3).then_some(3)
+    };
+    let moved = file.read_on(Batch { first_call: 0, calls: 3 }, &mut ring, &mut latency, &mut next).unwrap();
+    assert_eq!((moved, batches.len()), (chunk * calls, 3));
+    assert!(batches.iter().all(|chunks| *chunks < 3), "chunks, not operations: {batches:?}");
+    assert_eq!(latency.histogram().map(|h| h.len()), Some(calls), "one time for each chunk");
+    // The last chunk has nobody behind it.
+    let at = ring.index(p.stream_position(calls - 1));
+    assert!(ring.bytes()[at..][..chunk as usize] == content[(chunk * (calls - 1)) as usize..]);
+    assert!(file.pump.is_idle());
+}
+
+#[test]
+fn calls_with_work_under_them_stay_whole() {
+    let dir = scratch();
+    let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
+    let rows = vec![Tuned { operation_bytes: Some(4096), ..row(Direction::Write, 4096, 4, 1) }];
+    let options = DriverOptions { tuned: rows, ..DriverOptions::default() };
+    let mut file = UringFile::new(Offsets::alone(files), (&options).into()).unwrap();
+    let mut ring = Ring::new(1 << 18, 1 << 16).unwrap();
+    let mut p = pattern(65536, 1, 4);
+    for (style, expected) in [(CallStyle::Blocking, true), (CallStyle::Request, false)] {
+        p.form.style = style;
+        let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap().strategy;
+        assert_eq!(told.contains("in operations of"), expected, "{told}");
     }
 }
 

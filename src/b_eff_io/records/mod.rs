@@ -91,7 +91,7 @@ pub struct DepthTrial {
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
-    /// A chunk was moved by operations of so many bytes, one after the other; None: by one.
+    /// A chunk was moved by operations of so many bytes, several in flight; None: by one.
     #[serde(default)]
     pub operation_bytes: Option<u64>,
     /// Bytes of all ranks.
@@ -115,7 +115,7 @@ pub struct TuningRecord {
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
-    /// Chunks are moved by operations of so many bytes, one after the other; None: each by one.
+    /// Chunks are moved by operations of so many bytes, several in flight; None: each by one.
     #[serde(default)]
     pub operation_bytes: Option<u64>,
 }

@@ -24,7 +24,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.line("  A row holds for chunks of its size and larger ones, up to the next; * is the choice.");
     let of_trials = result.tunings.iter().flat_map(|t| &t.trials).find_map(|d| d.operation_bytes);
     if let Some(bytes) = of_trials {
-        page.line(format!("  c: a chunk is moved by operations of {}, one after the other", chunk_label(bytes)));
+        page.line(format!("  c: a chunk is moved by operations of {}, several in flight", chunk_label(bytes)));
     }
 }
 
