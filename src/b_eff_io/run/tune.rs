@@ -1,5 +1,5 @@
 //! Calibration of the queue before the run: how many operations in flight, how many completions waited for in one system call, and
-//! whether large chunks go as one operation or as several, for each direction and chunk size. Outside the clock of every pattern; every trial is reported.
+//! whether a large chunk is one operation or several, for each direction and chunk size. Outside the clock of every pattern; every trial is reported.
 //!
 //! Each rank of the largest partition works on a private file that is there before the first trial, so writes overwrite.
 
@@ -17,7 +17,7 @@ use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 
 use crate::b_eff_io::records::{DepthTrial, JournalLine, TuningRecord};
 use crate::b_eff_io::run::state::Run;
-use crate::b_eff_io::run::tune::choice::{Means, Setting};
+use crate::b_eff_io::run::tune::choice::{Means, Setting, Trials};
 use crate::frame::backends;
 use crate::frame::records::Access;
 use crate::frame::run::interrupt::Interrupt;
@@ -25,6 +25,10 @@ use crate::frame::units::MIB;
 
 /// Time for everything here, as a share of the scheduled time T.
 const TIME_SHARE: f64 = 0.03;
+/// The same in seconds at least, for runs of [`SHORT_SECONDS`] and more: two trials of large chunks have to fit.
+const LEAST_SECONDS: f64 = 6.0;
+/// A shorter run has its share only.
+const SHORT_SECONDS: f64 = 60.0;
 /// Part of that time for making the file.
 const LAYOUT_SHARE: f64 = 1.0 / 8.0;
 /// Part of the time of a set for finding the rate.
@@ -35,7 +39,7 @@ const FILE_BYTES: u64 = 4 * choice::IN_FLIGHT_BYTES;
 const SPACE_PARTS: u64 = 4;
 /// Chunk of the first writing.
 const LAYOUT_CHUNK_BYTES: u64 = MIB;
-/// First batch of the trial that finds the rate.
+/// First batch of the trial that finds the rate: so many chunks, or one queue of large ones.
 const PILOT_CHUNKS: u64 = 8;
 /// Batches of a trial: the end is looked for after each.
 const BATCHES_PER_TRIAL: f64 = 4.0;
@@ -108,7 +112,7 @@ impl Tuner<'_> {
         let chunks = choice::chunk_sizes(m_part_bytes);
         let sets: Vec<(Access, u64)> =
             [Access::Write, Access::Read].into_iter().flat_map(|a| chunks.iter().map(move |c| (a, *c))).collect();
-        let budget_seconds = TIME_SHARE * run.config.time_seconds;
+        let budget_seconds = budget_seconds(run.config.time_seconds);
         let mut records = Vec::new();
         // Not even two settings would have their trials: no file is made for that.
         let least_seconds = 2.0 * choice::PASSES as f64 * choice::LEAST_TRIAL_SECONDS;
@@ -120,12 +124,13 @@ impl Tuner<'_> {
             }
             // Rank 0's clock for all.
             let left = budget_seconds - self.begin.elapsed().as_secs_f64();
-            let mut seconds = [left / (sets.len() - number) as f64];
+            let weights: f64 = sets[number..].iter().map(|(_, chunk_bytes)| choice::weight(*chunk_bytes)).sum();
+            let mut seconds = [left * choice::weight(*chunk_bytes) / weights];
             self.comm.bcast_f64(&mut seconds, 0)?;
             let file_chunks = file_bytes / chunk_bytes;
             let trials = self.set(run, *access, *chunk_bytes, file_chunks, seconds[0], number as u64)?;
             let Some(trials) = trials else { break };
-            let chosen = choice::choose(&trials, choice::untried(*chunk_bytes, self.options.queue_depth));
+            let chosen = choice::choose(*chunk_bytes, &trials, choice::untried(*chunk_bytes, self.options.queue_depth));
             // The trials are equal on all ranks and so is the choice; rank 0's is taken all the same.
             // Exact up to 2^53.
             let operation = chosen.operation_bytes.unwrap_or(0) as f64;
@@ -184,9 +189,11 @@ impl Tuner<'_> {
         }
         let mut ring = small_ring(&run.ring, chunk_bytes);
         let set_begin = Instant::now();
-        // The first one only warms up: memory that was never touched, queues that were never made.
         let effort = Effort { seconds: pilot_seconds / 2.0, batch_chunks: 0 };
-        if self.trial(run, ring.as_mut(), &pattern, access, default, effort)?.is_none() {
+        // The first one only warms up: memory that was never touched, queues that were never made. Large chunks take the memory of the run.
+        if !choice::is_large(chunk_bytes)
+            && self.trial(run, ring.as_mut(), &pattern, access, default, effort)?.is_none()
+        {
             return Ok(None);
         }
         let pilot_begin = Instant::now();
@@ -201,11 +208,12 @@ impl Tuner<'_> {
         self.comm.bcast_f64(&mut means, 0)?;
         let [seconds, around_seconds, chunks_per_second] = means;
         let means = Means { seconds, around_seconds, chunks_per_second, file_chunks };
-        let Some((tried, seconds)) = choice::settings(chunk_bytes, &means) else { return Ok(Some(Vec::new())) };
+        let Some(Trials { settings: tried, seconds, least_chunks }) = choice::settings(chunk_bytes, &means) else {
+            return Ok(Some(Vec::new()));
+        };
         // The same batches for all settings, so that all drain their queue equally often.
-        let deepest = tried.iter().map(|s| u64::from(s.depth)).max().unwrap_or(1);
         let by_time = (chunks_per_second * seconds / BATCHES_PER_TRIAL) as u64;
-        let batch_chunks = by_time.clamp(2 * deepest, file_chunks.max(2 * deepest));
+        let batch_chunks = by_time.clamp(least_chunks, file_chunks.max(least_chunks));
         let effort = Effort { seconds, batch_chunks };
         let mut trials = Vec::new();
         for index in
@@ -284,6 +292,12 @@ impl Tuner<'_> {
     fn agree(&self, run: &mut Run<'_>, mine: Option<&BackendError>) -> Result<bool, MpiError> {
         run.failed(self.comm, mine, &format!("{}, calibration of the queue before the first pattern", self.row.name))
     }
+}
+
+/// Time for the calibration of one backend.
+fn budget_seconds(time_seconds: f64) -> f64 {
+    let least_seconds = if time_seconds < SHORT_SECONDS { 0.0 } else { LEAST_SECONDS };
+    (TIME_SHARE * time_seconds).max(least_seconds)
 }
 
 /// A ring for chunks of this size, with windows for the deepest queue as far as the run's ring has them. Registering the

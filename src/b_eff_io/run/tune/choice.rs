@@ -12,15 +12,24 @@ pub const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 
 /// Depths that are tried.
 const DEPTHS: [u32; 5] = [4, 8, 16, 32, 64];
+/// Depths that are tried with chunks above [`OPERATION_BYTES`], as far as the memory in flight allows; the first one in any case: two large
+/// chunks keep the storage busy between the end of one and the beginning of the next.
+const LARGE_DEPTHS: [u32; 3] = [2, 4, 8];
+/// Larger chunks are also tried in operations of this size, several of them in flight: a device may take them at the same time where it
+/// takes one large one in a piece, and less memory is under way.
+const OPERATION_BYTES: u64 = MIB;
+/// Depths of such operations, the most useful one first.
+const OPERATION_DEPTHS: [u32; 3] = [8, 4, 16];
 /// Chunk sizes of the patterns, beside M_PART.
 const CHUNKS: [u64; 3] = [1 << 10, 32 << 10, MIB];
+/// A larger M_PART is tried with chunks of this size: two of them are in the file.
+const LARGEST_CHUNK_BYTES: u64 = 2 * IN_FLIGHT_BYTES;
 /// From this size on a completion is rare: how many are waited for together matters little.
 const LARGE_CHUNK_BYTES: u64 = MIB;
 /// A trial holds this many full queues at least; with fewer it shows how a queue fills and drains.
 const QUEUES_PER_TRIAL: u64 = 2;
-/// Operations of this size are tried for larger chunks: a device may take several of them at the same time where it takes one large one in
-/// a piece, and less memory is under way.
-const OPERATION_BYTES: u64 = MIB;
+/// From this size on it holds one: the patterns have few such chunks in a row themselves.
+const ONE_QUEUE_BYTES: u64 = IN_FLIGHT_BYTES / 4;
 /// A setting this near to the best is as good: below it the spread of short trials would choose.
 const NEAR_THE_BEST: f64 = 0.97;
 
@@ -31,7 +40,7 @@ pub struct Setting {
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
-    /// A larger chunk is moved by operations of so many bytes, one after the other; None: by one.
+    /// A larger chunk is moved by operations of so many bytes; None: by one.
     pub operation_bytes: Option<u64>,
 }
 
@@ -39,6 +48,22 @@ impl Setting {
     /// Each chunk is one operation.
     const fn whole(depth: u32, wait_for: u32) -> Self {
         Self { depth, wait_for, operation_bytes: None }
+    }
+
+    /// Each chunk is several operations.
+    const fn cut(depth: u32) -> Self {
+        Self { depth, wait_for: depth / 4, operation_bytes: Some(OPERATION_BYTES) }
+    }
+
+    /// Memory that the transfers may use at a time.
+    fn in_flight_bytes(self, chunk_bytes: u64) -> u64 {
+        u64::from(self.depth) * self.operation_bytes.map_or(chunk_bytes, |bytes| bytes.min(chunk_bytes))
+    }
+
+    /// Chunks that a trial has to move to show something.
+    fn least_chunks(self, chunk_bytes: u64) -> u64 {
+        let queues = if chunk_bytes >= ONE_QUEUE_BYTES { 1 } else { QUEUES_PER_TRIAL };
+        queues * self.in_flight_bytes(chunk_bytes).div_ceil(chunk_bytes)
     }
 
     fn of(trial: &DepthTrial) -> Self {
@@ -59,11 +84,38 @@ pub struct Means {
     pub file_chunks: u64,
 }
 
-/// Chunk sizes for which a queue is calibrated, in ascending order.
+/// What is tried for a chunk size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trials {
+    /// In the order of their worth.
+    pub settings: Vec<Setting>,
+    /// Time of one trial.
+    pub seconds: f64,
+    /// Chunks of one trial at least, the same for all.
+    pub least_chunks: u64,
+}
+
+/// Chunk sizes for which a queue is calibrated, in ascending order. What is found for the last one holds for larger chunks, too.
 #[must_use]
 pub fn chunk_sizes(m_part_bytes: u64) -> Vec<u64> {
     let last = CHUNKS[CHUNKS.len() - 1];
-    CHUNKS.into_iter().chain((m_part_bytes > last).then_some(m_part_bytes)).collect()
+    CHUNKS.into_iter().chain((m_part_bytes > last).then_some(m_part_bytes.min(LARGEST_CHUNK_BYTES))).collect()
+}
+
+/// True if chunks of this size are tried in smaller operations, too.
+#[must_use]
+pub fn is_large(chunk_bytes: u64) -> bool {
+    chunk_bytes > OPERATION_BYTES
+}
+
+/// How much of the time a chunk size gets, beside the others: large chunks take longer to show anything.
+#[must_use]
+pub fn weight(chunk_bytes: u64) -> f64 {
+    if is_large(chunk_bytes) {
+        8.0
+    } else {
+        1.0
+    }
 }
 
 /// Memory in which the windows of two of the deepest queues have room.
@@ -73,41 +125,56 @@ pub fn memory_bytes(chunk_bytes: u64) -> u64 {
 }
 
 /// What holds for a chunk size that was not calibrated: `default_depth`, less for chunks so large that it would be much
-/// memory in flight. Two large chunks keep the storage busy between the end of one and the beginning of the next.
+/// memory in flight.
 #[must_use]
 pub fn untried(chunk_bytes: u64, default_depth: u32) -> Setting {
-    let by_bytes = (IN_FLIGHT_BYTES / chunk_bytes.max(1)).clamp(2, 1 << 16) as u32;
+    let by_bytes = (IN_FLIGHT_BYTES / chunk_bytes.max(1)).clamp(u64::from(LARGE_DEPTHS[0]), 1 << 16) as u32;
     let depth = default_depth.min(by_bytes).max(1);
     Setting::whole(depth, (depth / 4).max(1))
 }
 
-/// The settings to try and the time of one trial: as many depths as the time allows with each trial holding some full
-/// queues, and with what is then left large chunks in smaller operations at the deepest, and several numbers to wait for at each depth.
-/// None if it does not allow two depths: then there is nothing to choose.
+/// What to try: as many depths as the time allows with each trial holding some full queues, and with what is then left several numbers to
+/// wait for at each depth; of large chunks fewer depths, and then operations of several depths.
+/// None if it does not allow two settings: then there is nothing to choose.
 #[must_use]
-pub fn settings(chunk_bytes: u64, means: &Means) -> Option<(Vec<Setting>, f64)> {
-    let fits = |depth: u32| {
-        u64::from(depth) * chunk_bytes <= IN_FLIGHT_BYTES
-            && u64::from(depth).saturating_mul(QUEUES_PER_TRIAL) <= means.file_chunks
-    };
-    let depths: Vec<u32> = DEPTHS.into_iter().filter(|d| fits(*d)).collect();
-    let most_waits = if chunk_bytes < LARGE_CHUNK_BYTES { 3 } else { 2 };
-    let is_large = chunk_bytes > OPERATION_BYTES;
-    let of_count = |count: usize| {
-        let both = [true, false].into_iter().filter(move |cut| is_large || !cut);
-        both.flat_map(move |cut| (1..=most_waits).rev().map(move |each| (count, cut, each)))
-    };
-    (2..=depths.len()).rev().flat_map(of_count).find_map(|(count, cut, each)| {
-        let mut tried: Vec<Setting> = depths[..count].iter().flat_map(|d| waits(*d, each)).collect();
-        if cut {
-            let depth = depths[count - 1];
-            tried.push(Setting { operation_bytes: Some(OPERATION_BYTES), ..Setting::whole(depth, depth / 4) });
-        }
-        let seconds = means.seconds / (PASSES * tried.len()) as f64 - means.around_seconds;
-        let queues = u64::from(depths[count - 1]) * QUEUES_PER_TRIAL;
-        let least = (queues as f64 / means.chunks_per_second).max(LEAST_TRIAL_SECONDS);
-        (seconds >= least).then_some((tried, seconds))
+pub fn settings(chunk_bytes: u64, means: &Means) -> Option<Trials> {
+    let all = if is_large(chunk_bytes) { large(chunk_bytes, means) } else { small(chunk_bytes, means) };
+    all.into_iter().find_map(|settings| {
+        let seconds = means.seconds / (PASSES * settings.len()) as f64 - means.around_seconds;
+        let least_chunks = settings.iter().map(|s| s.least_chunks(chunk_bytes)).max()?;
+        let least_seconds = (least_chunks as f64 / means.chunks_per_second).max(LEAST_TRIAL_SECONDS);
+        (seconds >= least_seconds).then_some(Trials { settings, seconds, least_chunks })
     })
+}
+
+/// Sets of settings for chunks that are one operation, the best one first.
+fn small(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
+    let fits = |depth: &u32| {
+        let setting = Setting::whole(*depth, 1);
+        setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES
+            && setting.least_chunks(chunk_bytes) <= means.file_chunks
+    };
+    let depths: Vec<u32> = DEPTHS.into_iter().filter(fits).collect();
+    let most_waits = if chunk_bytes < LARGE_CHUNK_BYTES { 3 } else { 2 };
+    let counts = (2..=depths.len()).rev().flat_map(|count| (1..=most_waits).rev().map(move |each| (count, each)));
+    counts.map(|(count, each)| depths[..count].iter().flat_map(|d| waits(*d, each)).collect()).collect()
+}
+
+/// Sets of settings for large chunks, the best one first.
+fn large(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
+    let fits = |setting: &Setting| {
+        let is_little = setting.depth == LARGE_DEPTHS[0] || setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES;
+        is_little && setting.least_chunks(chunk_bytes) <= means.file_chunks
+    };
+    let whole: Vec<Setting> =
+        LARGE_DEPTHS.into_iter().map(|depth| Setting::whole(depth, (depth / 4).max(1))).filter(fits).collect();
+    let cut = OPERATION_DEPTHS.map(Setting::cut);
+    // With the deepest alone a choice between it and operations is left.
+    let sets = [(whole.len(), cut.len()), (whole.len(), 1), (1, 1)];
+    let of_counts = sets.into_iter().filter(|_| !whole.is_empty());
+    of_counts
+        .map(|(of_whole, of_cut)| whole.iter().rev().take(of_whole).chain(&cut[..of_cut]).copied().collect())
+        .collect()
 }
 
 /// A depth with up to `count` numbers to wait for: a quarter of it, one, half of it.
@@ -143,11 +210,11 @@ pub fn order(count: usize, seed: u64) -> Vec<usize> {
     all
 }
 
-/// The smallest depth whose rate is within 3 % of the best, with the operations and the number to wait for that were fastest there; the rate
-/// of a setting is the median of its trials. `untried` without trials, and where it is deeper than all that were tried and
-/// the deepest of these won: more may be better, and the time did not allow to see it.
+/// Of the settings within 3 % of the best rate: whole chunks before operations, then the least memory in flight, then the fastest. The
+/// rate of a setting is the median of its trials. `untried` without trials, and where it is deeper than all that were tried with whole
+/// chunks and the deepest of these won: more may be better, and the time did not allow to see it.
 #[must_use]
-pub fn choose(trials: &[DepthTrial], untried: Setting) -> Setting {
+pub fn choose(chunk_bytes: u64, trials: &[DepthTrial], untried: Setting) -> Setting {
     let mut rates: Vec<(Setting, f64)> = Vec::new();
     for trial in trials {
         let setting = Setting::of(trial);
@@ -156,11 +223,14 @@ pub fn choose(trials: &[DepthTrial], untried: Setting) -> Setting {
         }
     }
     let best = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-    let deepest = rates.iter().map(|(s, _)| s.depth).max().unwrap_or(0);
-    let near = rates.iter().filter(|(_, rate)| *rate >= NEAR_THE_BEST * best).map(|(s, _)| s.depth).min();
-    let depth = near.filter(|depth| *depth < deepest || deepest >= untried.depth);
-    let of_depth = rates.iter().filter(|(s, _)| Some(s.depth) == depth);
-    of_depth.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(untried, |(setting, _)| *setting)
+    let deepest = rates.iter().filter(|(s, _)| s.operation_bytes.is_none()).map(|(s, _)| s.depth).max().unwrap_or(0);
+    let near = rates.iter().filter(|(_, rate)| *rate >= NEAR_THE_BEST * best);
+    let chosen = near.min_by(|(a, a_rate), (b, b_rate)| {
+        let order = |s: &Setting| (s.operation_bytes.is_some(), s.in_flight_bytes(chunk_bytes));
+        order(a).cmp(&order(b)).then(b_rate.total_cmp(a_rate))
+    });
+    let may_rise = |s: &Setting| s.operation_bytes.is_none() && s.depth == deepest && deepest < untried.depth;
+    chosen.map(|(setting, _)| *setting).filter(|setting| !may_rise(setting)).unwrap_or(untried)
 }
 
 fn median_rate(trials: &[DepthTrial], setting: Setting) -> f64 {
@@ -200,16 +270,16 @@ mod tests {
             trial(16, 4, 100.0),
             trial(32, 8, 99.0),
         ];
-        assert_eq!(choose(&trials, DEFAULT), Setting::whole(8, 4));
-        assert_eq!(choose(&trials, SHALLOW), Setting::whole(8, 4));
+        assert_eq!(choose(1024, &trials, DEFAULT), Setting::whole(8, 4));
+        assert_eq!(choose(1024, &trials, SHALLOW), Setting::whole(8, 4));
     }
 
     #[test]
     fn a_rate_that_still_rises_where_the_trials_end_keeps_a_deeper_default() {
         let trials = [trial(4, 1, 50.0), trial(8, 1, 90.0), trial(8, 2, 80.0)];
-        assert_eq!(choose(&trials, DEFAULT), DEFAULT);
-        assert_eq!(choose(&trials, SHALLOW), Setting::whole(8, 1));
-        assert_eq!(choose(&[trial(4, 1, 99.0), trial(8, 1, 100.0)], DEFAULT), Setting::whole(4, 1));
+        assert_eq!(choose(1024, &trials, DEFAULT), DEFAULT);
+        assert_eq!(choose(1024, &trials, SHALLOW), Setting::whole(8, 1));
+        assert_eq!(choose(1024, &[trial(4, 1, 99.0), trial(8, 1, 100.0)], DEFAULT), Setting::whole(4, 1));
     }
 
     #[test]
@@ -219,63 +289,78 @@ mod tests {
             trials.push(trial(32, 8, disturbed));
             trials.push(trial(4, 1, lucky));
         }
-        assert_eq!(choose(&trials, DEFAULT), DEFAULT);
-        assert_eq!(choose(&trials, SHALLOW), DEFAULT);
+        assert_eq!(choose(1024, &trials, DEFAULT), DEFAULT);
+        assert_eq!(choose(1024, &trials, SHALLOW), DEFAULT);
     }
 
     #[test]
     fn without_trials_or_with_empty_ones_something_is_chosen() {
-        assert_eq!(choose(&[], DEFAULT), DEFAULT);
+        assert_eq!(choose(1024, &[], DEFAULT), DEFAULT);
         let nothing = DepthTrial { bytes: 0, ..trial(4, 1, 1.0) };
-        assert_eq!(choose(&[nothing], SHALLOW), Setting::whole(4, 1));
+        assert_eq!(choose(1024, &[nothing], SHALLOW), Setting::whole(4, 1));
     }
 
     #[test]
     fn small_chunks_try_all_depths_and_large_ones_stay_within_the_memory() {
-        let (tried, seconds) = settings(1024, &means(1.0, 1e5)).unwrap();
+        let Trials { settings: tried, seconds, .. } = settings(1024, &means(1.0, 1e5)).unwrap();
         assert_eq!(tried.len(), 14, "{tried:?}");
         assert!((seconds - 1.0 / 42.0).abs() < 1e-12);
         assert!(tried.contains(&Setting::whole(64, 32)) && tried.contains(&Setting::whole(4, 1)));
-        let (tried, _) = settings(8 * MIB, &means(100.0, 100.0)).unwrap();
-        assert_eq!(tried.last().map(|s| s.depth), Some(8));
+        let tried = settings(MIB, &means(100.0, 100.0)).unwrap().settings;
+        assert_eq!(tried.last().map(|s| s.depth), Some(64));
         assert!(tried.iter().all(|s| s.wait_for < s.depth && s.wait_for > 0));
-        assert_eq!(settings(94 * MIB, &means(1e9, 1e9)), None, "not even two depths");
     }
 
     #[test]
     fn large_chunks_are_also_tried_in_smaller_operations() {
-        let cut = Setting { operation_bytes: Some(MIB), ..Setting::whole(8, 2) };
-        let (tried, _) = settings(8 * MIB, &means(100.0, 100.0)).unwrap();
-        assert_eq!(tried, [Setting::whole(4, 1), Setting::whole(8, 2), Setting::whole(8, 1), cut]);
-        // 16 chunks at 100 a second are 0.16 s: three times three settings take 1.44 s, three times two 0.96 s.
-        let shorter = |seconds| settings(8 * MIB, &means(seconds, 100.0)).map(|(tried, _)| tried);
-        assert_eq!(shorter(1.5), Some(vec![Setting::whole(4, 1), Setting::whole(8, 2), cut]));
-        assert_eq!(shorter(1.0), Some(vec![Setting::whole(4, 1), Setting::whole(8, 2)]));
+        let whole = [Setting::whole(8, 2), Setting::whole(4, 1), Setting::whole(2, 1)];
+        let cut = [Setting::cut(8), Setting::cut(4), Setting::cut(16)];
+        let tried = |chunk_bytes, means: Means| settings(chunk_bytes, &means).map(|t| (t.settings, t.least_chunks));
+        assert_eq!(tried(8 * MIB, means(100.0, 100.0)), Some(([whole, cut].concat(), 16)));
+        // 16 chunks at 100 a second are 0.16 s: three times six settings take 2.88 s, four 1.92 s, two 0.96 s.
+        let shorter = |seconds| tried(8 * MIB, means(seconds, 100.0)).map(|(tried, _)| tried);
+        assert_eq!(shorter(2.0), Some([&whole[..], &cut[..1]].concat()));
+        assert_eq!(shorter(1.0), Some(vec![whole[0], cut[0]]));
         assert_eq!(shorter(0.9), None);
-        let (tried, _) = settings(MIB, &means(100.0, 1000.0)).unwrap();
-        assert!(tried.iter().all(|s| s.operation_bytes.is_none()), "a chunk is no more than one: {tried:?}");
+        // What is so large that a queue of it is much memory: two at a time in any case, and one queue in a trial.
+        let two = Means { file_chunks: 2, ..means(100.0, 10.0) };
+        assert_eq!(tried(94 * MIB, two), Some(([&whole[2..], &cut[..]].concat(), 2)));
+        assert_eq!(tried(94 * MIB, Means { seconds: 1.3, ..two }), Some((vec![whole[2], cut[0]], 2)));
+        assert_eq!(tried(94 * MIB, Means { file_chunks: 1, ..two }), None);
+        let (small, _) = tried(MIB, means(100.0, 1000.0)).unwrap();
+        assert!(small.iter().all(|s| s.operation_bytes.is_none()), "a chunk is no more than one: {small:?}");
     }
 
     #[test]
     fn operations_are_chosen_by_their_rate() {
-        let cut = |mb_per_second| DepthTrial { operation_bytes: Some(MIB), ..trial(8, 2, mb_per_second) };
-        let better = [trial(4, 1, 80.0), trial(8, 2, 100.0), cut(120.0)];
-        assert_eq!(choose(&better, SHALLOW), Setting { operation_bytes: Some(MIB), ..Setting::whole(8, 2) });
-        let worse = [trial(4, 1, 80.0), trial(8, 2, 100.0), cut(90.0)];
-        assert_eq!(choose(&worse, SHALLOW), Setting::whole(8, 2));
+        let chosen = |whole, cut| {
+            let cut = DepthTrial { operation_bytes: Some(MIB), ..trial(8, 2, cut) };
+            choose(8 * MIB, &[trial(2, 1, 80.0), trial(8, 2, whole), cut], Setting::whole(8, 2))
+        };
+        assert_eq!(chosen(100.0, 120.0), Setting::cut(8));
+        assert_eq!(chosen(100.0, 102.0), Setting::whole(8, 2), "as fast");
+        assert_eq!(chosen(100.0, 90.0), Setting::whole(8, 2));
+        assert_eq!(chosen(50.0, 60.0), Setting::whole(2, 1));
+        let alone = [trial(2, 1, 80.0), DepthTrial { operation_bytes: Some(MIB), ..trial(8, 2, 90.0) }];
+        assert_eq!(
+            choose(8 * MIB, &alone, Setting::whole(8, 2)),
+            Setting::cut(8),
+            "a deeper default does not matter to operations"
+        );
     }
 
     #[test]
     fn short_times_and_small_files_allow_fewer_depths_and_then_none() {
         // 1000 chunks per second: a trial of 2 x 64 takes 128 ms, of 2 x 8 it takes 16 ms.
-        let deepest = |seconds| settings(MIB, &means(seconds, 1000.0)).map(|(s, _)| s.iter().map(|s| s.depth).max());
+        let deepest =
+            |seconds| settings(MIB, &means(seconds, 1000.0)).map(|t| t.settings.iter().map(|s| s.depth).max());
         assert_eq!(deepest(10.0), Some(Some(64)));
         assert_eq!(deepest(0.2), Some(Some(8)));
         assert_eq!(deepest(0.05), None);
-        let (tried, _) = settings(1024, &means(0.04, 1e6)).unwrap();
+        let tried = settings(1024, &means(0.04, 1e6)).unwrap().settings;
         assert_eq!(tried.len(), 5, "all depths before several numbers to wait for: {tried:?}");
         let small = Means { file_chunks: 40, ..means(10.0, 1000.0) };
-        assert_eq!(settings(MIB, &small).unwrap().0.iter().map(|s| s.depth).max(), Some(16));
+        assert_eq!(settings(MIB, &small).unwrap().settings.iter().map(|s| s.depth).max(), Some(16));
         let opening = Means { around_seconds: 2.0, ..means(10.0, 1000.0) };
         assert_eq!(settings(MIB, &opening), None);
         assert_eq!(settings(1024, &means(0.01, 1e9)), None, "below 2 ms for each trial");
@@ -310,5 +395,6 @@ mod tests {
     fn chunk_sizes_are_those_of_the_patterns() {
         assert_eq!(chunk_sizes(2 * MIB), [1024, 32 * 1024, MIB, 2 * MIB]);
         assert_eq!(chunk_sizes(MIB), [1024, 32 * 1024, MIB]);
+        assert_eq!(chunk_sizes(2048 * MIB), [1024, 32 * 1024, MIB, 128 * MIB], "no more than the file has twice");
     }
 }
