@@ -82,10 +82,13 @@ struct Args {
     /// Memory our side goes through, as in a run (32 MiB or more) instead of what fio uses
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     ring: Option<u64>,
-    /// Our largest operation of io_uring: larger chunks are moved by several, one after the other, as a run does where its calibration
-    /// finds that faster; 0: a chunk is one
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_size)]
-    operation: u64,
+    /// Our largest operation of io_uring: larger chunks are moved by several; 0: a chunk is one [default: 0 or eight operations of 1 MiB in
+    /// flight, whatever is faster in three turns of both, as a run finds it]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    operation: Option<u64>,
+    /// For chunks above 1 MiB the best of our depths and operations, all that a run tries, with no more memory than is in flight
+    #[arg(long, conflicts_with_all = ["operation", "depth", "batch", "ring"])]
+    search: bool,
     /// Leave our processes in the session of this command, where Open MPI leaves ranks. fio gives each of its processes one, as
     /// MPICH does, and Linux divides the cores among sessions (sched(7), autogroup)
     #[arg(long)]
@@ -188,7 +191,8 @@ fn compare(args: &Args, path: &Path, version: &str) -> Result<(), Failure> {
         if !args.only.is_empty() && !args.only.iter().all(|word| name.contains(word.as_str())) {
             continue;
         }
-        let work = work(args, &scratch, &row)?;
+        let mut work = work(args, &scratch, &row)?;
+        choose(args, &mut work)?;
         let mut samples = Vec::new();
         for pair in 0..pairs {
             if interrupt.raised() {
@@ -217,6 +221,9 @@ fn compare(args: &Args, path: &Path, version: &str) -> Result<(), Failure> {
     tally.lines().iter().for_each(|line| println!("{line}"));
     Ok(())
 }
+
+/// Operations of 1 MiB in flight.
+const CUT_DEPTH: u32 = 8;
 
 /// Our own driver without room stands beside it.
 fn has_before(work: &Work) -> bool {
@@ -256,7 +263,7 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
         depth,
         batch: batch(args, depth),
         ring_bytes: args.ring.unwrap_or(memory_bytes(row, depth)).next_multiple_of(4096),
-        operation_bytes: (args.operation > 0).then_some(args.operation),
+        operation_bytes: args.operation.filter(|bytes| *bytes > 0),
     };
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
     let jobs = u64::from(row.jobs);
@@ -281,6 +288,37 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
         }
     }
     Ok(work)
+}
+
+/// How our side moves large chunks: what is the fastest in three turns of all ways there are.
+fn choose(args: &Args, work: &mut Work) -> Result<(), Failure> {
+    if work.method != Method::UringDirect || work.chunk_bytes <= MIB || args.operation.is_some() {
+        return Ok(());
+    }
+    let cut = |depth| Work { depth, batch: depth / 4, operation_bytes: Some(MIB), ..work.clone() };
+    let whole = |depth| Work { depth, batch: batch(args, depth), ..work.clone() };
+    let mut ways = if args.search {
+        vec![whole(2), whole(4), whole(8), cut(4), cut(8), cut(16)]
+    } else {
+        vec![work.clone(), cut(CUT_DEPTH)]
+    };
+    if args.search {
+        ways.iter_mut()
+            .for_each(|way| way.ring_bytes = u64::from(way.depth) * way.operation_bytes.unwrap_or(way.chunk_bytes));
+    }
+    let mut seconds = vec![Vec::new(); ways.len()];
+    for _ in 0..3 {
+        for (way, seconds) in ways.iter().zip(&mut seconds) {
+            let sample = measure(Side::Ours, way, None)?;
+            seconds.push(sample.transfer_seconds + sample.sync_seconds);
+        }
+    }
+    let medians = seconds.iter().map(|seconds| statistics::median(seconds));
+    let best = ways.iter().zip(medians).min_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((way, _)) = best {
+        *work = way.clone();
+    }
+    Ok(())
 }
 
 /// Files that are there in full length, those of the row before removed.
@@ -348,8 +386,13 @@ fn line(work: &Work, samples: &[[Sample; 3]]) -> (String, statistics::Estimate) 
             "-".to_owned()
         }
     };
+    let way = match (work.chunk_bytes > MIB, work.operation_bytes) {
+        (false, _) => String::new(),
+        (true, None) => format!("  depth {}, whole", work.depth),
+        (true, Some(bytes)) => format!("  depth {}, operations of {bytes}", work.depth),
+    };
     let text = format!(
-        "{:>8} {:>9.1} {:>9.1}  {:<22} {:<8} {:<22} {:>17} {:>13} {:>15} {:>9}",
+        "{:>8} {:>9.1} {:>9.1}  {:<22} {:<8} {:<22} {:>17} {:>13} {:>15} {:>9}{way}",
         format_size(bytes).replace(' ', ""),
         median_of(Side::Ours, &rate),
         median_of(Side::Other, &rate),

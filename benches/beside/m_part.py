@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Our uring driver with chunks of M_PART beside the best setting of fio that a search finds.
+"""The best setting of our uring driver beside the best of fio, with chunks of M_PART: both are found by a search.
 
     eval "$(scripts/env.sh mpich)"
     benches/beside/m_part.py DIR [--jobs 1] [--m-part 8M] [--pairs 7]
 
 The search: fio with io_uring past the page cache, huge pages, registered file and memory, over chunk (split of M_PART), depth, fallocate.
-Every setting runs three times in turns, the best median wins. Then our driver (its row of `cargo bench --bench fio`, default depth, room native) and
-fio's best setting take turns. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on logarithms). fio's sync is
-inside of its time (one completion is waited for, so it does sync).
+Ours (`cargo bench --bench fio -- --search`, room native): what a run tries in its calibration, depths with whole chunks and with operations of 1 MiB.
+Every setting runs three times in turns, the best median wins. Then both best settings take turns. The ratio is the geometric mean over the pairs
+with its 95 % interval (Student, on logarithms). fio's sync is inside of its time (one completion is waited for, so it does sync).
 """
 
 import argparse
@@ -56,16 +56,25 @@ def fio(directory, access, setting, arguments):
     return side["io_bytes"] / 1e3 / max(side["runtime"] - 0.5, 0.5)
 
 
-def ours(directory, access, arguments):
-    """MB/s of our driver: the median of two pairs of its row."""
+def ours(directory, access, arguments, options):
+    """MB/s of our driver, the median of two pairs of its row, and how it moved the chunks."""
     command = ["cargo", "bench", "--quiet", "--bench", "fio", "--", "--path", directory, "--pairs", "2", "--m-part", str(arguments.chunk)]
     command += ["--jobs", str(arguments.jobs), "--seconds", "0.25", "--only", f"uring,{named(arguments.chunk)},{access},native"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command + options, capture_output=True, text=True, timeout=300)
     # A write is in the name of a rewrite.
-    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("uring direct") and f" {access} " in line]
-    if done.returncode or not rows:
-        sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return float(rows[0][7])
+    rows = [line for line in done.stdout.splitlines() if line.startswith("uring direct") and f" {access} " in line]
+    way = re.search(r"depth (\d+), (?:whole|operations of (\d+))$", rows[0]) if rows else None
+    if done.returncode or not way:
+        sys.exit(f"{' '.join(command + options)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return float(rows[0].split()[7]), int(way[1]), int(way[2] or 0)
+
+
+def best_of_ours(directory, access, arguments):
+    """Options that name what the search found, and what to call it."""
+    _, depth, operation = ours(directory, access, arguments, ["--search"])
+    in_flight = depth * (operation or arguments.chunk)
+    options = ["--depth", str(depth), "--operation", str(operation), "--ring", str(in_flight)]
+    return options, f"{(operation or arguments.chunk) >> 10} KiB, depth {depth}"
 
 
 def named(chunk):
@@ -93,10 +102,13 @@ def main():
                 for setting in settings:
                     found[setting].append(fio(directory, access, setting, arguments))
             best = max(settings, key=lambda s: statistics.median(found[s]))
-            pairs = [(ours(directory, access, arguments), fio(directory, access, best, arguments)) for _ in range(arguments.pairs)]
+            options, way = best_of_ours(directory, access, arguments)
+            pairs = [
+                (ours(directory, access, arguments, options)[0], fio(directory, access, best, arguments)) for _ in range(arguments.pairs)
+            ]
             ratio, low, high = interval([mine / other for mine, other in pairs])
             print(
-                f"{access:<8} best of {len(settings)} settings of fio: {best[0] >> 10} KiB, depth {best[1]}, {best[2]}; "
+                f"{access:<8} best of {len(settings)} settings of fio: {best[0] >> 10} KiB, depth {best[1]}, {best[2]}; ours {way}; "
                 f"ours {statistics.median(p[0] for p in pairs):.0f}, fio {statistics.median(p[1] for p in pairs):.0f} MB/s, "
                 f"ours / fio {ratio:.3f} [{low:.3f}, {high:.3f}]",
                 flush=True,
