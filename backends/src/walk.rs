@@ -55,12 +55,12 @@ pub(crate) trait Pieces {
     /// True if it is known that there is none left.
     fn is_done(&self) -> bool;
 
-    /// When there is none left: how many operations may be under way at most for [`Pieces::ask`]; None: no more will come.
+    /// When there is none left: how many pieces may be under way at most for [`Pieces::ask`]; None: no more will come.
     fn asks_at(&self) -> Option<u64> {
         None
     }
 
-    /// Asks for more while `under_way` operations are.
+    /// Asks for more while `under_way` pieces are.
     fn ask(&mut self, _under_way: u64) {}
 }
 

@@ -67,11 +67,16 @@ impl Settings {
         below.or_else(|| rows().min_by_key(|row| row.chunk_bytes))
     }
 
-    /// Operations in flight at most, and completions to wait for in one call, if no more than `most` may be in flight.
-    fn depth_and_wait(&self, direction: Direction, chunk_bytes: u64, most: u64) -> (u32, u32) {
+    /// Operations in flight at most, and completions to wait for in one call, if no more than `most` may be in flight. `is_whole`: a
+    /// chunk is one operation, whatever was found.
+    fn depth_and_wait(&self, direction: Direction, chunk_bytes: u64, is_whole: bool, most: u64) -> (u32, u32) {
         let row = self.row(direction, chunk_bytes);
-        let depth = row.map_or(self.queue_depth, |row| row.depth).max(1);
-        let depth = u64::from(depth).min(most.max(1)) as u32;
+        let mut depth = u64::from(row.map_or(self.queue_depth, |row| row.depth).max(1));
+        if let Some(bytes) = row.and_then(|row| row.operation_bytes).filter(|bytes| is_whole && *bytes < chunk_bytes) {
+            // As much memory in flight, but two chunks at least.
+            depth = depth.min((depth * bytes / chunk_bytes).max(2));
+        }
+        let depth = depth.min(most.max(1)) as u32;
         let wait_for = row.map_or(depth / WANT_DIVISOR, |row| row.wait_for);
         (depth, wait_for.clamp(1, depth))
     }
@@ -81,7 +86,7 @@ impl Settings {
     fn operation_bytes(&self, direction: Direction, pattern: &Pattern) -> Option<u64> {
         let bytes = self.row(direction, pattern.chunk_bytes)?.operation_bytes?;
         // Sectors stay whole.
-        let bytes = bytes.next_multiple_of(MAX_SECTOR_BYTES);
+        let bytes = bytes.max(1).checked_next_multiple_of(MAX_SECTOR_BYTES)?;
         (bytes < pattern.chunk_bytes && pattern.form.style != CallStyle::Request).then_some(bytes)
     }
 
@@ -284,7 +289,8 @@ impl OpenFile for UringFile {
         let operation_bytes = settings.operation_bytes(direction, pattern).filter(|_| !keeps_ends);
         let span = span(pattern, direction, &route, ring, operation_bytes);
         let most = span.min(u64::from(queue.depth()));
-        let (depth, wait_for) = settings.depth_and_wait(direction, pattern.chunk_bytes, most);
+        let (depth, wait_for) =
+            settings.depth_and_wait(direction, pattern.chunk_bytes, operation_bytes.is_none(), most);
         if keeps_ends {
             let made = pump.prepare_guards();
             made.map_err(|e| BackendError::from_io("mmap (edge sectors)", &files.path, None, &e))?;

@@ -23,10 +23,10 @@ struct Parted {
 }
 
 impl Parts {
-    /// Room for what `depth` operations in flight may be parts of.
+    /// Room for what `depth` operations in flight may be parts of. A piece begins when there is room for its first part, so there are
+    /// never more.
     pub(super) fn new(depth: usize) -> Self {
-        // Of the newest piece none may be in flight, and yet some parts are still to begin.
-        let mut parts = Self { pieces: vec![Parted::default(); depth + 1].into(), free: Vec::with_capacity(depth + 1) };
+        let mut parts = Self { pieces: vec![Parted::default(); depth].into(), free: Vec::with_capacity(depth) };
         parts.clear();
         parts
     }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_piece_ends_with_its_last_part_and_gives_its_place_back() {
-        let mut parts = Parts::new(1);
+        let mut parts = Parts::new(2);
         let piece = Piece { offset: 512, index: 0, len: 10, guard: Guard::default() };
         let (first, second) =
             (parts.begin(&piece, 4, Mark::default()), parts.begin(&Piece { len: 4, ..piece }, 4, Mark::default()));

@@ -144,9 +144,8 @@ impl Pump {
                 break;
             }
             // Nothing more to add: one call for all the rest. Otherwise keep the queue full.
-            let rest = pieces.saturating_sub(most.unwrap_or(0));
-            let want = if stream.is_done() && most.is_none() { in_flight } else { shape.want.min(rest).max(1) };
-            flight.submit_and_wait(want).map_err(Failure::Enter)?;
+            let want = if stream.is_done() && most.is_none() { in_flight } else { shape.want };
+            flight.submit_and_wait(wanted(want, in_flight, pieces, most)).map_err(Failure::Enter)?;
             while let Some((slot, result)) = flight.next_completion() {
                 // SAFETY: the caller's promise; the slot's operation has ended.
                 unsafe { self.complete(slot as usize, result, job, &mut stream, latency) };
@@ -315,6 +314,13 @@ impl Pump {
     }
 }
 
+/// Completions to wait for: no more than there can be, nor than are missing until there are so few pieces under way that more is asked for.
+/// Pieces of which parts are still to begin may be more than operations in flight.
+fn wanted(want: usize, in_flight: usize, pieces: usize, asks_at: Option<usize>) -> usize {
+    let rest = asks_at.map_or(in_flight, |most| pieces.saturating_sub(most).max(1));
+    want.min(rest).min(in_flight)
+}
+
 /// How an operation is written down.
 struct Shape {
     registered: bool,
@@ -353,6 +359,17 @@ mod tests {
     use crate::walk::Walk;
     use crate::{Batch, Direction, Ring};
     use std::path::Path;
+
+    #[test]
+    fn no_more_is_waited_for_than_is_in_flight() {
+        // The last part of one piece, and all of the next one so far have ended; nothing may be begun before it.
+        assert_eq!(wanted(2, 1, 2, None), 1);
+        assert_eq!(wanted(4, 8, 1, None), 4, "parts of one piece");
+        assert_eq!(wanted(4, 8, 8, Some(6)), 2);
+        assert_eq!(wanted(4, 8, 2, Some(0)), 2);
+        assert_eq!(wanted(4, 8, 0, Some(0)), 1);
+        assert_eq!(wanted(1, 1, 1, Some(0)), 1);
+    }
 
     #[test]
     fn reads_never_run_a_period_ahead_of_the_oldest_in_flight() {

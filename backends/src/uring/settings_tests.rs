@@ -103,12 +103,23 @@ fn parts_of_chunks_larger_than_the_period_of_the_memory_do_not_share_it() {
     };
     let moved = file.read_on(Batch { first_call: 0, calls: 3 }, &mut ring, &mut latency, &mut next).unwrap();
     assert_eq!((moved, batches.len()), (chunk * calls, 3));
-    assert!(batches.iter().all(|chunks| *chunks < 3), "chunks, not operations: {batches:?}");
     assert_eq!(latency.histogram().map(|h| h.len()), Some(calls), "one time for each chunk");
     // The last chunk has nobody behind it.
     let at = ring.index(p.stream_position(calls - 1));
     assert!(ring.bytes()[at..][..chunk as usize] == content[(chunk * (calls - 1)) as usize..]);
     assert!(file.pump.is_idle());
+}
+
+#[test]
+fn where_chunks_stay_whole_no_more_memory_is_in_flight() {
+    let rows = vec![Tuned { operation_bytes: Some(1 << 20), ..row(Direction::Read, 4 << 20, 16, 4) }];
+    let settings = Settings::from(&DriverOptions { tuned: rows, ..DriverOptions::default() });
+    let found = |chunk_bytes, is_whole, most| settings.depth_and_wait(Direction::Read, chunk_bytes, is_whole, most);
+    assert_eq!(found(4 << 20, false, 64), (16, 4));
+    assert_eq!(found(4 << 20, true, 64), (4, 4));
+    assert_eq!(found(94 << 20, true, 64), (2, 2), "two at least");
+    assert_eq!(found(94 << 20, true, 1), (1, 1));
+    assert_eq!(found(1 << 20, true, 64), (16, 4), "no larger than an operation");
 }
 
 #[test]

@@ -78,3 +78,29 @@ impl<P: Pieces> Stream<P> {
         is_begun.then(|| self.walk.asks_at())?.map(|most| usize::try_from(most).unwrap_or(usize::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::pattern;
+    use crate::walk::Walk;
+    use crate::{Batch, Ring};
+    use std::path::Path;
+
+    #[test]
+    fn parts_of_a_chunk_do_not_wait_for_each_other() {
+        let ring = Ring::new(1 << 16, 1 << 16).unwrap();
+        let batch = Batch { first_call: 0, calls: 2 };
+        let walk = Walk::new(&pattern(10_000, 1, 2), batch, &ring, Path::new("f")).unwrap();
+        let mut stream = Stream::new(walk, Some(4096), 8);
+        let (mut parts, latency) = (Parts::new(8), Latency::off());
+        let mut all = Vec::new();
+        while let Some((piece, of)) = stream.next_operation(&mut parts, &latency) {
+            all.push((piece.offset, piece.len, of));
+            assert_eq!(stream.is_done(), all.len() == 6);
+        }
+        let of_chunk = |begin, of| [(begin, 4096, of), (begin + 4096, 4096, of), (begin + 8192, 1808, of)];
+        assert_eq!(all, [of_chunk(0, 0), of_chunk(10_000, 1)].concat());
+        assert_eq!(parts.under_way(), 2, "nothing has ended");
+    }
+}

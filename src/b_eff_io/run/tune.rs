@@ -39,7 +39,7 @@ const FILE_BYTES: u64 = 4 * choice::IN_FLIGHT_BYTES;
 const SPACE_PARTS: u64 = 4;
 /// Chunk of the first writing.
 const LAYOUT_CHUNK_BYTES: u64 = MIB;
-/// First batch of the trial that finds the rate: so many chunks, or one queue of large ones.
+/// First batch of the trial that finds the rate, as far as the file has them.
 const PILOT_CHUNKS: u64 = 8;
 /// Batches of a trial: the end is looked for after each.
 const BATCHES_PER_TRIAL: f64 = 4.0;

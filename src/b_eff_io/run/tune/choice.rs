@@ -163,15 +163,16 @@ fn small(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
 /// Sets of settings for large chunks, the best one first.
 fn large(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
     let fits = |setting: &Setting| {
-        let is_little = setting.depth == LARGE_DEPTHS[0] || setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES;
+        let is_little =
+            *setting == Setting::whole(LARGE_DEPTHS[0], 1) || setting.in_flight_bytes(chunk_bytes) <= IN_FLIGHT_BYTES;
         is_little && setting.least_chunks(chunk_bytes) <= means.file_chunks
     };
     let whole: Vec<Setting> =
         LARGE_DEPTHS.into_iter().map(|depth| Setting::whole(depth, (depth / 4).max(1))).filter(fits).collect();
-    let cut = OPERATION_DEPTHS.map(Setting::cut);
+    let cut: Vec<Setting> = OPERATION_DEPTHS.into_iter().map(Setting::cut).filter(fits).collect();
     // With the deepest alone a choice between it and operations is left.
     let sets = [(whole.len(), cut.len()), (whole.len(), 1), (1, 1)];
-    let of_counts = sets.into_iter().filter(|_| !whole.is_empty());
+    let of_counts = sets.into_iter().filter(|_| !whole.is_empty() && !cut.is_empty());
     of_counts
         .map(|(of_whole, of_cut)| whole.iter().rev().take(of_whole).chain(&cut[..of_cut]).copied().collect())
         .collect()
@@ -327,6 +328,10 @@ mod tests {
         assert_eq!(tried(94 * MIB, two), Some(([&whole[2..], &cut[..]].concat(), 2)));
         assert_eq!(tried(94 * MIB, Means { seconds: 1.3, ..two }), Some((vec![whole[2], cut[0]], 2)));
         assert_eq!(tried(94 * MIB, Means { file_chunks: 1, ..two }), None);
+        // 8 chunks of 2 MiB hold operations of depth 8 twice, but not of depth 16.
+        let few = Means { file_chunks: 8, ..means(100.0, 100.0) };
+        let of_few = [&whole[1..], &cut[..2]].concat();
+        assert_eq!(tried(2 * MIB, few), Some((of_few, 8)));
         let (small, _) = tried(MIB, means(100.0, 1000.0)).unwrap();
         assert!(small.iter().all(|s| s.operation_bytes.is_none()), "a chunk is no more than one: {small:?}");
     }
