@@ -245,8 +245,17 @@ fn memory_bytes(row: &Row, depth: u32) -> u64 {
 
 /// What both sides do in a row: as many bytes as take about the time of one run.
 fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
-    let by_bytes = (IN_FLIGHT_BYTES / row.chunk_bytes).clamp(1, u64::from(u32::MAX)) as u32;
-    let depth = if row.method == Method::UringDirect { args.depth.min(by_bytes) } else { 1 };
+    let operation_bytes = args.operation.filter(|bytes| *bytes > 0);
+    let bound = |bytes: u64| {
+        let by_bytes = (IN_FLIGHT_BYTES / bytes).clamp(2, u64::from(u32::MAX)) as u32;
+        if row.method == Method::UringDirect {
+            args.depth.min(by_bytes)
+        } else {
+            1
+        }
+    };
+    let fio_depth = bound(row.chunk_bytes);
+    let depth = bound(operation_bytes.map_or(row.chunk_bytes, |bytes| bytes.min(row.chunk_bytes)));
     let mut work = Work {
         fio: args.fio.clone(),
         ior: args.ior.clone(),
@@ -262,8 +271,10 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
         chunks: (4 * MIB / row.chunk_bytes).max(2),
         depth,
         batch: batch(args, depth),
-        ring_bytes: args.ring.unwrap_or(memory_bytes(row, depth)).next_multiple_of(4096),
-        operation_bytes: args.operation.filter(|bytes| *bytes > 0),
+        fio_depth,
+        fio_batch: batch(args, fio_depth),
+        ring_bytes: args.ring.unwrap_or(memory_bytes(row, fio_depth)).next_multiple_of(4096),
+        operation_bytes,
     };
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 0.5 });
     let jobs = u64::from(row.jobs);
@@ -298,7 +309,8 @@ fn choose(args: &Args, work: &mut Work) -> Result<(), Failure> {
     let cut = |depth| Work { depth, batch: depth / 4, operation_bytes: Some(MIB), ..work.clone() };
     let whole = |depth| Work { depth, batch: batch(args, depth), ..work.clone() };
     let mut ways = if args.search {
-        vec![whole(2), whole(4), whole(8), cut(4), cut(8), cut(16)]
+        let depths = [2, 4, 8].into_iter().filter(|d| *d == 2 || u64::from(*d) * work.chunk_bytes <= IN_FLIGHT_BYTES);
+        depths.map(whole).chain([4, 8, 16].map(cut)).collect()
     } else {
         vec![work.clone(), cut(CUT_DEPTH)]
     };

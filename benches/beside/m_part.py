@@ -74,7 +74,7 @@ def best_of_ours(directory, access, arguments):
     _, depth, operation = ours(directory, access, arguments, ["--search"])
     in_flight = depth * (operation or arguments.chunk)
     options = ["--depth", str(depth), "--operation", str(operation), "--ring", str(in_flight)]
-    return options, f"{(operation or arguments.chunk) >> 10} KiB, depth {depth}"
+    return options, [depth, operation], f"{(operation or arguments.chunk) >> 10} KiB, depth {depth}"
 
 
 def named(chunk):
@@ -89,6 +89,8 @@ def main():
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--bytes", type=size, default=512 << 20, help="of each file of fio")
     arguments = parser.parse_args()
+    if arguments.chunk <= 1 << 20:
+        sys.exit("--m-part: chunks of 1 MiB or less are rows of the bench; name a larger one")
     if not shutil.which("fio"):
         sys.exit("fio is not installed")
     with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
@@ -102,10 +104,13 @@ def main():
                 for setting in settings:
                     found[setting].append(fio(directory, access, setting, arguments))
             best = max(settings, key=lambda s: statistics.median(found[s]))
-            options, way = best_of_ours(directory, access, arguments)
-            pairs = [
-                (ours(directory, access, arguments, options)[0], fio(directory, access, best, arguments)) for _ in range(arguments.pairs)
-            ]
+            options, found_way, way = best_of_ours(directory, access, arguments)
+            pairs = []
+            for _ in range(arguments.pairs):
+                speed, *used = ours(directory, access, arguments, options)
+                if used != found_way:
+                    sys.exit(f"ours ran with depth and operation {used} in place of {found_way}")
+                pairs.append((speed, fio(directory, access, best, arguments)))
             ratio, low, high = interval([mine / other for mine, other in pairs])
             print(
                 f"{access:<8} best of {len(settings)} settings of fio: {best[0] >> 10} KiB, depth {best[1]}, {best[2]}; ours {way}; "

@@ -142,10 +142,13 @@ pub struct Work {
     pub shared: bool,
     /// Processes of ours have a session each, as those of fio.
     pub sessions: bool,
-    /// Operations in flight at most.
+    /// Our operations in flight at most.
     pub depth: u32,
-    /// Operations submitted and waited for together.
+    /// Ours submitted and waited for together.
     pub batch: u32,
+    /// The same of fio.
+    pub fio_depth: u32,
+    pub fio_batch: u32,
     /// Memory of our side.
     pub ring_bytes: u64,
     /// Our largest operation of io_uring; None: a chunk is one.
@@ -337,7 +340,7 @@ pub fn fio_version(fio: &Path) -> std::io::Result<String> {
 /// fio with everything off that is not the transfer itself: clock readings for each operation, filling and scrambling of
 /// buffers, its own dropping of the cache.
 fn fio_arguments(work: &Work) -> Vec<String> {
-    let (depth, batch) = (work.depth, work.batch);
+    let (depth, batch) = (work.fio_depth, work.fio_batch);
     let mut words = vec![
         "--name=beff".into(),
         format!("--size={}", work.chunk_bytes * work.chunks),
