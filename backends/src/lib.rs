@@ -230,6 +230,12 @@ pub trait OpenFile {
         Ok(())
     }
 
+    /// Of a file that flows ([`OpenFile::flows`]): calls of the prepared pattern, from its first one on, that need no
+    /// [`OpenFile::make_room`] any more, because it was made with that of others. u64::MAX where it is not made at all.
+    fn calls_with_room(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Gives back what [`OpenFile::make_room`] has made behind the last batch. Called before each [`OpenFile::sync`] that
     /// ends writes, in the time of the room. Collective over the communicator of the file: no rank comes with another batch
     /// before all have synced this one.
@@ -277,7 +283,8 @@ pub trait OpenFile {
     fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64>;
 
     /// True if batches of the prepared pattern can follow each other without an end between them ([`OpenFile::write_on`],
-    /// [`OpenFile::read_on`]): a queue stays full then. No room is to be made before them.
+    /// [`OpenFile::read_on`]): a queue stays full then. Room comes before the first of them, and they end with the calls that have it
+    /// ([`OpenFile::calls_with_room`]).
     fn flows(&self) -> bool {
         false
     }

@@ -102,9 +102,14 @@ impl Offsets {
         Ok(())
     }
 
-    /// True if [`Offsets::make_room`] has something to do for the prepared pattern.
-    pub(crate) fn makes_room(&self) -> bool {
-        self.room.is_made()
+    /// The answer of [`crate::OpenFile::calls_with_room`].
+    pub(crate) fn calls_with_room(&self) -> u64 {
+        self.room.calls()
+    }
+
+    /// `batch` was written, with no [`Offsets::make_room`] for some of its calls.
+    pub(crate) fn used_room(&mut self, batch: Batch) {
+        self.room.used(batch);
     }
 
     /// The answer of [`crate::OpenFile::give_back`].

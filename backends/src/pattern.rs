@@ -220,6 +220,13 @@ impl Pattern {
         (low.chunk_offset(first), high.chunk_offset(last) + self.chunk_bytes)
     }
 
+    /// Calls, from the first one on, that [reach](Self::reach) no further than `end`. A call has bytes, and the next one comes behind it.
+    pub(crate) fn calls_within(&self, end: u64) -> u64 {
+        let reach = |first_call| self.reach(Batch { first_call, calls: 1 }).1;
+        let (first, second) = (reach(0), reach(1));
+        end.checked_sub(first).map_or(0, |behind| 1 + behind / (second - first).max(1))
+    }
+
     /// Why a driver that uses the offsets of the pattern, and whose calls are done when they return, cannot run it.
     pub(crate) fn needs_more_than_offsets(&self) -> Option<String> {
         if self.kind == AccessKind::SharedArrival {

@@ -1,28 +1,34 @@
 //! Room before direct first writes. A direct write that makes its file longer holds the lock of the file and waits for a transaction
 //! of its own, and io_uring hands it to a worker of the kernel. So blocks and length are made before a batch, for all of its calls at once.
 //!
-//! Room is made little further than the batch goes ([`target`]) and never further than the pattern may; what lies behind the last batch
-//! goes back before the sync. Nothing depends on it: where space is missing, the writes go on without room, and that is told.
+//! Room is made further than the batch goes ([`target`]), so that many batches share a call, which waits for all direct transfers of the
+//! file; but never further than the pattern may. What lies behind the last batch goes back before the sync. Nothing depends on it: where
+//! space is missing, the writes go on without room, and that is told.
+
+mod trial;
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use memmap2::MmapMut;
 use nix::errno::Errno;
 use nix::fcntl::{fallocate, FallocateFlags};
-use nix::sys::statfs::fstatfs;
 
+use self::trial::{agreed_refusal, is_dear};
 use crate::direct::FdPair;
-use crate::error::Cause;
 use crate::patience::uninterrupted;
 use crate::route::Route;
-use crate::statx::{is_block_mapped, BLOCK_MAPPED};
 use crate::{BackendError, Batch, Direction, OpenMode, OpenRequest, Pattern, Preallocate, Result};
 
-/// Room is made so far behind a batch at most: a thousand calls of the smallest chunk for one system call, and nothing that anybody
-/// misses on a storage.
-const MOST_AHEAD_BYTES: u64 = 4 << 20;
+/// Room is made so far behind a batch at most: some tenths of a second of a fast storage.
+const MOST_AHEAD_BYTES: u64 = 1 << 30;
+/// The same where making it takes a time for each byte: a thousand calls of the smallest chunk for one system call, and little to be
+/// made for nothing.
+const MOST_AHEAD_DEAR_BYTES: u64 = 4 << 20;
+/// So many times as far ahead as the pattern has come.
+const AHEAD_TIMES: u64 = 1;
 /// Zeros that are written at once.
 const ZEROS_BYTES: usize = 1 << 20;
 /// What is made ahead ends at a multiple of it. No sector is larger, so whoever writes the last sector of the data and then cuts the
@@ -73,6 +79,8 @@ pub(crate) struct Room {
     zeros: Option<MmapMut>,
     /// What is told of the prepared pattern.
     told: String,
+    /// Blocks take a time for each byte here, as where a file system writes zeros into them.
+    is_dear: bool,
     /// The prepared pattern, if room is made for it.
     made: Option<Made>,
 }
@@ -90,6 +98,8 @@ struct Made {
     needed: u64,
     /// Up to here there is room.
     end: u64,
+    /// Room is made so far behind a batch at most.
+    most_ahead_bytes: u64,
     /// True if there may be room behind `needed` that this rank has made.
     ahead: bool,
     /// Length of a block, if blocks are to hold zeros before the chunks come.
@@ -115,16 +125,17 @@ impl Room {
                 }
             }
         };
+        let is_dear = means == Means::Blocks && files.is_some_and(|files| is_dear(&files.buffered));
         let by_name = wanted != Preallocate::Auto;
         let zeros = (wanted == Preallocate::Zeros && means == Means::Blocks).then(|| MmapMut::map_anon(ZEROS_BYTES));
         let zeros = zeros.transpose().map_err(|e| BackendError::from_io("mmap (zeros)", request.path, None, &e))?;
-        Ok(Self { means, by_name, zeros, told: String::new(), made: None })
+        Ok(Self { means, by_name, zeros, told: String::new(), is_dear, made: None })
     }
 
     /// Of a file in which none is made.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
-        Self { means: Means::Nothing, by_name: false, zeros: None, told: String::new(), made: None }
+        Self { means: Means::Nothing, by_name: false, zeros: None, told: String::new(), is_dear: false, made: None }
     }
 
     /// Why a pattern that goes directly is not run.
@@ -178,8 +189,19 @@ impl Room {
             self.told += &format!(", zeros written into its blocks of {bytes}");
         }
         let (begin, limit) = pattern.reach(Batch { first_call: 0, calls: pattern.max_calls });
-        let (needed, end, ahead) = (begin, begin, false);
-        self.made = Some(Made { pattern: *pattern, begin, limit, length, needed, end, ahead, zero_block, ended: None });
+        let is_dear = self.is_dear || zero_block.is_some();
+        self.made = Some(Made {
+            pattern: *pattern,
+            begin,
+            limit,
+            length,
+            needed: begin,
+            end: begin,
+            most_ahead_bytes: if is_dear { MOST_AHEAD_DEAR_BYTES } else { MOST_AHEAD_BYTES },
+            ahead: false,
+            zero_block,
+            ended: None,
+        });
         Ok(())
     }
 
@@ -188,9 +210,17 @@ impl Room {
         &self.told
     }
 
-    /// True if room is made for the prepared pattern.
-    pub(crate) fn is_made(&self) -> bool {
-        self.made.is_some()
+    /// The answer of [`crate::OpenFile::calls_with_room`].
+    pub(crate) fn calls(&self) -> u64 {
+        let made = self.made.as_ref().filter(|made| made.ended.is_none());
+        made.map_or(u64::MAX, |made| made.pattern.calls_within(made.end))
+    }
+
+    /// A batch was written for which room had been made before.
+    pub(crate) fn used(&mut self, batch: Batch) {
+        if let Some(made) = self.made.as_mut().filter(|_| batch.calls > 0) {
+            made.needs(batch);
+        }
     }
 
     /// The answer of [`crate::OpenFile::keeps_step`]: ftruncate takes away what a rank that is a batch further has written behind the new
@@ -207,7 +237,7 @@ impl Room {
     /// Makes room for `batch`. Without space for it nothing is made any more, and the writes go on without.
     pub(crate) fn make(&mut self, files: &FdPair, batch: Batch) -> Result<()> {
         let Some(made) = self.made.as_mut().filter(|_| batch.calls > 0) else { return Ok(()) };
-        made.needed = made.needed.max(made.pattern.reach(batch).1);
+        made.needs(batch);
         if made.needed <= made.end || made.ended.is_some() {
             return Ok(());
         }
@@ -259,8 +289,12 @@ impl Made {
         self.pattern.rank + 1 >= self.pattern.ranks
     }
 
+    fn needs(&mut self, batch: Batch) {
+        self.needed = self.needed.max(self.pattern.reach(batch).1);
+    }
+
     fn target(&self) -> u64 {
-        target(self.begin, self.end, self.needed, self.limit)
+        target(self.begin..self.end, self.needed, self.limit, self.most_ahead_bytes)
     }
 
     fn blocks(&mut self, file: &File) -> io::Result<()> {
@@ -346,13 +380,13 @@ impl Made {
     }
 }
 
-/// Up to where room is made for a batch that ends at `needed`, where there is room up to `end`: as far behind it as the pattern has come
-/// from its `begin`, so that small batches share one system call. A large one needs none ahead.
-fn target(begin: u64, end: u64, needed: u64, limit: u64) -> u64 {
-    if needed - end >= MOST_AHEAD_BYTES {
+/// Up to where room is made for a batch that ends at `needed`, where there is room in `has`, from the begin of the pattern on: as far
+/// behind it as the pattern has come, so that batches share one system call. One that is as large as `most_ahead_bytes` needs none ahead.
+fn target(has: Range<u64>, needed: u64, limit: u64, most_ahead_bytes: u64) -> u64 {
+    if needed - has.end >= most_ahead_bytes {
         return needed;
     }
-    let ahead = needed + (needed - begin).min(MOST_AHEAD_BYTES);
+    let ahead = needed + (AHEAD_TIMES * (needed - has.start)).min(most_ahead_bytes);
     let whole = ahead.min(limit) / AHEAD_UNIT_BYTES * AHEAD_UNIT_BYTES;
     whole.max(needed)
 }
@@ -394,62 +428,6 @@ fn is_refusal(error: &io::Error) -> bool {
 /// No space, no quota, or a file that may not become so long.
 fn is_full(error: &io::Error) -> bool {
     matches!(errno(error), Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)
-}
-
-/// Rank 0's trial on the new file, made while the others wait for its outcome, as all ranks learn it. Whoever could not open the
-/// file comes here too.
-fn agreed_refusal(request: &OpenRequest<'_>, files: Option<&FdPair>) -> Result<Option<String>> {
-    let tried = match files.filter(|_| request.comm.rank() == 0) {
-        Some(files) if files.direct_file().is_some() => refusal(&files.buffered),
-        _ => Ok(None),
-    };
-    let text = tried.as_ref().ok().cloned().flatten().unwrap_or_default();
-    let agreed = request.comm.bcast_bytes(text.into_bytes(), 0).map_err(|e| {
-        let text = format!("agreement on the room of the new file failed: {e}");
-        BackendError::new("open", request.path, Cause::Io, text)
-    })?;
-    tried.map_err(|e| BackendError::from_io("fallocate", request.path, Some(0), &e))?;
-    Ok((!agreed.is_empty()).then(|| String::from_utf8_lossy(&agreed).into_owned()))
-}
-
-/// Why blocks cannot be made in an empty file, which stays empty. With mode 0, as they will be: NFS knows no other. A full disk is no
-/// answer.
-fn refusal(file: &File) -> io::Result<Option<String>> {
-    match allocate(file, 0, 1) {
-        Ok(()) => uninterrupted(|| file.set_len(0)).map(|()| None),
-        Err(error) if is_refusal(&error) => {
-            let cached = is_block_mapped(file)?;
-            let why = if cached { format!("; {BLOCK_MAPPED}") } else { String::new() };
-            Ok(Some(format!("fallocate refused by {}: {error}{why}", file_system(file))))
-        }
-        Err(error) if is_full(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Names of file systems by the number that statfs(2) tells.
-const NAMES: [(u64, &str); 14] = [
-    (0xef53, "ext4"),
-    (0x5846_5342, "xfs"),
-    (0x9123_683e, "btrfs"),
-    (0x0102_1994, "tmpfs"),
-    (0x6969, "nfs"),
-    (0x6573_5546, "FUSE"),
-    (0x794c_7630, "overlay"),
-    (0x0bd0_0bd0, "lustre"),
-    (0x4750_4653, "gpfs"),
-    (0x00c3_6400, "ceph"),
-    (0xfe53_4d42, "smb"),
-    (0x2fc1_2fc1, "zfs"),
-    (0x4d44, "vfat"),
-    (0xf2f5_2010, "f2fs"),
-];
-
-fn file_system(file: &File) -> String {
-    let Ok(told) = fstatfs(file) else { return "the file system".into() };
-    let number = told.filesystem_type().0 as u64 & 0xffff_ffff;
-    let name = NAMES.iter().find(|(known, _)| *known == number);
-    name.map_or_else(|| format!("the file system {number:#x}"), |(_, name)| (*name).to_owned())
 }
 
 #[cfg(test)]

@@ -25,6 +25,21 @@ fn interleaved_ranks_reach_the_stretch_of_all_and_others_their_own() {
     assert!(scattered(1).is_interleaved() && !segment.is_interleaved() && !pattern(8, 1, 1).is_interleaved());
 }
 
+/// Whatever the pattern: as many calls as end there or before, and not one more.
+#[test]
+fn calls_within_a_length_are_those_that_reach_no_further() {
+    let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..pattern(1032, 2, 10) };
+    for p in [pattern(8, 1, 9), pattern(MIB, 3, 9), segment, scattered(0), scattered(2)] {
+        let reach = |calls| p.reach(Batch { first_call: 0, calls }).1;
+        assert_eq!((p.calls_within(0), p.calls_within(reach(1) - 1)), (0, 0));
+        for calls in 1..20 {
+            for end in [reach(calls), reach(calls) + 1, reach(calls + 1) - 1] {
+                assert_eq!(p.calls_within(end), calls, "{p:?} up to {end}");
+            }
+        }
+    }
+}
+
 /// By their place and length, each for itself: what is whole blocks, what is smaller than one, and what ranks share have room.
 #[test]
 fn chunks_that_cut_blocks_have_none_unless_ranks_share_the_stretch() {
@@ -40,44 +55,48 @@ fn chunks_that_cut_blocks_have_none_unless_ranks_share_the_stretch() {
 
 #[test]
 fn room_grows_with_the_pattern_and_ends_with_it() {
+    let of = |begin, end, needed, limit| target(begin..end, needed, limit, 4 * MIB);
     // As far again as the pattern has come.
-    assert_eq!(target(0, 0, 8192, 1 << 40), 16384);
-    assert_eq!(target(MIB, MIB, MIB + 8192, 1 << 40), MIB + 16384);
+    assert_eq!(of(0, 0, 8192, 1 << 40), 16384);
+    assert_eq!(of(MIB, MIB, MIB + 8192, 1 << 40), MIB + 16384);
     // In whole units, and the batch in any case.
-    assert_eq!(target(0, 0, 1032, 1 << 40), 1032);
-    assert_eq!(target(0, 0, 3 * 1032, 1 << 40), 4096);
+    assert_eq!(of(0, 0, 1032, 1 << 40), 1032);
+    assert_eq!(of(0, 0, 3 * 1032, 1 << 40), 4096);
     // At most so far.
-    assert_eq!(target(0, 99 * MIB, 100 * MIB, 1 << 40), 104 * MIB);
+    assert_eq!(of(0, 99 * MIB, 100 * MIB, 1 << 40), 104 * MIB);
+    assert_eq!(target(0..99 * MIB, 100 * MIB, 1 << 40, MOST_AHEAD_BYTES), 200 * MIB);
     // A batch that is as long needs nothing ahead.
-    assert_eq!(target(0, 96 * MIB, 100 * MIB, 1 << 40), 100 * MIB);
+    assert_eq!(of(0, 96 * MIB, 100 * MIB, 1 << 40), 100 * MIB);
     // Not behind the last call that may be.
-    assert_eq!(target(0, 99 * MIB, 100 * MIB, 101 * MIB), 101 * MIB);
-    assert_eq!(target(0, 99 * MIB, 100 * MIB, 100 * MIB), 100 * MIB);
-    assert_eq!(target(0, 99 * MIB, 100 * MIB, 100 * MIB + 1032), 100 * MIB);
+    assert_eq!(of(0, 99 * MIB, 100 * MIB, 101 * MIB), 101 * MIB);
+    assert_eq!(of(0, 99 * MIB, 100 * MIB, 100 * MIB), 100 * MIB);
+    assert_eq!(of(0, 99 * MIB, 100 * MIB, 100 * MIB + 1032), 100 * MIB);
 }
 
-/// Whatever the batches: enough, little more than that, few calls, and no end inside of the last sector.
+/// Whatever the batches: enough, no more than as much again, few calls, and no end inside of the last sector.
 #[test]
 fn a_loop_has_room_for_every_batch_by_few_calls() {
     for (chunk, most_batch) in
         [(1024, 1), (1032, 1), (1032, 7), (32 << 10, 64), (MIB, 1), (8 * MIB, 4), (1032, 100_000)]
     {
-        let limit = 4000 * chunk;
-        let (mut end, mut needed, mut made, mut batches) = (0, 0, 0_u64, 0_u64);
-        let mut calls = 1;
-        while needed < limit {
-            needed = (needed + calls * chunk).min(limit);
-            calls = (calls * 2).min(most_batch);
-            batches += 1;
-            if needed > end {
-                end = target(0, end, needed, limit);
-                made += 1;
+        for most_ahead_bytes in [MOST_AHEAD_DEAR_BYTES, MOST_AHEAD_BYTES] {
+            let limit = 4000 * chunk;
+            let (mut end, mut needed, mut made, mut batches) = (0, 0, 0_u64, 0_u64);
+            let mut calls = 1;
+            while needed < limit {
+                needed = (needed + calls * chunk).min(limit);
+                calls = (calls * 2).min(most_batch);
+                batches += 1;
+                if needed > end {
+                    end = target(0..end, needed, limit, most_ahead_bytes);
+                    made += 1;
+                }
+                assert!(end >= needed && end <= limit && end - needed <= most_ahead_bytes.min(needed), "{chunk}");
+                assert!(end == needed || end % AHEAD_UNIT_BYTES == 0, "{chunk}: {end}");
             }
-            assert!(end >= needed && end <= limit && end - needed <= MOST_AHEAD_BYTES, "{chunk}");
-            assert!(end == needed || end % AHEAD_UNIT_BYTES == 0, "{chunk}: {end}");
+            let by_bytes = limit / most_ahead_bytes + 24;
+            assert!(made <= by_bytes.min(batches), "{chunk}: {made} of {batches}");
         }
-        let by_bytes = limit / MOST_AHEAD_BYTES + 24;
-        assert!(made <= by_bytes.min(batches), "{chunk}: {made} of {batches}");
     }
 }
 
@@ -162,6 +181,7 @@ fn made(p: &Pattern) -> Made {
         length: 0,
         needed: begin,
         end: begin,
+        most_ahead_bytes: MOST_AHEAD_BYTES,
         ahead: false,
         zero_block: None,
         ended: None,
@@ -290,8 +310,66 @@ fn refusals_and_full_disks_are_told_apart() {
     assert!([Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG].into_iter().all(|e| is_full(&of(e)) && !is_refusal(&of(e))));
     assert!(!is_refusal(&of(Errno::EIO)) && !is_full(&of(Errno::EIO)));
     let null = File::options().write(true).open("/dev/null").unwrap();
-    let reason = refusal(&null).unwrap().unwrap();
+    let reason = trial::refusal(&null).unwrap().unwrap();
     assert!(reason.starts_with("fallocate refused by ") && reason.contains("os error"), "{reason}");
+}
+
+/// Where zeros may be written into each block little is made for nothing.
+#[test]
+fn much_is_made_ahead_only_where_that_is_known_to_be_cheap() {
+    for path in ["/dev/shm", "/proc"].map(Path::new).into_iter().filter(|path| path.exists()) {
+        assert!(is_dear(&File::open(path).unwrap()), "{path:?}");
+    }
+    let dir = scratch();
+    let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
+    for (is_dear, most_ahead_bytes) in [(false, MOST_AHEAD_BYTES), (true, MOST_AHEAD_DEAR_BYTES)] {
+        let mut room = Room { means: Means::Blocks, is_dear, ..Room::none() };
+        room.prepare(&files, &pattern(4096, 1, 9), Direction::Write, Writes::alone(&DIRECT)).unwrap();
+        assert_eq!(room.made.unwrap().most_ahead_bytes, most_ahead_bytes);
+    }
+}
+
+/// A batch that flows goes without a call as long as there is room, and what it has written is not cut off.
+#[test]
+fn what_flows_uses_room_that_was_made_before_and_keeps_its_data() {
+    const CHUNK: u64 = 4096;
+    for wanted in [Preallocate::Native, Preallocate::Size, Preallocate::Zeros, Preallocate::Off] {
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let Some(mut file) = open("uring", &path, wanted) else {
+            println!("SKIPPED: no direct I/O here");
+            return;
+        };
+        let mut ring = Ring::new(256 << 10, CHUNK).unwrap();
+        fill(&mut ring, 7);
+        let p = pattern(CHUNK, 1, 1000);
+        let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
+        assert!(file.flows(), "{wanted:?}: {}", told.strategy);
+        let (mut done, mut makes) = (0, 0);
+        while done < 500 {
+            let batch = Batch { first_call: done, calls: 1 };
+            file.make_room(batch).unwrap();
+            makes += 1;
+            let most = file.calls_with_room();
+            assert!(most > done, "{wanted:?}: {most} behind {done}");
+            let mut calls = 1;
+            let mut next = |_| {
+                let more = done + calls < most.min(500);
+                calls += u64::from(more);
+                more.then_some(1)
+            };
+            let moved = file.write_on(batch, &ring, &mut Latency::off(), &mut next).unwrap();
+            assert_eq!(moved, calls * CHUNK);
+            done += calls;
+        }
+        assert!(if wanted == Preallocate::Off { makes == 1 } else { (2..=10).contains(&makes) }, "{wanted:?}: {makes}");
+        file.give_back().unwrap();
+        file.sync().unwrap();
+        file.close().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes.len() as u64, 500 * CHUNK, "{wanted:?}");
+        assert!(bytes.iter().all(|byte| *byte != 0), "{wanted:?}: zeros on data");
+    }
 }
 
 #[test]
@@ -318,6 +396,10 @@ fn only_what_goes_directly_is_refused_or_told() {
     }
 }
 
+fn is_made(room: &Room) -> bool {
+    room.calls() < u64::MAX
+}
+
 /// Larger than a block, and not in whole ones: room by name only.
 #[test]
 fn chunks_that_cut_blocks_have_no_room_unless_asked_for() {
@@ -337,9 +419,9 @@ fn chunks_that_cut_blocks_have_no_room_unless_asked_for() {
         for by_name in [false, true] {
             let mut room = Room { means: Means::Blocks, by_name, ..Room::none() };
             room.prepare(&files, &p, Direction::Write, Writes::alone(&route)).unwrap();
-            assert_eq!(room.is_made(), by_name || !cuts, "{p:?} {route:?}");
+            assert_eq!(is_made(&room), by_name || !cuts, "{p:?} {route:?}");
             let told =
-                if room.is_made() { "room made by fallocate" } else { "chunks begin or end inside of blocks of" };
+                if is_made(&room) { "room made by fallocate" } else { "chunks begin or end inside of blocks of" };
             assert!(room.told().contains(told), "{}", room.told());
         }
     }

@@ -274,7 +274,7 @@ fn made(progress: &mut Progress, calls: u64, seconds: f64) {
     *progress = Progress { calls: progress.calls + calls, last_calls: calls, last_seconds: seconds, ..*progress };
 }
 
-/// Batches that follow each other without an end between them, as in the loop of a pattern.
+/// Batches that follow each other without an end between them, as far as there is room for them, as in the loop of a pattern.
 fn flow(
     file: &mut dyn OpenFile,
     ring: &mut Ring,
@@ -282,12 +282,23 @@ fn flow(
     limits: &Limits,
     progress: &mut Progress,
 ) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let mut most_calls = u64::MAX;
+    if direction == Direction::Write {
+        file.make_room(batch)?;
+        most_calls = file.calls_with_room();
+    }
+    let mut room_seconds = begin.elapsed().as_secs_f64();
     let (mut newest, mut under_way_before, mut since) = (batch.calls, 0, Instant::now());
     let mut ask = |under_way: u64| {
         let ended = (newest + under_way_before).saturating_sub(under_way).max(1);
-        made(progress, newest, since.elapsed().as_secs_f64() / ended as f64 * newest as f64);
+        let chunk_seconds = since.elapsed().as_secs_f64() / ended as f64;
+        made(progress, newest, room_seconds + chunk_seconds * newest as f64);
         let Step::Run(calls) = next(limits, progress, progress.made()) else { return None };
-        (newest, under_way_before, since) = (calls, under_way, Instant::now());
+        if calls > most_calls.saturating_sub(progress.calls) {
+            return None;
+        }
+        (newest, under_way_before, since, room_seconds) = (calls, under_way, Instant::now(), 0.0);
         Some(calls)
     };
     let mut latency = Latency::off();

@@ -44,10 +44,10 @@ impl Pieces for Flow<'_> {
 }
 
 impl UringFile {
-    /// The answer of [`crate::OpenFile::flows`]. Sectors at the ends of a batch, and room before it, come between two batches.
+    /// The answer of [`crate::OpenFile::flows`]. Sectors at the ends of a batch come between two batches, and so does a step in common.
     pub(super) fn can_flow(&self) -> bool {
         let alone = |p: &Prepared| p.scratch.is_none() && !matches!(p.route, Route::DirectEdges { .. });
-        !self.file.two_phase.is_active() && !self.file.makes_room() && self.prepared.as_ref().is_some_and(alone)
+        !self.file.two_phase.is_active() && !self.file.keeps_step() && self.prepared.as_ref().is_some_and(alone)
     }
 
     /// [`UringFile::run`] with the batches of `next` behind it. `base` is the mapping of the ring of `check`.
@@ -64,7 +64,9 @@ impl UringFile {
         let walk = Walk::new(&pattern, batch, ring, path)?;
         let mut calls = batch.calls;
         let flow = Flow { walk, pattern, batch, next: Some(next), calls: &mut calls };
-        self.pump(flow, base, None, latency, None)?;
+        let moved = self.pump(flow, base, None, latency, None);
+        self.file.used_room(Batch { calls, ..batch });
+        moved?;
         Ok(calls * pattern.call_bytes())
     }
 }

@@ -318,6 +318,10 @@ impl OpenFile for UringFile {
         self.file.make_room(batch)
     }
 
+    fn calls_with_room(&self) -> u64 {
+        self.file.calls_with_room()
+    }
+
     fn give_back(&mut self) -> Result<()> {
         self.file.give_back()
     }

@@ -91,13 +91,7 @@ struct Loop<'a, 'i> {
 impl Loop<'_, '_> {
     fn transfer(&mut self, file: &mut dyn OpenFile, ring: &mut Ring, calls: u64) {
         let batch = Batch { first_call: self.progress.calls, calls };
-        let (room, room_seconds) = match self.task.direction {
-            Direction::Write => {
-                let begin = Instant::now();
-                (file.make_room(batch), begin.elapsed().as_secs_f64())
-            }
-            Direction::Read => (Ok(()), 0.0),
-        };
+        let (room, room_seconds) = self.room(file, batch);
         let begin = Instant::now();
         // Without room nothing is written here; the drivers that need room have no collective calls to miss.
         let result = room.and_then(|()| match self.task.direction {
@@ -114,10 +108,21 @@ impl Loop<'_, '_> {
                 self.error.get_or_insert(e);
             }
         }
-        self.intervals.room_seconds += room_seconds;
         self.intervals.transfer_seconds += seconds;
         // What the next batch will take: its room too.
         self.made(calls, room_seconds + seconds);
+    }
+
+    /// Room before writes, and what it took.
+    fn room(&mut self, file: &mut dyn OpenFile, batch: Batch) -> (Result<(), BackendError>, f64) {
+        if self.task.direction == Direction::Read {
+            return (Ok(()), 0.0);
+        }
+        let begin = Instant::now();
+        let made = file.make_room(batch);
+        let seconds = begin.elapsed().as_secs_f64();
+        self.intervals.room_seconds += seconds;
+        (made, seconds)
     }
 
     /// A batch was made.

@@ -15,6 +15,8 @@ struct Newest {
     first_call: u64,
     calls: u64,
     since: Instant,
+    /// What making room before it took.
+    room_seconds: f64,
     /// Chunks that were under way when it was begun.
     chunks_before: u64,
     /// True once it was told.
@@ -26,20 +28,35 @@ impl Loop<'_, '_> {
         self.inspector.is_none() && !self.is_asked_often() && self.error.is_none() && file.flows()
     }
 
-    /// A batch of `calls` and those that follow from what is heard meanwhile. True if all were told; an error leaves the last one to be told.
+    /// A batch of `calls` and those that follow from what is heard meanwhile, as far as there is room for them. True if all were told; an error
+    /// leaves the last one to be told.
     pub(super) fn flow(
         &mut self,
         file: &mut dyn OpenFile,
         ring: &mut Ring,
         calls: u64,
     ) -> Result<(bool, Option<Ended>), MpiError> {
-        let begin = Instant::now();
-        let (decided_seconds, direction) = (self.intervals.decide_seconds, self.task.direction);
         let batch = Batch { first_call: self.progress.calls, calls };
-        let mut newest = Newest { first_call: batch.first_call, calls, since: begin, chunks_before: 0, is_told: false };
+        let (room, room_seconds) = self.room(file, batch);
+        if let Err(e) = room {
+            self.error = Some(e);
+            self.made(calls, room_seconds);
+            return Ok((false, None));
+        }
+        let (decided_seconds, direction) = (self.intervals.decide_seconds, self.task.direction);
+        let most_calls = if direction == Direction::Write { file.calls_with_room() } else { u64::MAX };
+        let begin = Instant::now();
+        let mut newest = Newest {
+            first_call: batch.first_call,
+            calls,
+            since: begin,
+            room_seconds,
+            chunks_before: 0,
+            is_told: false,
+        };
         let mut latency = std::mem::replace(&mut self.notes.latency, Latency::off());
         let mut outcome = Ok(None);
-        let mut ask = |under_way| match self.go_on(&mut newest, under_way) {
+        let mut ask = |under_way| match self.go_on(&mut newest, under_way, most_calls) {
             Ok(Asked::Run(calls)) => Some(calls),
             Ok(Asked::Stop(ended)) => {
                 outcome = Ok(ended);
@@ -59,7 +76,7 @@ impl Loop<'_, '_> {
         let decided_seconds = self.intervals.decide_seconds - decided_seconds;
         self.intervals.transfer_seconds += begin.elapsed().as_secs_f64() - decided_seconds;
         if !newest.is_told {
-            self.made(newest.calls, newest.since.elapsed().as_secs_f64());
+            self.made(newest.calls, newest.room_seconds + newest.since.elapsed().as_secs_f64());
         }
         match moved {
             Ok(bytes) => {
@@ -77,14 +94,16 @@ impl Loop<'_, '_> {
         Ok((newest.is_told, outcome?))
     }
 
-    /// Tells of the newest batch, hears what has to be heard, and says what is next, as the loop does for batches with an end.
-    fn go_on(&mut self, newest: &mut Newest, chunks_under_way: u64) -> Result<Asked, MpiError> {
+    /// Tells of the newest batch, hears what has to be heard, and says what is next, as the loop does for batches with an end. A batch that
+    /// needs more than the first `most_calls` of the pattern begins with an end before it.
+    fn go_on(&mut self, newest: &mut Newest, chunks_under_way: u64, most_calls: u64) -> Result<Asked, MpiError> {
         let chunks = newest.calls * self.task.pattern.chunks_per_call;
-        // Fewer chunks are under way than the batch has, so at least one has ended since it was begun.
-        let ended = (chunks + newest.chunks_before).saturating_sub(chunks_under_way).max(1);
-        let chunk_seconds = newest.since.elapsed().as_secs_f64() / ended as f64;
+        let known =
+            (self.progress.calls > 0).then(|| self.progress.call_seconds() / self.task.pattern.chunks_per_call as f64);
+        let ended = (chunks + newest.chunks_before).saturating_sub(chunks_under_way);
+        let chunk_seconds = chunk_seconds(newest.since.elapsed().as_secs_f64(), ended, newest.chunks_before, known);
         self.under_way_seconds = chunk_seconds * chunks_under_way as f64;
-        self.made(newest.calls, chunk_seconds * chunks as f64);
+        self.made(newest.calls, newest.room_seconds + chunk_seconds * chunks as f64);
         self.notes.moved(newest.calls * self.task.pattern.call_bytes());
         newest.is_told = true;
         if let Some(ended) = self.tell_of_batch()? {
@@ -98,15 +117,31 @@ impl Loop<'_, '_> {
                         return Ok(Asked::Stop(Some(ended)));
                     }
                 }
+                Step::Run(calls) if calls > most_calls.saturating_sub(self.progress.calls) => {
+                    return Ok(Asked::Stop(None))
+                }
                 Step::Run(calls) => {
-                    let first_call = self.progress.calls;
-                    let since = Instant::now();
-                    *newest = Newest { first_call, calls, since, chunks_before: chunks_under_way, is_told: false };
+                    *newest = Newest {
+                        first_call: self.progress.calls,
+                        calls,
+                        since: Instant::now(),
+                        room_seconds: 0.0,
+                        chunks_before: chunks_under_way,
+                        is_told: false,
+                    };
                     return Ok(Asked::Run(calls));
                 }
             }
         }
     }
+}
+
+/// Time of a chunk, where `ended` of them have ended in this time. Fewer are under way than the batch has, so at least one has. A queue that was
+/// empty before may have answered with its first chunks only, each of which took as long as many will together: then what was `known` before
+/// counts, if it is less.
+fn chunk_seconds(seconds: f64, ended: u64, chunks_before: u64, known: Option<f64>) -> f64 {
+    let seen = seconds / ended.max(1) as f64;
+    known.filter(|_| chunks_before == 0).map_or(seen, |known| known.min(seen))
 }
 
 /// What follows a batch.
@@ -115,4 +150,22 @@ enum Asked {
     Run(u64),
     /// None: the loop says why, or what was heard.
     Stop(Option<Ended>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chunk_seconds;
+
+    /// 16 chunks at a time, 1 ms for each: the first one ends after 16 ms, and with it nearly all others.
+    #[test]
+    fn a_queue_that_begins_again_is_not_taken_for_slow() {
+        assert_eq!(chunk_seconds(0.016, 1, 0, Some(0.001)), 0.001);
+        // It may have become faster.
+        assert_eq!(chunk_seconds(0.016, 32, 0, Some(0.001)), 0.0005);
+        // A queue that was full answers as fast as it is.
+        assert_eq!(chunk_seconds(0.064, 16, 16, Some(0.001)), 0.004);
+        // Nothing else is known of the first batch.
+        assert_eq!(chunk_seconds(0.016, 1, 0, None), 0.016);
+        assert_eq!(chunk_seconds(0.016, 0, 16, Some(0.001)), 0.016);
+    }
 }
