@@ -27,8 +27,6 @@ const MOST_AHEAD_BYTES: u64 = 1 << 30;
 /// The same where making it takes a time for each byte: a thousand calls of the smallest chunk for one system call, and little to be
 /// made for nothing.
 const MOST_AHEAD_DEAR_BYTES: u64 = 4 << 20;
-/// So many times as far ahead as the pattern has come.
-const AHEAD_TIMES: u64 = 1;
 /// Zeros that are written at once.
 const ZEROS_BYTES: usize = 1 << 20;
 /// What is made ahead ends at a multiple of it. No sector is larger, so whoever writes the last sector of the data and then cuts the
@@ -386,7 +384,7 @@ fn target(has: Range<u64>, needed: u64, limit: u64, most_ahead_bytes: u64) -> u6
     if needed - has.end >= most_ahead_bytes {
         return needed;
     }
-    let ahead = needed + (AHEAD_TIMES * (needed - has.start)).min(most_ahead_bytes);
+    let ahead = needed + (needed - has.start).min(most_ahead_bytes);
     let whole = ahead.min(limit) / AHEAD_UNIT_BYTES * AHEAD_UNIT_BYTES;
     whole.max(needed)
 }
