@@ -9,7 +9,7 @@ mod trial;
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use memmap2::MmapMut;
@@ -24,7 +24,9 @@ use crate::{BackendError, Batch, Direction, OpenMode, OpenRequest, Pattern, Prea
 
 /// Room is made so far behind a batch at most: some tenths of a second of a fast storage.
 const MOST_AHEAD_BYTES: u64 = 1 << 30;
-/// The same where making it takes a time for each byte: a thousand calls of the smallest chunk for one system call, and little to be
+/// And so far at least in a segment: a call waits for the transfers of the other ranks too, and they for it.
+const LEAST_AHEAD_OF_SEGMENT_BYTES: u64 = 128 << 20;
+/// The most where making it takes a time for each byte: a thousand calls of the smallest chunk for one system call, and little to be
 /// made for nothing.
 const MOST_AHEAD_DEAR_BYTES: u64 = 4 << 20;
 /// Zeros that are written at once.
@@ -96,8 +98,8 @@ struct Made {
     needed: u64,
     /// Up to here there is room.
     end: u64,
-    /// Room is made so far behind a batch at most.
-    most_ahead_bytes: u64,
+    /// Room is made so far behind a batch, at least and at most.
+    ahead_bytes: RangeInclusive<u64>,
     /// True if there may be room behind `needed` that this rank has made.
     ahead: bool,
     /// Length of a block, if blocks are to hold zeros before the chunks come.
@@ -187,7 +189,11 @@ impl Room {
             self.told += &format!(", zeros written into its blocks of {bytes}");
         }
         let (begin, limit) = pattern.reach(Batch { first_call: 0, calls: pattern.max_calls });
-        let is_dear = self.is_dear || zero_block.is_some();
+        let ahead_bytes = match (self.is_dear || zero_block.is_some(), is_segment(pattern)) {
+            (true, _) => 0..=MOST_AHEAD_DEAR_BYTES,
+            (false, true) => LEAST_AHEAD_OF_SEGMENT_BYTES..=MOST_AHEAD_BYTES,
+            (false, false) => 0..=MOST_AHEAD_BYTES,
+        };
         self.made = Some(Made {
             pattern: *pattern,
             begin,
@@ -195,7 +201,7 @@ impl Room {
             length,
             needed: begin,
             end: begin,
-            most_ahead_bytes: if is_dear { MOST_AHEAD_DEAR_BYTES } else { MOST_AHEAD_BYTES },
+            ahead_bytes,
             ahead: false,
             zero_block,
             ended: None,
@@ -277,11 +283,6 @@ impl Room {
 }
 
 impl Made {
-    /// A rank's own stretch in a file of several: others have theirs behind it.
-    fn is_segment(&self) -> bool {
-        self.pattern.ranks > 1 && !self.pattern.is_interleaved()
-    }
-
     /// Whose part ends the file.
     fn is_last(&self) -> bool {
         self.pattern.rank + 1 >= self.pattern.ranks
@@ -292,7 +293,7 @@ impl Made {
     }
 
     fn target(&self) -> u64 {
-        target(self.begin..self.end, self.needed, self.limit, self.most_ahead_bytes)
+        target(self.begin..self.end, self.needed, self.limit, &self.ahead_bytes)
     }
 
     fn blocks(&mut self, file: &File) -> io::Result<()> {
@@ -337,12 +338,12 @@ impl Made {
     /// written.
     fn length(&mut self, file: &File) -> io::Result<()> {
         // A hole needs nothing ahead, and could not be given back before the segments of others.
-        let target = if self.is_segment() { self.needed } else { self.target() };
+        let target = if is_segment(&self.pattern) { self.needed } else { self.target() };
         if self.is_last() {
             if length(file)? < target {
                 uninterrupted(|| file.set_len(target))?;
             }
-            self.ahead = !self.is_segment();
+            self.ahead = !is_segment(&self.pattern);
         }
         self.end = target;
         Ok(())
@@ -364,7 +365,7 @@ impl Made {
 
     /// Ranks that are not as far yet write before `needed` too, which is the same for all.
     fn cut(&mut self, file: &File) -> io::Result<()> {
-        if self.is_segment() && !self.is_last() {
+        if is_segment(&self.pattern) && !self.is_last() {
             self.punch(file)?;
             (self.end, self.ahead) = (self.needed, false);
             return Ok(());
@@ -378,13 +379,19 @@ impl Made {
     }
 }
 
+/// A rank's own stretch in a file of several: others have theirs behind it.
+fn is_segment(pattern: &Pattern) -> bool {
+    pattern.ranks > 1 && !pattern.is_interleaved()
+}
+
 /// Up to where room is made for a batch that ends at `needed`, where there is room in `has`, from the begin of the pattern on: as far
-/// behind it as the pattern has come, so that batches share one system call. One that is as large as `most_ahead_bytes` needs none ahead.
-fn target(has: Range<u64>, needed: u64, limit: u64, most_ahead_bytes: u64) -> u64 {
-    if needed - has.end >= most_ahead_bytes {
+/// behind it as the pattern has come, within `ahead_bytes`, so that batches share one system call. One that is as large as the most of them
+/// needs none ahead.
+fn target(has: Range<u64>, needed: u64, limit: u64, ahead_bytes: &RangeInclusive<u64>) -> u64 {
+    if needed - has.end >= *ahead_bytes.end() {
         return needed;
     }
-    let ahead = needed + (needed - has.start).min(most_ahead_bytes);
+    let ahead = needed + (needed - has.start).clamp(*ahead_bytes.start(), *ahead_bytes.end());
     let whole = ahead.min(limit) / AHEAD_UNIT_BYTES * AHEAD_UNIT_BYTES;
     whole.max(needed)
 }

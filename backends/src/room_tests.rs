@@ -55,7 +55,7 @@ fn chunks_that_cut_blocks_have_none_unless_ranks_share_the_stretch() {
 
 #[test]
 fn room_grows_with_the_pattern_and_ends_with_it() {
-    let of = |begin, end, needed, limit| target(begin..end, needed, limit, 4 * MIB);
+    let of = |begin, end, needed, limit| target(begin..end, needed, limit, &(0..=4 * MIB));
     // As far again as the pattern has come.
     assert_eq!(of(0, 0, 8192, 1 << 40), 16384);
     assert_eq!(of(MIB, MIB, MIB + 8192, 1 << 40), MIB + 16384);
@@ -64,13 +64,17 @@ fn room_grows_with_the_pattern_and_ends_with_it() {
     assert_eq!(of(0, 0, 3 * 1032, 1 << 40), 4096);
     // At most so far.
     assert_eq!(of(0, 99 * MIB, 100 * MIB, 1 << 40), 104 * MIB);
-    assert_eq!(target(0..99 * MIB, 100 * MIB, 1 << 40, MOST_AHEAD_BYTES), 200 * MIB);
+    assert_eq!(target(0..99 * MIB, 100 * MIB, 1 << 40, &(0..=MOST_AHEAD_BYTES)), 200 * MIB);
     // A batch that is as long needs nothing ahead.
     assert_eq!(of(0, 96 * MIB, 100 * MIB, 1 << 40), 100 * MIB);
     // Not behind the last call that may be.
     assert_eq!(of(0, 99 * MIB, 100 * MIB, 101 * MIB), 101 * MIB);
     assert_eq!(of(0, 99 * MIB, 100 * MIB, 100 * MIB), 100 * MIB);
     assert_eq!(of(0, 99 * MIB, 100 * MIB, 100 * MIB + 1032), 100 * MIB);
+    // At least so far, but not behind the last call either.
+    let of = |begin, end, needed, limit| target(begin..end, needed, limit, &(8 * MIB..=16 * MIB));
+    assert_eq!((of(MIB, MIB, 2 * MIB, 1 << 40), of(0, 9 * MIB, 10 * MIB, 1 << 40)), (10 * MIB, 20 * MIB));
+    assert_eq!((of(MIB, MIB, 2 * MIB, 3 * MIB), of(0, 0, 4096, 4096)), (3 * MIB, 4096));
 }
 
 /// Whatever the batches: enough, no more than as much again, few calls, and no end inside of the last sector.
@@ -79,7 +83,12 @@ fn a_loop_has_room_for_every_batch_by_few_calls() {
     for (chunk, most_batch) in
         [(1024, 1), (1032, 1), (1032, 7), (32 << 10, 64), (MIB, 1), (8 * MIB, 4), (1032, 100_000)]
     {
-        for most_ahead_bytes in [MOST_AHEAD_DEAR_BYTES, MOST_AHEAD_BYTES] {
+        for (least, most) in [
+            (0, MOST_AHEAD_DEAR_BYTES),
+            (0, MOST_AHEAD_BYTES),
+            (MOST_AHEAD_DEAR_BYTES, MOST_AHEAD_BYTES),
+            (LEAST_AHEAD_OF_SEGMENT_BYTES, MOST_AHEAD_BYTES),
+        ] {
             let limit = 4000 * chunk;
             let (mut end, mut needed, mut made, mut batches) = (0, 0, 0_u64, 0_u64);
             let mut calls = 1;
@@ -88,13 +97,13 @@ fn a_loop_has_room_for_every_batch_by_few_calls() {
                 calls = (calls * 2).min(most_batch);
                 batches += 1;
                 if needed > end {
-                    end = target(0..end, needed, limit, most_ahead_bytes);
+                    end = target(0..end, needed, limit, &(least..=most));
                     made += 1;
                 }
-                assert!(end >= needed && end <= limit && end - needed <= most_ahead_bytes.min(needed), "{chunk}");
+                assert!(end >= needed && end <= limit && end - needed <= needed.clamp(least, most), "{chunk}");
                 assert!(end == needed || end % AHEAD_UNIT_BYTES == 0, "{chunk}: {end}");
             }
-            let by_bytes = limit / most_ahead_bytes + 24;
+            let by_bytes = limit / most + 24;
             assert!(made <= by_bytes.min(batches), "{chunk}: {made} of {batches}");
         }
     }
@@ -181,7 +190,7 @@ fn made(p: &Pattern) -> Made {
         length: 0,
         needed: begin,
         end: begin,
-        most_ahead_bytes: MOST_AHEAD_BYTES,
+        ahead_bytes: 0..=MOST_AHEAD_BYTES,
         ahead: false,
         zero_block: None,
         ended: None,
@@ -322,10 +331,18 @@ fn much_is_made_ahead_only_where_that_is_known_to_be_cheap() {
     }
     let dir = scratch();
     let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
-    for (is_dear, most_ahead_bytes) in [(false, MOST_AHEAD_BYTES), (true, MOST_AHEAD_DEAR_BYTES)] {
+    let own = pattern(4096, 1, 9);
+    let segment = Pattern { base_bytes: MIB, rank: 1, ranks: 3, rank_distance_bytes: MIB, ..own };
+    for (is_dear, pattern, ahead_bytes) in [
+        (false, own, 0..=MOST_AHEAD_BYTES),
+        (false, segment, LEAST_AHEAD_OF_SEGMENT_BYTES..=MOST_AHEAD_BYTES),
+        (false, scattered(1), 0..=MOST_AHEAD_BYTES),
+        (true, own, 0..=MOST_AHEAD_DEAR_BYTES),
+        (true, segment, 0..=MOST_AHEAD_DEAR_BYTES),
+    ] {
         let mut room = Room { means: Means::Blocks, is_dear, ..Room::none() };
-        room.prepare(&files, &pattern(4096, 1, 9), Direction::Write, Writes::alone(&DIRECT)).unwrap();
-        assert_eq!(room.made.unwrap().most_ahead_bytes, most_ahead_bytes);
+        room.prepare(&files, &pattern, Direction::Write, Writes::combined(true)).unwrap();
+        assert_eq!(room.made.unwrap().ahead_bytes, ahead_bytes);
     }
 }
 
