@@ -1,7 +1,7 @@
 //! Memory of the transfers: one period of the data stream plus one call, laid out before the clock.
 
 use std::fs::File;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapMut;
@@ -9,7 +9,7 @@ use memmap2::MmapMut;
 /// Bytes mapped behind the last one of a ring, so that whole sectors can be moved where its bytes end inside of one.
 pub const SLACK_BYTES: u64 = 8192;
 
-/// A huge page. Private memory begins and ends with one: what is registered with io_uring is described page by page unless
+/// A huge page. The memory begins and ends with one: what is registered with io_uring is described page by page unless
 /// all of its pages are equally large, and a request to a device has room for a few hundred pieces only.
 const HUGE_BYTES: usize = 2 << 20;
 
@@ -38,7 +38,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Maps `period_bytes + max_call_bytes` bytes of zeroed private memory, and [`SLACK_BYTES`] behind them.
+    /// Maps `period_bytes + max_call_bytes` bytes of zeroed private memory, in huge pages where the kernel has them, and [`SLACK_BYTES`] behind them.
     ///
     /// # Errors
     /// The kernel's answer if the memory cannot be mapped.
@@ -47,10 +47,9 @@ impl Ring {
     /// If the period is zero or no multiple of 4096.
     pub fn new(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
         let (len, mapped) = lengths(period_bytes, max_call_bytes)?;
-        let mapped = mapped.next_multiple_of(HUGE_BYTES);
-        // One page more than is needed: not every kernel aligns a mapping so. What is never touched takes no memory.
-        let map = MmapMut::map_anon(mapped + HUGE_BYTES)?;
-        let start = (map.as_ptr() as usize).wrapping_neg() % HUGE_BYTES;
+        let (map, start) = aligned(mapped)?;
+        // Fewer TLB misses while streaming; a kernel without huge pages loses nothing.
+        let _ = map.advise(memmap2::Advice::HugePage);
         Ok(Self::over(map, start, mapped, None, len, period_bytes))
     }
 
@@ -65,15 +64,21 @@ impl Ring {
     pub fn new_shareable(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
         let (len, mapped) = lengths(period_bytes, max_call_bytes)?;
         let file = memory_file(c"beff-ring", mapped as u64)?;
-        // SAFETY: the file has a length of `mapped` bytes and is never shortened; other processes touch it only while
-        // their part of a collective transfer is in progress, when the ring is borrowed for the same transfer here.
-        let map = unsafe { memmap2::MmapOptions::new().len(mapped).map_mut(&file)? };
-        Ok(Self::over(map, 0, mapped, Some(file), len, period_bytes))
+        let (mut map, start) = aligned(mapped)?;
+        let begin = map[start..start + mapped].as_mut_ptr().cast();
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: takes the place of memory that `map` owns, begins at a page and unmaps as one with the rest of it. The file has a length
+        // of `mapped` bytes and is never shortened; other processes touch it only while their part of a collective transfer is in
+        // progress, when the ring is borrowed for the same transfer here.
+        let placed = unsafe { libc::mmap(begin, mapped, protection, flags, file.as_raw_fd(), 0) };
+        if placed == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        make_huge(&mut map[start..start + mapped]);
+        Ok(Self::over(map, start, mapped, Some(file), len, period_bytes))
     }
 
     fn over(map: MmapMut, start: usize, mapped: usize, file: Option<File>, len: usize, period_bytes: u64) -> Self {
-        // Fewer TLB misses while streaming; a kernel without huge pages loses nothing.
-        let _ = map.advise(memmap2::Advice::HugePage);
         Self { map, start, mapped, file, len, period_bytes, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) }
     }
 
@@ -198,12 +203,30 @@ impl Ring {
     }
 }
 
-/// Length of a ring and of its mapping.
+/// A private mapping in which `bytes`, whole huge pages, begin with one, and where they do. One page more than is needed: not every kernel
+/// aligns a mapping so. What is never touched takes no memory.
+fn aligned(bytes: usize) -> std::io::Result<(MmapMut, usize)> {
+    let map = MmapMut::map_anon(bytes + HUGE_BYTES)?;
+    let start = (map.as_ptr() as usize).wrapping_neg() % HUGE_BYTES;
+    Ok((map, start))
+}
+
+/// Puts shared memory that is empty so far into huge pages. Unlike private memory it gets none by advice where
+/// /sys/kernel/mm/transparent_hugepage/shmem_enabled says `never`, as it does by default; MADV_COLLAPSE (madvise(2), Linux 6.1) makes them all the
+/// same. Without them requests to a device are shorter, and that is all.
+fn make_huge(memory: &mut [u8]) {
+    // What has no page at all is left out.
+    memory.iter_mut().step_by(HUGE_BYTES).for_each(|byte| *byte = 0);
+    // SAFETY: memory of this process, whole pages of it; their bytes stay.
+    unsafe { libc::madvise(memory.as_mut_ptr().cast(), memory.len(), libc::MADV_COLLAPSE) };
+}
+
+/// Length of a ring and of its mapping, in whole huge pages.
 fn lengths(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<(usize, usize)> {
     assert!(period_bytes > 0 && period_bytes % 4096 == 0, "period must be a multiple of 4096");
     let mapped = period_bytes + max_call_bytes + SLACK_BYTES;
     let mapped = usize::try_from(mapped).map_err(std::io::Error::other)?;
-    Ok((mapped - SLACK_BYTES as usize, mapped))
+    Ok((mapped - SLACK_BYTES as usize, mapped.next_multiple_of(HUGE_BYTES)))
 }
 
 /// A file without a name that lives in memory (memfd_create(2)), `bytes` long and zeroed.
@@ -264,5 +287,24 @@ mod tests {
         ring.shared_file().unwrap().read_exact_at(&mut seen, 4085).unwrap();
         assert_eq!((&seen[..5], &seen[5..55], &seen[55..]), (&[0; 5][..], &[7; 50][..], &[0; 5][..]));
         assert!(Ring::new(4096, 100).unwrap().shared_file().is_none());
+    }
+
+    /// As much as the kernel has to give, or none where it knows no way.
+    #[test]
+    fn a_shareable_ring_is_in_huge_pages_too() {
+        let mut ring = Ring::new_shareable(3 * HUGE_BYTES as u64, 100).unwrap();
+        assert_eq!((ring.mapped().len(), ring.as_ptr() as usize % HUGE_BYTES), (4 * HUGE_BYTES, 0));
+        ring.bytes_mut().fill(1);
+        let begin = format!("{:x}-", ring.as_ptr() as usize);
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut of_ring = maps.lines().skip_while(|line| !line.starts_with(&begin));
+        let huge = of_ring.find(|line| line.starts_with("ShmemPmdMapped:")).unwrap();
+        let kib: usize = huge.split_whitespace().nth(1).unwrap().parse().unwrap();
+        if kib == 0 {
+            println!("SKIPPED: this kernel puts no shared memory into huge pages");
+            return;
+        }
+        assert_eq!(kib % (HUGE_BYTES >> 10), 0, "{huge}");
+        assert_eq!(ring.bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>(), ring.bytes().len() as u64);
     }
 }
