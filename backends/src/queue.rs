@@ -39,17 +39,22 @@ pub(crate) struct Queue {
 pub(crate) enum Memory {
     /// None given yet.
     None,
-    /// The whole memory of this ring, in pieces.
-    Registered { ring_id: u64 },
+    /// The whole memory of these rings, in pieces, one ring after the other.
+    Registered { ring_ids: Vec<u64> },
     /// The kernel did not allow it; why.
-    Refused { ring_id: u64, reason: String },
+    Refused { ring_ids: Vec<u64>, reason: String },
 }
 
 impl Memory {
-    fn ring_id(&self) -> Option<u64> {
+    pub(crate) fn is_registered(&self) -> bool {
+        matches!(self, Self::Registered { .. })
+    }
+
+    /// True if it was given exactly these rings, in this order, whatever came of it.
+    pub(crate) fn is_of(&self, ids: &[u64]) -> bool {
         match self {
-            Self::None => None,
-            Self::Registered { ring_id } | Self::Refused { ring_id, .. } => Some(*ring_id),
+            Self::None => false,
+            Self::Registered { ring_ids } | Self::Refused { ring_ids, .. } => ring_ids == ids,
         }
     }
 }
@@ -158,28 +163,26 @@ impl Queue {
         self.depth
     }
 
-    /// Registers the whole memory of `ring` in place of another ring's. A refusal for lack of lockable memory is not
+    /// Registers the whole memory of `rings` in place of others'. A refusal for lack of lockable memory is not
     /// an error: transfers then name addresses, and [`Queue::describe`] says so.
-    pub(crate) fn register_memory(&mut self, ring: &mut Ring, path: &Path) -> Result<()> {
-        if self.memory.ring_id() == Some(ring.id()) {
+    pub(crate) fn register_memory(&mut self, rings: &mut [&mut Ring], path: &Path) -> Result<()> {
+        let ring_ids: Vec<u64> = rings.iter().map(|ring| ring.id()).collect();
+        if self.memory.is_of(&ring_ids) {
             return Ok(());
         }
         self.unregister_memory();
-        let ring_id = ring.id();
         // With the slack: whole sectors may end there.
-        let bytes = ring.mapped_mut();
-        let total_bytes = bytes.len();
-        let pieces: Vec<_> = bytes
-            .chunks_mut(1 << self.piece_shift)
-            .map(|piece| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() })
-            .collect();
-        // SAFETY: every iovec is a piece of the ring's mapping. The kernel pins its pages until they are
+        let all = rings.iter_mut().flat_map(|ring| ring.mapped_mut().chunks_mut(1 << self.piece_shift));
+        let pieces: Vec<_> =
+            all.map(|piece| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() }).collect();
+        // SAFETY: every iovec is a piece of the mapping of a ring. The kernel pins its pages until they are
         // unregistered, so they exist even if the ring is unmapped first, and transfers are issued only while the
-        // ring of `ring_id` is borrowed.
+        // ring of the id is borrowed.
         match unsafe { self.ring.submitter().register_buffers(&pieces) } {
-            Ok(()) => self.memory = Memory::Registered { ring_id },
+            Ok(()) => self.memory = Memory::Registered { ring_ids },
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM)) => {
-                self.memory = Memory::Refused { ring_id, reason: refusal(&error, total_bytes) };
+                let total_bytes = pieces.iter().map(|piece| piece.iov_len).sum();
+                self.memory = Memory::Refused { ring_ids, reason: refusal(&error, total_bytes) };
             }
             Err(error) => return Err(BackendError::from_io("io_uring_register (buffers)", path, None, &error)),
         }
@@ -199,7 +202,7 @@ impl Queue {
     }
 
     fn unregister_memory(&mut self) {
-        if matches!(self.memory, Memory::Registered { .. }) {
+        if self.memory.is_registered() {
             // Fails only if nothing is registered.
             let _ = self.ring.submitter().unregister_buffers();
         }

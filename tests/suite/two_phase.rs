@@ -71,11 +71,12 @@ fn what_is_said_of_registered_memory_is_counted() {
         assert!(number(&p["chunk_bytes"]) < 1 << 20 || registered + plain > 0, "{p}");
         if strategy.contains("NOT registered") {
             assert_eq!(registered, 0, "{p}");
-        } else if strategy.contains("moves straight, not registered") {
-            assert_eq!(p["pattern_type"], 4, "{p}");
-            straight += plain;
         } else {
             assert_eq!(plain, 0, "{strategy}: {handed}");
+            if strategy.contains("moves straight, registered buffers") {
+                assert_eq!(p["pattern_type"], 4, "{p}");
+                straight += registered;
+            }
             assert!(strategy.contains("registered buffers") || strategy.contains("registered domains"), "{strategy}");
         }
         assert!(number(&handed["workers"]) > 0 || handed["worker_cpu_seconds"] == 0.0, "{p}");

@@ -69,6 +69,7 @@ impl TwoPhase {
         let cut = Cut::new(active.grid, begin, end, tail.map(|t| t.holder));
         let way = way(files, active, direction, self.options.dont_cache);
         let first = self.point.wrapping_add(1);
+        let own = memory.own(ring_id).filter(|_| alone);
         let together = match (self.peers.as_ref().map(|p| &p.link), &mut memory.mail, &self.comm) {
             _ if alone => Together::Alone,
             (Some(Link::Shared { control, .. }), _, _) => Together::Points(control, first),
@@ -86,6 +87,7 @@ impl TwoPhase {
             me: if alone { Some(0) } else { active.me },
             lane: Lane::new(way, memory.queue.as_mut(), &mut memory.slots, latency),
             blocks,
+            own,
             edge: &mut memory.edge,
             file: way.file,
             bases: &active.bases,

@@ -186,16 +186,17 @@ impl TwoPhase {
         let ranks = self.comm.as_ref().map_or(1, Comm::size);
         let messages = (linked == Linked::Messages).then_some(ranks);
         let known = Memory::take(&mut self.memory, grid);
-        let memory = match known {
+        let mut memory = match known {
             Some(memory) => memory,
             None => Memory::new(grid, self.depth, files)?,
         };
+        memory.register(layout, ring, files)?;
         let memory = memory.with_mail(grid, &rows, messages, files)?;
         flushed?;
         let rank = self.comm.as_ref().map_or(0, Comm::rank);
         let me = owners.iter().position(|&o| o == rank).map(|i| i as u64);
         let bases = self.bases(layout, pattern, first_rank);
-        let told = memory.describe(direction, layout, grid, &domains, self.reason());
+        let told = memory.describe(direction, (layout, ring.id()), grid, &domains, self.reason());
         self.memory = Some(memory);
         let strategy = if self.options.dont_cache && !domains.direct { format!("{told}, RWF_DONTCACHE") } else { told };
         self.active = Some(Active {

@@ -20,6 +20,24 @@ pub(crate) struct Blocks {
     pub(crate) registered: bool,
 }
 
+/// Where a rank's own memory lies among the registered buffers of the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    /// Number of the first one.
+    pub(crate) first: usize,
+    /// Each is `1 << piece_shift` bytes long.
+    pub(crate) piece_shift: u32,
+}
+
+impl Own {
+    /// The buffer of `len` bytes from `index` on, if they lie in one.
+    fn buffer(self, index: usize, len: usize) -> Option<u16> {
+        let piece = index >> self.piece_shift;
+        let is_one = (index + len.max(1) - 1) >> self.piece_shift == piece;
+        is_one.then(|| u16::try_from(self.first + piece).ok()).flatten()
+    }
+}
+
 impl Blocks {
     fn block(&self, slot: usize) -> *mut u8 {
         // Slots are fewer than blocks.
@@ -45,6 +63,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) me: Option<u64>,
     pub(crate) lane: Lane<'a>,
     pub(crate) blocks: Blocks,
+    /// None: the memory of the ring is not registered.
+    pub(crate) own: Option<Own>,
     pub(crate) edge: &'a mut Edge,
     /// Where the sectors of an edge are read from.
     pub(crate) file: &'a File,
@@ -105,7 +125,7 @@ impl Pass<'_> {
     ) {
         if let Some(memory) = self.straight(piece) {
             let len = (piece.end - piece.begin) as usize;
-            let op = Op { offset: piece.begin, memory, len, need: len, buffer: None };
+            let op = Op { offset: piece.begin, memory, len, need: len, buffer: self.own_buffer(memory, len) };
             // SAFETY: one contiguous piece of the ring, by the caller's promise; only read through.
             unsafe { self.lane.begin(slot, op) };
             return;
@@ -166,6 +186,11 @@ impl Pass<'_> {
         (len >= piece.end - piece.begin && aligned).then_some(memory)
     }
 
+    /// The registered buffer that holds what moves straight.
+    fn own_buffer(&self, memory: *mut u8, len: usize) -> Option<u16> {
+        self.own?.buffer(memory as usize - self.bases[0] as usize, len)
+    }
+
     /// Begins to read the next pieces of this rank, as many as there are slots for.
     ///
     /// # Safety
@@ -180,13 +205,12 @@ impl Pass<'_> {
             }
             let slot = ahead.begun % self.lane.depth();
             let from = self.grid.down(piece.begin);
-            let op = Op {
-                offset: from,
-                memory: straight.unwrap_or(self.blocks.block(slot)),
-                len: (self.grid.up(piece.end) - from) as usize,
-                need: (piece.end - from) as usize,
-                buffer: (straight.is_none() && self.blocks.registered).then_some(0),
+            let len = (self.grid.up(piece.end) - from) as usize;
+            let (memory, buffer) = match straight {
+                Some(memory) => (memory, self.own_buffer(memory, len)),
+                None => (self.blocks.block(slot), self.blocks.registered.then_some(0)),
             };
+            let op = Op { offset: from, memory, len, need: (piece.end - from) as usize, buffer };
             // SAFETY: a block of its own, or windows of the caller's promise.
             unsafe { self.lane.begin(slot, op) };
             pending.push_back(Pending { slot, sub, piece, straight: straight.is_some() });

@@ -37,13 +37,18 @@ impl Bench {
         };
         let block_bytes = grid.most_piece_bytes().next_multiple_of(4096);
         let mut blocks = Ring::new(2 * block_bytes, 0).unwrap();
+        let mut rings: Vec<Ring> = (0..rows.parts).map(ring).collect();
         let queue = with_queue.then(|| {
             let mut queue = Queue::new(2, false, &[file.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("f")).unwrap();
-            queue.register_memory(&mut blocks, Path::new("f")).unwrap();
+            let registered = &mut match &mut rings[..] {
+                [own] => vec![&mut blocks, own],
+                _ => vec![&mut blocks],
+            };
+            queue.register_memory(registered, Path::new("f")).unwrap();
             queue
         });
         Self {
-            rings: (0..rows.parts).map(ring).collect(),
+            rings,
             edges: (0..grid.aggregators).map(|_| Edge::new(grid).unwrap()).collect(),
             tail: None,
             file,
@@ -75,6 +80,7 @@ impl Bench {
                 bytes: self.grid.most_piece_bytes().next_multiple_of(4096) as usize,
                 registered,
             },
+            own: (registered && bases.len() == 1).then_some(Own { first: 1, piece_shift: MAX_PIECE_SHIFT }),
             edge: &mut self.edges[me as usize],
             file: &self.file,
             bases: &bases,
@@ -143,6 +149,30 @@ fn some_pattern(words: u64, per_call: u64, ranks: u64, stream: u64) -> Pattern {
     let origin = stream * ranks;
     let (stride_bytes, rank_distance_bytes) = (ranks * chunk, chunk);
     Pattern { base_bytes: origin, origin_bytes: origin, stride_bytes, ranks, rank_distance_bytes, ..one }
+}
+
+/// Whole sectors of a segment move between the file and the ring itself, which is registered behind the domains.
+#[test]
+fn what_moves_straight_is_in_registered_memory() {
+    let grid = Grid::new(512, 1 << 16, 1);
+    let mut bench = Bench::new(some_pattern(512, 1, 1, 0), grid, true);
+    let batch = Batch { first_call: 0, calls: 8 };
+    bench.write(batch);
+    assert_eq!(bench.bytes(), bench.expected(8, &[]));
+    bench.rings[0].bytes_mut().fill(0);
+    bench.blocks.bytes_mut().fill(0xEE);
+    bench.read(batch);
+    assert_eq!(bench.rings[0].bytes()[..4096], bench.expected(8, &[])[..4096], "by way of no domain");
+    let submitted = bench.queue.as_ref().unwrap().submitted;
+    assert!(submitted.registered > 0 && submitted.plain == 0, "{submitted:?}");
+}
+
+#[test]
+fn an_operation_names_a_buffer_only_if_it_lies_in_it() {
+    let own = Own { first: 3, piece_shift: 12 };
+    assert_eq!([own.buffer(0, 4096), own.buffer(4096, 1), own.buffer(8192 + 512, 512)], [Some(3), Some(4), Some(5)]);
+    assert_eq!([own.buffer(4095, 2), own.buffer(0, 4097)], [None, None]);
+    assert_eq!(Own { first: 65_535, ..own }.buffer(4096, 1), None);
 }
 
 proptest! {

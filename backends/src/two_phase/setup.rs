@@ -6,7 +6,7 @@ use super::domain::Grid;
 use super::edge::Edge;
 use super::lane::Slot;
 use super::messages::Mail;
-use super::pass::{Blocks, Pending};
+use super::pass::{Blocks, Own, Pending};
 use super::rows::{Layout, Rows};
 use crate::direct::{Domains, FdPair};
 use crate::queue::{Memory as Registration, Queue, MAX_PIECE_SHIFT};
@@ -25,6 +25,8 @@ pub(super) struct Memory {
     pub(super) pending: VecDeque<Pending>,
     pub(super) mail: Option<Mail>,
     messages_for: Option<(u64, Rows)>,
+    /// The ring that could not be registered beside the domains, and why.
+    refused: Option<(u64, String)>,
 }
 
 impl Memory {
@@ -41,10 +43,7 @@ impl Memory {
         let mut blocks = Ring::new(block_bytes * u64::from(slots), 0).map_err(no_memory)?;
         // Pages appear here, not in the first batch.
         blocks.bytes_mut().iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-        let mut queue = depth.map(|_| Queue::of(files, slots, false, MAX_PIECE_SHIFT)).transpose()?;
-        if let Some(queue) = &mut queue {
-            queue.register_memory(&mut blocks, &files.path)?;
-        }
+        let queue = depth.map(|_| Queue::of(files, slots, false, MAX_PIECE_SHIFT)).transpose()?;
         Ok(Self {
             grid,
             queue,
@@ -55,7 +54,32 @@ impl Memory {
             pending: VecDeque::with_capacity(slots as usize),
             mail: None,
             messages_for: None,
+            refused: None,
         })
+    }
+
+    /// Registers the domains, and with them the ring of a rank that moves its own segment straight. Where the kernel does not allow both,
+    /// the domains alone.
+    pub(super) fn register(&mut self, layout: Layout, ring: &mut Ring, files: &FdPair) -> Result<()> {
+        let (Some(queue), blocks) = (&mut self.queue, &mut self.blocks) else { return Ok(()) };
+        if layout == Layout::Interleaved {
+            return queue.register_memory(&mut [blocks], &files.path);
+        }
+        if self.refused.as_ref().is_none_or(|(ring_id, _)| *ring_id != ring.id()) {
+            let ring_id = ring.id();
+            queue.register_memory(&mut [blocks, ring], &files.path)?;
+            let Registration::Refused { reason, .. } = &queue.memory else { return Ok(()) };
+            self.refused = Some((ring_id, reason.clone()));
+        }
+        queue.register_memory(&mut [blocks], &files.path)
+    }
+
+    /// Where the memory of ring `ring_id` lies among the registered buffers, if it does.
+    pub(super) fn own(&self, ring_id: u64) -> Option<Own> {
+        let queue = self.queue.as_ref()?;
+        let has = queue.memory.is_registered() && queue.memory.is_of(&[self.blocks.id(), ring_id]);
+        let first = self.blocks.mapped().len().div_ceil(1 << queue.piece_shift);
+        has.then_some(Own { first, piece_shift: queue.piece_shift })
     }
 
     /// With room for the messages of `ranks` ranks, or without any.
@@ -71,12 +95,18 @@ impl Memory {
 
     /// What of the transfers lies in registered memory. Of a rank's own segment, whole sectors move straight between its memory and
     /// the file.
-    fn registered(&self, layout: Layout) -> &'static str {
-        match (fits(&self.blocks), layout) {
-            (false, _) => "domains NOT registered: together longer than 1 GiB",
-            (true, Layout::Interleaved) => "registered domains",
-            (true, Layout::Segmented) => {
-                "registered domains for what is not whole sectors; what is moves straight, not registered"
+    fn registered(&self, layout: Layout, ring_id: u64) -> String {
+        let domains = match fits(&self.blocks) {
+            true => "registered domains",
+            false => "domains NOT registered: together longer than 1 GiB",
+        };
+        match (layout, &self.refused) {
+            (Layout::Interleaved, _) => domains.to_owned(),
+            (Layout::Segmented, Some((of, reason))) if *of == ring_id => {
+                format!("{domains} for what is not whole sectors; what is moves straight, NOT registered: {reason}")
+            }
+            (Layout::Segmented, _) => {
+                format!("{domains} for what is not whole sectors; what is moves straight, registered buffers")
             }
         }
     }
@@ -85,7 +115,7 @@ impl Memory {
     pub(super) fn describe(
         &self,
         direction: Direction,
-        layout: Layout,
+        (layout, ring_id): (Layout, u64),
         grid: Grid,
         domains: &Domains,
         reason: Option<&str>,
@@ -115,7 +145,7 @@ impl Memory {
                 format!(
                     "overlapped with io_uring depth {}, {}",
                     self.slots.len(),
-                    queue.describe(self.registered(layout))
+                    queue.describe(&self.registered(layout, ring_id))
                 )
             }
             None => "one domain at a time".to_owned(),
@@ -131,7 +161,7 @@ fn fits(memory: &Ring) -> bool {
 
 /// The blocks as a lane uses them.
 pub(super) fn blocks(memory: &mut Ring, block_bytes: u64, queue: Option<&Queue>) -> Blocks {
-    let registered = fits(memory) && queue.is_some_and(|q| matches!(q.memory, Registration::Registered { .. }));
+    let registered = fits(memory) && queue.is_some_and(|q| q.memory.is_registered());
     Blocks { base: memory.bytes_mut().as_mut_ptr(), bytes: block_bytes as usize, registered }
 }
 

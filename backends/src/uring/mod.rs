@@ -282,7 +282,7 @@ impl OpenFile for UringFile {
             offsets::Prepared::Alone(route) => route,
         };
         let files = &file.files;
-        queue.register_memory(ring, &files.path)?;
+        queue.register_memory(&mut [&mut *ring], &files.path)?;
         let scratch = Scratch::for_route(&route, pattern, &files.path)?;
         // What is put back at the ends of a chunk that is read belongs to one operation.
         let keeps_ends = direction == Direction::Read && matches!(route, Route::DirectEdges { .. });

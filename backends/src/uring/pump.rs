@@ -10,7 +10,7 @@ use super::stream::{Failure, Stream};
 use crate::latency::Mark;
 use crate::patience::Patience;
 use crate::queue::flight::Flight;
-use crate::queue::{Memory, Queue, Way};
+use crate::queue::{Queue, Way};
 use crate::route::Route;
 use crate::walk::{Guard, Piece, Pieces};
 use crate::Latency;
@@ -332,7 +332,7 @@ struct Shape {
 impl Shape {
     fn new(queue: &Queue, job: &Job<'_>) -> Self {
         Self {
-            registered: matches!(queue.memory, Memory::Registered { .. }),
+            registered: queue.memory.is_registered(),
             piece_shift: queue.piece_shift,
             want: job.wait_for.clamp(1, job.depth.max(1)) as usize,
         }
