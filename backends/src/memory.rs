@@ -35,6 +35,8 @@ pub struct Ring {
     len: usize,
     period_bytes: u64,
     id: u64,
+    /// What the kernel said when it was asked for huge pages and refused them.
+    refusal: Option<std::io::Error>,
 }
 
 impl Ring {
@@ -48,9 +50,9 @@ impl Ring {
     pub fn new(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
         let (len, mapped) = lengths(period_bytes, max_call_bytes)?;
         let (map, start) = aligned(mapped)?;
-        // Fewer TLB misses while streaming; a kernel without huge pages loses nothing.
-        let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Self::over(map, start, mapped, None, len, period_bytes))
+        // Fewer TLB misses while streaming, and longer requests to devices.
+        let refusal = map.advise(memmap2::Advice::HugePage).err();
+        Ok(Self { refusal, ..Self::over(map, start, mapped, None, len, period_bytes) })
     }
 
     /// As [`Ring::new`], in memory that other processes of this user on this host can map (memfd_create(2)). Not limited
@@ -74,12 +76,33 @@ impl Ring {
         if placed == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error());
         }
-        make_huge(&mut map[start..start + mapped]);
-        Ok(Self::over(map, start, mapped, Some(file), len, period_bytes))
+        let refusal = make_huge(&mut map[start..start + mapped]).err();
+        Ok(Self { refusal, ..Self::over(map, start, mapped, Some(file), len, period_bytes) })
     }
 
     fn over(map: MmapMut, start: usize, mapped: usize, file: Option<File>, len: usize, period_bytes: u64) -> Self {
-        Self { map, start, mapped, file, len, period_bytes, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) }
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        Self { map, start, mapped, file, len, period_bytes, id, refusal: None }
+    }
+
+    /// Bytes that such a ring takes of the memory of the host: whole huge pages, where the kernel has them.
+    #[must_use]
+    pub fn taken_bytes(period_bytes: u64, max_call_bytes: u64) -> u64 {
+        let bytes = period_bytes.saturating_add(max_call_bytes).saturating_add(SLACK_BYTES);
+        bytes.checked_next_multiple_of(HUGE_BYTES as u64).unwrap_or(u64::MAX)
+    }
+
+    /// What the kernel said to the wish for huge pages, if it refused. Without a refusal private memory may still have got none: it is
+    /// advice, and pages are chosen when they are touched.
+    #[must_use]
+    pub fn huge_page_refusal(&self) -> Option<&std::io::Error> {
+        self.refusal.as_ref()
+    }
+
+    /// True if other processes can map it.
+    #[must_use]
+    pub fn is_shareable(&self) -> bool {
+        self.file.is_some()
     }
 
     /// The memory as a file that other processes can map, if it was made so.
@@ -214,11 +237,19 @@ fn aligned(bytes: usize) -> std::io::Result<(MmapMut, usize)> {
 /// Puts shared memory that is empty so far into huge pages. Unlike private memory it gets none by advice where
 /// /sys/kernel/mm/transparent_hugepage/shmem_enabled says `never`, as it does by default; MADV_COLLAPSE (madvise(2), Linux 6.1) makes them all the
 /// same. Without them requests to a device are shorter, and that is all.
-fn make_huge(memory: &mut [u8]) {
+///
+/// # Errors
+/// The kernel's answer; as many pages as it could are huge then.
+fn make_huge(memory: &mut [u8]) -> std::io::Result<()> {
     // What has no page at all is left out.
     memory.iter_mut().step_by(HUGE_BYTES).for_each(|byte| *byte = 0);
     // SAFETY: memory of this process, whole pages of it; their bytes stay.
-    unsafe { libc::madvise(memory.as_mut_ptr().cast(), memory.len(), libc::MADV_COLLAPSE) };
+    let answer = unsafe { libc::madvise(memory.as_mut_ptr().cast(), memory.len(), libc::MADV_COLLAPSE) };
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
 }
 
 /// Length of a ring and of its mapping, in whole huge pages.
@@ -289,22 +320,66 @@ mod tests {
         assert!(Ring::new(4096, 100).unwrap().shared_file().is_none());
     }
 
-    /// As much as the kernel has to give, or none where it knows no way.
+    /// Kilobytes of a ring that this process maps by huge pages.
+    fn huge_kib(ring: &Ring) -> usize {
+        let begin = format!("{:x}-", ring.as_ptr() as usize);
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut of_ring = maps.lines().skip_while(|line| !line.starts_with(&begin));
+        let huge = of_ring.find(|line| line.starts_with("ShmemPmdMapped:")).unwrap();
+        huge.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Why this kernel cannot do it at all: it knows no MADV_COLLAPSE, or has been told not to.
+    fn cannot_collapse() -> Option<String> {
+        let told = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
+        let version = (numbers.next().unwrap(), numbers.next().unwrap());
+        match told {
+            Err(_) => Some("this kernel has no transparent huge pages for shared memory".to_owned()),
+            Ok(told) if told.contains("[deny]") => Some("shmem_enabled says deny".to_owned()),
+            Ok(_) if version < (6, 1) => Some(format!("no MADV_COLLAPSE in Linux {}", release.trim())),
+            Ok(_) => None,
+        }
+    }
+
+    /// All of it; or the kernel has said why not.
     #[test]
     fn a_shareable_ring_is_in_huge_pages_too() {
         let mut ring = Ring::new_shareable(3 * HUGE_BYTES as u64, 100).unwrap();
         assert_eq!((ring.mapped().len(), ring.as_ptr() as usize % HUGE_BYTES), (4 * HUGE_BYTES, 0));
         ring.bytes_mut().fill(1);
-        let begin = format!("{:x}-", ring.as_ptr() as usize);
-        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let mut of_ring = maps.lines().skip_while(|line| !line.starts_with(&begin));
-        let huge = of_ring.find(|line| line.starts_with("ShmemPmdMapped:")).unwrap();
-        let kib: usize = huge.split_whitespace().nth(1).unwrap().parse().unwrap();
-        if kib == 0 {
-            println!("SKIPPED: this kernel puts no shared memory into huge pages");
-            return;
-        }
-        assert_eq!(kib % (HUGE_BYTES >> 10), 0, "{huge}");
         assert_eq!(ring.bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>(), ring.bytes().len() as u64);
+        let whole = huge_kib(&ring) == ring.mapped().len() >> 10;
+        let refusal = ring.huge_page_refusal().map(|error| error.raw_os_error().unwrap());
+        assert_eq!(whole, refusal.is_none(), "{} KiB, {:?}", huge_kib(&ring), ring.huge_page_refusal());
+        match (cannot_collapse(), refusal) {
+            (_, None) => {}
+            (Some(why), Some(_)) => println!("SKIPPED: {why}"),
+            // madvise(2): no free huge page, or the page was in use.
+            (None, Some(libc::ENOMEM | libc::EAGAIN | libc::EBUSY)) => {
+                println!("SKIPPED: {}", ring.huge_page_refusal().unwrap());
+            }
+            (None, Some(_)) => panic!("{:?}", ring.huge_page_refusal()),
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_kept() {
+        let mut ring = Ring::new_shareable(HUGE_BYTES as u64, 0).unwrap();
+        assert!(ring.is_shareable() && !Ring::new(4096, 0).unwrap().is_shareable());
+        // Not a whole page: madvise(2) says EINVAL.
+        let refused = make_huge(&mut ring.mapped_mut()[1..]).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
+        ring.refusal = Some(refused);
+        assert!(ring.huge_page_refusal().is_some());
+    }
+
+    #[test]
+    fn a_ring_takes_whole_huge_pages() {
+        for (period, call) in [(4096, 0), (3 << 20, 1 << 20), ((4 << 20) - 8192, 0), ((4 << 20) - 4096, 0)] {
+            assert_eq!(Ring::taken_bytes(period, call), Ring::new(period, call).unwrap().mapped().len() as u64);
+        }
+        assert_eq!(Ring::taken_bytes(u64::MAX, 1), u64::MAX);
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::{document, items, number, Launch, Scratch};
+use crate::patient;
+use crate::support::{document, items, number, skip, Launch, Scratch};
 
 fn run(ranks: u64, args: &[&str]) -> Value {
     let scratch = Scratch::new();
@@ -62,6 +63,50 @@ fn memory_is_left_alone_where_nothing_is_moved() {
     assert!(number(&ending["rank_memory_planned_bytes"]) > 128 << 20, "{ending}");
     assert!(number(&ending["rank_memory_high_water_bytes"]) < 128 << 20, "{ending}");
     assert_eq!(result["cold"][0]["not_known"], "no backend of the run moves data");
+}
+
+/// Takes huge pages away from the program, as a host that has them switched off.
+const NO_HUGE_PAGES: &str = "#include <sys/prctl.h>\n__attribute__((constructor)) static void off(void) { prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }\n";
+
+fn small_pages(result: &Value) -> Option<&Value> {
+    items(&result["derived"]["warnings"]).iter().find(|w| w["kind"] == "small_pages")
+}
+
+/// Of private and of shared memory. Where the kernel gives them there is no warning, and where not there is one, with the figures.
+#[test]
+fn small_pages_are_told() {
+    for (ranks, backend) in [(1, "uring"), (2, "uring"), (2, "posix")] {
+        let scratch = Scratch::new();
+        let both = format!(
+            "{}:{}",
+            patient::library().display(),
+            patient::library_of("no_huge_pages", NO_HUGE_PAGES).display()
+        );
+        let args = ["-T", "1s", "--types", "0,2", "--space", "1G", "--memory-per-process", "1G", "--backend", backend];
+        let run = Launch::new(ranks).args(args).env("LD_PRELOAD", both).into(&scratch).run();
+        run.expect(0);
+        let result = document(&scratch);
+        let [pages] = items(&result["pages"]) else { panic!("{}", result["pages"]) };
+        assert_eq!(
+            (&pages["huge_page_bytes"], number(&pages["ranks_with_small"])),
+            (&Value::from(0), ranks),
+            "{pages}"
+        );
+        assert_eq!(pages["is_shared"], ranks > 1 && backend == "uring", "{pages}");
+        let reason = pages["reason"].as_str().unwrap();
+        assert!(!reason.is_empty() && (pages["is_shared"] == false || reason.contains("MADV_COLLAPSE")), "{pages}");
+        let is_direct = items(&result["patterns"]).iter().any(|p| p["direct"] == true && number(&p["calls"]) > 0);
+        assert_eq!(small_pages(&result).is_some(), is_direct, "{pages}");
+        assert!(!is_direct || run.stdout.contains("transfer memory in huge pages"), "{run}");
+        let with = self::run(ranks, &["--memory-per-process", "1G", "--backend", backend]);
+        let [pages] = items(&with["pages"]) else { panic!("{}", with["pages"]) };
+        if !pages["reason"].is_null() {
+            skip(&format!("no huge pages here: {pages}"));
+            continue;
+        }
+        assert_eq!(small_pages(&with), None, "{pages}");
+        assert!(number(&pages["huge_page_bytes"]) * 10 >= number(&pages["memory_bytes"]) * 9, "{pages}");
+    }
 }
 
 fn is_warm(result: &Value) -> bool {

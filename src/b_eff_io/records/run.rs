@@ -5,7 +5,7 @@ use super::{
     PatternRecord, RepeatRecord, TuningRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
-use crate::frame::records::{run_record, ColdRecord, HarnessCost, ProbeRecord};
+use crate::frame::records::{run_record, ColdRecord, HarnessCost, PagesRecord, ProbeRecord};
 
 run_record! {
     /// Everything about one run.
@@ -26,6 +26,9 @@ run_record! {
         /// Whether the memory of the transfers was cold: one, or none.
         #[serde(default)]
         cold: Vec<ColdRecord> = Cold(ColdRecord),
+        /// Whether it is in huge pages: one, or none.
+        #[serde(default)]
+        pages: Vec<PagesRecord> = Pages(PagesRecord),
         /// Probes of the storage at start and end.
         #[serde(default)]
         probes: Vec<ProbeRecord> = Probe(ProbeRecord),

@@ -175,6 +175,19 @@ pub enum IoWarning {
         /// Bytes of its range.
         of_bytes: u64,
     },
+    /// Direct I/O from transfer memory of which less than nine tenths are in huge pages.
+    SmallPages {
+        /// How many ranks.
+        ranks: u64,
+        /// The rank with the least in huge pages.
+        rank: u64,
+        /// Transfer memory of a rank.
+        memory_bytes: u64,
+        /// Of it in huge pages, there.
+        huge_page_bytes: u64,
+        /// What is known of why.
+        reason: String,
+    },
     /// More than half of the loads from the transfer memory of a rank came from a cache, a lap after it was used.
     WarmMemory {
         /// The rank whose memory was the warmest.

@@ -207,6 +207,15 @@ pub fn failed() -> RunResult {
         cached_ns: 5.0,
         not_known: None,
     });
+    result.pages.push(PagesRecord {
+        memory_bytes: 82 << 20,
+        is_shared: true,
+        huge_page_bytes: Some(2 << 20),
+        rank: 1,
+        ranks_with_small: 1,
+        reason: Some("transparent_hugepage/shmem_enabled is deny".into()),
+        not_known: None,
+    });
     let calibration = (8 * MB, 0.0125, 0.5);
     let (bytes, write_seconds, sync_seconds) = calibration;
     result.calibrations.push(Calibration { backend: "mpiio".into(), bytes, write_seconds, sync_seconds });
@@ -256,6 +265,7 @@ fn corruption() -> CorruptionRecord {
 pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     let mut lines = vec![result.start_line()];
     lines.extend(result.cold.iter().cloned().map(JournalLine::Cold));
+    lines.extend(result.pages.iter().cloned().map(JournalLine::Pages));
     lines.extend(result.probes.iter().cloned().map(JournalLine::Probe));
     lines.extend(result.calibrations.iter().cloned().map(JournalLine::Calibration));
     lines.extend(result.tunings.iter().cloned().map(JournalLine::Tuning));

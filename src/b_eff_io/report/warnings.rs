@@ -97,6 +97,14 @@ fn cause(warning: &IoWarning) -> String {
             percent(*from_memory),
             format_size(*cache_share_bytes)
         ),
+        IoWarning::SmallPages { ranks, rank, memory_bytes, huge_page_bytes, reason } => format!(
+            "Transfer memory of {} is in small pages: {} of {} in huge ones on rank {rank} ({}). Direct requests to a device are shorter \
+             from it.",
+            count(*ranks, "rank"),
+            format_size(*huge_page_bytes),
+            format_size(*memory_bytes),
+            clause(reason)
+        ),
         IoWarning::RankShiftOnOneHost { host, ranks } => format!(
             "{} on one host, {host}: rank-shift cannot avoid this host's page cache, reads may come from memory.",
             count(*ranks, "rank")
@@ -231,6 +239,14 @@ pub fn brief(warning: &IoWarning) -> Brief {
             let text = format!("transfer memory was warm: only {} of it came from memory", percent(*from_memory));
             return Brief::new(37, text);
         }
+        IoWarning::SmallPages { memory_bytes, huge_page_bytes, .. } => {
+            let text = format!(
+                "only {} of {} transfer memory in huge pages: large direct transfers may be slower",
+                format_size(*huge_page_bytes),
+                format_size(*memory_bytes)
+            );
+            return Brief::new(43, text);
+        }
         IoWarning::RankShiftOnOneHost { .. } => {
             return Brief::new(36, "rank-shift on one host: reads may come from memory");
         }
@@ -337,6 +353,10 @@ fn next_step(warning: &IoWarning, termination: Termination) -> String {
         IoWarning::WarmMemory { .. } => {
             "Memory of 1/16 of a rank's at most is used for this: give a larger --memory-per-process, or leave it out. Rates through the \
              page cache are too high meanwhile."
+        }
+        IoWarning::SmallPages { .. } => {
+            "Let the kernel have huge pages: `madvise` in /sys/kernel/mm/transparent_hugepage/enabled, anything but `deny` in shmem_enabled, \
+             Linux 6.1 or later for memory that ranks share, and free memory that is not in pieces. Compare with runs that had the same."
         }
         IoWarning::RankShiftOnOneHost { .. } => "Start ranks on two hosts or more, or use --cache drop.",
         IoWarning::RepeatsDiffer { .. } => {

@@ -22,11 +22,12 @@ use crate::b_eff_io::run::repeat::run_again;
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
-use crate::frame::records::{Access, ColdRecord, Outcome, ProbeAt};
+use crate::frame::records::{Access, ColdRecord, Outcome, PagesRecord, ProbeAt};
 use crate::frame::run::agree::slowest;
 use crate::frame::run::cold;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
+use crate::frame::run::pages;
 use crate::frame::run::probe::{Probe, LEAST_RUN_SECONDS};
 use crate::frame::run::stamp::Generation;
 use crate::frame::run::Standing;
@@ -113,8 +114,8 @@ fn probe_storage(run: &mut Run<'_>, probe: &Probe, at: ProbeAt) -> Result<(), Mp
     Ok(())
 }
 
-/// Measures whether the ring, which has just been filled, is cold. Before everything else that touches it. `moves_data`: some backend
-/// of the run does, else it is empty.
+/// Measures whether the ring, which has just been filled, is cold, before everything else that touches it; then how large its pages are.
+/// `moves_data`: some backend of the run does, else it is empty.
 fn look_at_memory(run: &mut Run<'_>, moves_data: bool) -> Result<(), MpiError> {
     let cache_share_bytes = run.plan.cache_share_bytes;
     let not_looked = |why: &str| ColdRecord { cache_share_bytes, not_known: Some(why.into()), ..ColdRecord::default() };
@@ -124,6 +125,12 @@ fn look_at_memory(run: &mut Run<'_>, moves_data: bool) -> Result<(), MpiError> {
         Buffers::Reused => not_looked("one window is used for all calls, on purpose (--buffers reused)"),
     };
     run.observer.record(JournalLine::Cold(record));
+    let pages = if moves_data {
+        pages::look(run.world, &run.ring)?
+    } else {
+        PagesRecord { not_known: Some("no backend of the run moves data".into()), ..PagesRecord::default() }
+    };
+    run.observer.record(JournalLine::Pages(pages));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use super::{debt, hints, intervals, pattern, storage_bytes, AccessTime, Partitio
 use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::records::{Access, ColdRecord};
+use crate::frame::records::{Access, ColdRecord, PagesRecord};
 use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::probe;
@@ -49,6 +49,7 @@ pub(super) fn all(
     found.extend(probe::warning(&result.probes).map(IoWarning::Shared));
     found.extend(m_part_reduced(result));
     found.extend(result.cold.iter().find_map(warm_memory));
+    found.extend(result.pages.iter().find_map(|pages| small_pages(result, pages)));
     found.extend(rank_shift_on_one_host(result));
     for backend in &result.config.backends {
         let own: Vec<&PatternRecord> = result.patterns.iter().filter(|p| p.backend == *backend).collect();
@@ -101,6 +102,19 @@ fn warm_memory(cold: &ColdRecord) -> Option<IoWarning> {
         from_memory,
         memory_bytes: cold.memory_bytes,
         cache_share_bytes: cold.cache_share_bytes,
+    })
+}
+
+/// What goes through the page cache reaches the device from pages of the kernel's own choice.
+fn small_pages(result: &RunResult, pages: &PagesRecord) -> Option<IoWarning> {
+    let is_direct = |p: &PatternRecord| p.calls > 0 && p.direct == Some(true);
+    let huge_page_bytes = pages.huge_page_bytes.filter(|_| pages.ranks_with_small > 0)?;
+    result.patterns.iter().any(is_direct).then(|| IoWarning::SmallPages {
+        ranks: pages.ranks_with_small,
+        rank: pages.rank,
+        memory_bytes: pages.memory_bytes,
+        huge_page_bytes,
+        reason: pages.reason.clone().unwrap_or_default(),
     })
 }
 
@@ -254,11 +268,14 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_cause() {
-        let damages: [(Damage, &[&str]); 22] = [
+        let damages: [(Damage, &[&str]); 25] = [
             (|r| r.manifest.machine.hosts[0].cores = 1, &["oversubscribed"]),
             (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
             (|r| r.cold.push(loads(40.0)), &["warm_memory"]),
             (|r| r.cold.push(loads(60.0)), &[]),
+            (|r| in_small_pages(r, 1, Some(true)), &["small_pages"]),
+            (|r| in_small_pages(r, 1, Some(false)), &[]),
+            (|r| in_small_pages(r, 0, Some(true)), &[]),
             (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
             (|r| r.manifest.machine.hosts[0].memory_bytes = 1 << 50, &["smaller_than_memory"]),
             (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::Space), &["ended_by_space"]),
@@ -291,6 +308,13 @@ mod tests {
 
     fn loads(found_ns: f64) -> ColdRecord {
         ColdRecord { found_ns, flushed_ns: 100.0, cached_ns: 5.0, ..ColdRecord::default() }
+    }
+
+    fn in_small_pages(result: &mut RunResult, ranks_with_small: u64, direct: Option<bool>) {
+        let pages =
+            PagesRecord { memory_bytes: 100, huge_page_bytes: Some(10), ranks_with_small, ..Default::default() };
+        result.pages.push(pages);
+        edit(result, 4, Access::Read, 3, |p| p.direct = direct);
     }
 
     fn unread() -> Option<SampleRecord> {

@@ -12,6 +12,7 @@ pub mod interrupt;
 pub mod latency;
 pub mod machine_share;
 pub mod named;
+pub mod pages;
 pub mod pieces;
 pub mod probe;
 pub mod reread;

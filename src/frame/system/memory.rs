@@ -132,15 +132,20 @@ fn proportional(rollup: &str) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-/// Bytes of these memories that are in huge pages (AnonHugePages of their mappings in /proc/self/smaps; the kernel may join
-/// neighbouring mappings); None if it does not tell.
+/// Bytes of these memories that are in huge pages (AnonHugePages, and ShmemPmdMapped for what processes share, of their mappings in
+/// /proc/self/smaps; the kernel may join neighbouring mappings); None if it does not tell.
 #[must_use]
 pub fn huge_page_bytes(memories: &[&[u8]]) -> Option<u64> {
     let ranges: Vec<(u64, u64)> =
         memories.iter().map(|memory| (memory.as_ptr() as u64, memory.as_ptr() as u64 + memory.len() as u64)).collect();
     let maps = Process::myself().ok()?.smaps().ok()?;
     let of_ours = maps.into_iter().filter(|map| ranges.iter().any(|r| map.address.0 < r.1 && r.0 < map.address.1));
-    let huge = of_ours.map(|map| map.extension.map.get("AnonHugePages").copied()).sum::<Option<u64>>()?;
+    let of_one = |map: &procfs::process::MMapExtension| {
+        let told = |name: &str| map.map.get(name).copied();
+        // Linux before 4.8 has no huge pages of shared memory.
+        Some(told("AnonHugePages")? + told("ShmemPmdMapped").unwrap_or(0))
+    };
+    let huge = of_ours.map(|map| of_one(&map.extension)).sum::<Option<u64>>()?;
     Some(huge.min(memories.iter().map(|memory| memory.len() as u64).sum()))
 }
 
@@ -194,6 +199,20 @@ mod tests {
         let short = vec![1_u8; 4096];
         assert!(huge_page_bytes(&[&short]).is_some_and(|bytes| bytes <= 4096));
         assert_eq!(huge_page_bytes(&[]), Some(0));
+    }
+
+    /// Where the kernel has not refused: all of it.
+    #[test]
+    fn huge_pages_of_shared_memory_are_counted_too() {
+        let ring = beff_backends::Ring::new_shareable(4 << 20, 0).unwrap();
+        let all = ring.mapped().len() as u64;
+        match ring.huge_page_refusal() {
+            None => assert_eq!(huge_page_bytes(&[ring.mapped()]), Some(all)),
+            Some(why) => {
+                println!("SKIPPED: {why}");
+                assert!(huge_page_bytes(&[ring.mapped()]).is_some_and(|bytes| bytes < all));
+            }
+        }
     }
 
     fn hierarchy(version: Version, directories: &[&str]) -> Hierarchy {

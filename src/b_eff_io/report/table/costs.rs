@@ -2,7 +2,7 @@
 
 use crate::b_eff_io::records::{Calibration, PatternRecord, RankMemoryRecord, RunResult};
 use crate::b_eff_io::values::{AccessTime, Derived};
-use crate::frame::records::ColdRecord;
+use crate::frame::records::{ColdRecord, PagesRecord};
 use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::costs;
 use crate::frame::report::text::{count, nanoseconds, percent, Page};
@@ -26,6 +26,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     page.fields("by kind", ending.rank_memory.iter().map(memory_by_kind));
     page.fields("storage", crate::frame::report::probe::lines(&result.probes));
     page.fields("cold memory", result.cold.iter().map(cold_memory));
+    page.fields("huge pages", result.pages.iter().map(huge_pages));
     costs::harness(
         page,
         &[
@@ -152,6 +153,23 @@ fn cold_memory(cold: &ColdRecord) -> String {
             format_seconds(cold.seconds)
         ),
         (why, _) => format!("{walked}; whether it is cold is not known: {}", why.as_deref().unwrap_or("no reason recorded")),
+    }
+}
+
+/// What of the transfer memory is in huge pages.
+fn huge_pages(pages: &PagesRecord) -> String {
+    let whose = if pages.is_shared { "that ranks can share" } else { "of its own" };
+    match (pages.huge_page_bytes, pages.not_known.as_deref()) {
+        (Some(bytes), None) => {
+            let why = pages.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            format!(
+                "{} of {} of the transfer memory {whose}, on the rank with least, {}{why}",
+                format_size(bytes),
+                format_size(pages.memory_bytes),
+                pages.rank
+            )
+        }
+        (_, why) => format!("not known: {}", why.unwrap_or("no reason recorded")),
     }
 }
 

@@ -1,0 +1,31 @@
+//! How large the pages of the transfer memory are.
+
+use serde::{Deserialize, Serialize};
+
+/// The transfer memory of the ranks and what of it is in huge pages, before the first pattern. Direct requests to a device are as long
+/// as the pages allow: it takes a few hundred pieces each, and a small page is one piece.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PagesRecord {
+    /// Transfer memory of a rank, in whole huge pages.
+    pub memory_bytes: u64,
+    /// It can be mapped by the other ranks of the host: such memory gets huge pages by MADV_COLLAPSE (Linux 6.1), other by advice.
+    pub is_shared: bool,
+    /// Of it in huge pages, on the rank that has least; None: not known.
+    pub huge_page_bytes: Option<u64>,
+    /// That rank.
+    pub rank: u64,
+    /// Ranks with less than nine tenths of it in huge pages.
+    pub ranks_with_small: u64,
+    /// What is known of why that rank has fewer than all.
+    pub reason: Option<String>,
+    /// Why nothing is known.
+    pub not_known: Option<String>,
+}
+
+impl PagesRecord {
+    /// True of memory of which less than nine tenths are in huge pages.
+    #[must_use]
+    pub fn is_small(memory_bytes: u64, huge_page_bytes: u64) -> bool {
+        huge_page_bytes < memory_bytes / 10 * 9
+    }
+}
