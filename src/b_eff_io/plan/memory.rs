@@ -1,7 +1,7 @@
 //! Memory of one rank.
 
 use beff_backends::mmap::WINDOW_BYTES;
-use beff_backends::DEFAULT_DOMAIN_BYTES;
+use beff_backends::{Ring, DEFAULT_DOMAIN_BYTES};
 
 use super::patterns::patterns;
 use super::space::PartitionSpace;
@@ -120,10 +120,11 @@ pub struct RankMemory {
 }
 
 impl RankMemory {
-    /// From its parts: the ring and [`BASE_RANK_MEMORY_BYTES`], domains, rings of others, files. None beyond what can be counted.
+    /// From its parts: the ring in whole huge pages and [`BASE_RANK_MEMORY_BYTES`], domains, rings of others, files. None beyond what
+    /// can be counted.
     #[must_use]
     pub fn of(parts: Parts) -> Self {
-        let ring_bytes = parts.period_bytes.saturating_add(parts.max_call_bytes);
+        let ring_bytes = Ring::taken_bytes(parts.period_bytes, parts.max_call_bytes);
         let own_bytes = ring_bytes.saturating_add(parts.domain_bytes).saturating_add(BASE_RANK_MEMORY_BYTES);
         let neighbours_bytes = ring_bytes.saturating_mul(parts.sharing_ranks.saturating_sub(1));
         Self { own_bytes, neighbours_bytes, file_bytes: parts.file_bytes }
@@ -226,8 +227,9 @@ mod tests {
             file_bytes: 256 * MIB,
         };
         let memory = RankMemory::of(parts);
-        assert_eq!((memory.own_bytes, memory.neighbours_bytes), (84 * MIB, 36 * MIB));
-        assert_eq!((memory.resident_bytes(), memory.file_bytes), (120 * MIB, 256 * MIB));
+        // 12 MiB and what may be touched behind them are seven huge pages.
+        assert_eq!((memory.own_bytes, memory.neighbours_bytes), (86 * MIB, 42 * MIB));
+        assert_eq!((memory.resident_bytes(), memory.file_bytes), (128 * MIB, 256 * MIB));
         assert_eq!(RankMemory::of(Parts { sharing_ranks: 1, ..parts }).neighbours_bytes, 0);
     }
 
