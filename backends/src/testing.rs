@@ -86,3 +86,36 @@ pub(crate) fn open_row(
         (row.make)(&options).open(&request)
     }))
 }
+
+/// What a thread of [`with_little_lockable_memory`] may lock.
+pub(crate) const LOCKABLE_BYTES: u64 = 6 << 20;
+
+/// Runs `work` in a thread that cannot register more memory with the kernel than [`LOCKABLE_BYTES`].
+pub(crate) fn with_little_lockable_memory(work: impl FnOnce() + Send) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is one struct rlimit, read and written; lowering the soft limit is always allowed.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit), 0);
+        limit.rlim_cur = limit.rlim_cur.min(LOCKABLE_BYTES);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit), 0);
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            drop_cap_ipc_lock();
+            work();
+        });
+    });
+}
+
+/// Gives up the right to lock any amount of memory, for this thread alone.
+fn drop_cap_ipc_lock() {
+    const CAP_IPC_LOCK: u32 = 14;
+    let mut header = [0x2008_0522_u32, 0];
+    let mut sets = [[0_u32; 3]; 2];
+    // SAFETY: header and sets have the layout of capget(2) and capset(2), version 3: two words, and twice three words.
+    unsafe {
+        assert_eq!(libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()), 0);
+        sets[0][0] &= !(1 << CAP_IPC_LOCK);
+        assert_eq!(libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()), 0);
+    }
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{document, items, list, number, signal, skip, Launch, Scratch, SHORT};
+use crate::support::{document, is_command, items, list, number, signal, skip, Launch, Scratch, SHORT};
 
 const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-phase"];
 
@@ -69,8 +69,10 @@ fn what_is_said_of_registered_memory_is_counted() {
         }
         let [registered, plain] = ["registered", "plain"].map(|name| number(&handed[name]));
         assert!(number(&p["chunk_bytes"]) < 1 << 20 || registered + plain > 0, "{p}");
-        if strategy.contains("NOT registered") {
+        if strategy.contains("buffers NOT registered") || strategy.contains("domains NOT registered") {
             assert_eq!(registered, 0, "{p}");
+        } else if strategy.contains("straight, NOT registered") {
+            skip("this user cannot lock as much memory as the ring of a rank");
         } else {
             assert_eq!(plain, 0, "{strategy}: {handed}");
             if strategy.contains("moves straight, registered buffers") {
@@ -83,6 +85,38 @@ fn what_is_said_of_registered_memory_is_counted() {
     }
     let direct = !result["manifest"]["storage"]["direct_offset_align_bytes"].is_null();
     assert!(!direct || straight > 0, "whole sectors of segments went straight");
+}
+
+/// Lockable memory is enough for the domains of two ranks and not for a ring: what goes through domains is registered, whole sectors
+/// are not, and the strategy says both.
+#[test]
+fn a_ring_that_cannot_be_locked_is_told_and_moved_all_the_same() {
+    let little = "ulimit -l 6144 && if [ \"$(id -u)\" = 0 ]; then exec setpriv --bounding-set -ipc_lock \"$@\"; else exec \"$@\"; fi";
+    if !is_command("setpriv") {
+        return skip("no setpriv here: root may lock any amount of memory");
+    }
+    let scratch = Scratch::new();
+    let args = ["--backend", "uring", "--types", "2,4", "--space", "1G", "--domain", "64K", "--verify", "full"];
+    let memory = ["-T", "6s", "--memory-per-process", "512M", "--collective", "two-phase", "--repeat", "off"];
+    Launch::through(&["sh", "-c", little, "sh"], 2).args(memory).args(args).into(&scratch).run().expect(0);
+    let result = document(&scratch);
+    assert_eq!(result["corruptions"], Value::Array(Vec::new()));
+    let (mut by_domains, mut straight) = (0, 0);
+    for p in items(&result["patterns"]).iter().filter(|p| number(&p["calls"]) > 0 && p["pattern_type"] == 4) {
+        let strategy = p["strategy"].as_str().unwrap();
+        if strategy.contains("domains NOT registered") || strategy.contains("buffers NOT registered") {
+            return skip(&format!("not even the domains can be locked here: {strategy}"));
+        }
+        for part in ["registered domains for what is not whole sectors", "straight, NOT registered", "ulimit -l"] {
+            assert!(strategy.contains(part), "{part}: {strategy}");
+        }
+        by_domains += number(&p["submissions"]["registered"]);
+        straight += number(&p["submissions"]["plain"]);
+        assert_eq!(number(&p["verification"]["words_wrong"]), 0, "{p}");
+    }
+    assert!(straight > 0, "whole sectors went straight");
+    let direct = !result["manifest"]["storage"]["direct_offset_align_bytes"].is_null();
+    assert!(!direct || by_domains > 0, "what is not whole sectors went by domains");
 }
 
 #[test]

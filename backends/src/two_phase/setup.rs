@@ -173,3 +173,56 @@ fn size(bytes: u64) -> String {
         b => format!("{b} bytes"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{scratch, with_little_lockable_memory, LOCKABLE_BYTES};
+    use crate::{Direct, FilePath, OpenMode};
+
+    fn described(memory: &Memory, ring: &Ring, grid: Grid, files: &FdPair) -> String {
+        let domains = Domains { align_bytes: 4096, direct: files.direct_file().is_some(), reason: None };
+        memory.describe(Direction::Write, (Layout::Segmented, ring.id()), grid, &domains, None)
+    }
+
+    /// The domains fit, the ring beside them does not: the domains are registered, the ring is named by its address, and both are told.
+    #[test]
+    fn what_cannot_be_registered_beside_the_domains_is_left_out_and_told() {
+        with_little_lockable_memory(|| {
+            let dir = scratch();
+            let path = FilePath::of(&dir.path().join("f")).unwrap();
+            let files = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, Ok).unwrap();
+            let grid = Grid::new(4096, 64 << 10, 1);
+            let mut memory = Memory::new(grid, Some(2), &files).unwrap();
+            let (mut small, mut large) = (Ring::new(4096, 0).unwrap(), Ring::new(2 * LOCKABLE_BYTES, 0).unwrap());
+            for _ in 0..2 {
+                memory.register(Layout::Segmented, &mut large, &files).unwrap();
+                let queue = memory.queue.as_ref().unwrap();
+                if let Registration::Refused { reason, .. } = &queue.memory {
+                    println!("SKIPPED: not even the domains can be registered here: {reason}");
+                    return;
+                }
+                assert!(queue.memory.is_of(&[memory.blocks.id()]), "{:?}", queue.memory);
+                assert!(memory.own(large.id()).is_none());
+                let told = described(&memory, &large, grid, &files);
+                for part in
+                    ["registered domains for what is not whole sectors", "straight, NOT registered", "ulimit -l"]
+                {
+                    assert!(told.contains(part), "{part}: {told}");
+                }
+                assert!(blocks(&mut memory.blocks, 4096, memory.queue.as_ref()).registered);
+            }
+            // A ring that fits is tried again, and nothing of the refusal is told of it.
+            memory.register(Layout::Segmented, &mut small, &files).unwrap();
+            if memory.own(small.id()).is_none() {
+                println!("SKIPPED: no room for a second huge page of lockable memory");
+                return;
+            }
+            let told = described(&memory, &small, grid, &files);
+            assert!(told.contains("straight, registered buffers") && !told.contains("NOT"), "{told}");
+            // Where every rank's ring is somebody else's matter, the domains alone.
+            memory.register(Layout::Interleaved, &mut large, &files).unwrap();
+            assert!(memory.queue.as_ref().unwrap().memory.is_of(&[memory.blocks.id()]));
+        });
+    }
+}

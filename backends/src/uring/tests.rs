@@ -9,7 +9,7 @@ use super::*;
 use crate::direct::FdPair;
 use crate::queue::flight::Flight;
 use crate::statx::direct_align;
-use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
+use crate::testing::{fill, open_alone, pattern, scratch, stream_byte, with_little_lockable_memory, LOCKABLE_BYTES};
 use crate::{AccessKind, CallForm, Direct, OpenMode, Parts};
 
 fn settings(queue_depth: u32) -> Settings {
@@ -360,36 +360,14 @@ fn another_ring_is_registered_anew_or_refused() {
     }
 }
 
-/// Gives up the right to lock any amount of memory, for this thread alone.
-fn drop_cap_ipc_lock() {
-    const CAP_IPC_LOCK: u32 = 14;
-    let mut header = [0x2008_0522_u32, 0];
-    let mut sets = [[0_u32; 3]; 2];
-    // SAFETY: header and sets have the layout of capget(2) and capset(2), version 3: two words, and twice three words.
-    unsafe {
-        assert_eq!(libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()), 0);
-        sets[0][0] &= !(1 << CAP_IPC_LOCK);
-        assert_eq!(libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()), 0);
-    }
-}
-
 #[test]
 fn without_lockable_memory_it_runs_unregistered_and_says_so() {
-    const LIMIT: u64 = 4 << 20;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is one struct rlimit, read and written; lowering the soft limit is always allowed.
-    unsafe {
-        assert_eq!(libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit), 0);
-        limit.rlim_cur = limit.rlim_cur.min(LIMIT);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit), 0);
-    }
-    let run = || {
-        drop_cap_ipc_lock();
+    with_little_lockable_memory(|| {
         let dir = scratch();
         let path = dir.path().join("f");
         let mut file = uring(&path, OpenMode::CreateNew, Direct::Off, 8);
         let p = pattern(32768, 1, 40);
-        let mut ring = Ring::new(2 * LIMIT, 32768).unwrap();
+        let mut ring = Ring::new(2 * LOCKABLE_BYTES, 32768).unwrap();
         fill(&mut ring, 3);
         let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
         for part in ["buffers NOT registered", "RLIMIT_MEMLOCK is", "ulimit -l"] {
@@ -401,8 +379,7 @@ fn without_lockable_memory_it_runs_unregistered_and_says_so() {
         file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
         file.read(all(&p), &mut ring, &mut Latency::off()).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..40 * 32768]);
-    };
-    std::thread::spawn(run).join().unwrap();
+    });
 }
 
 #[test]
