@@ -12,6 +12,8 @@ mod device;
 mod ior;
 #[path = "fio/machine.rs"]
 mod machine;
+#[path = "fio/removal.rs"]
+mod removal;
 #[path = "fio/rows.rs"]
 mod rows;
 #[path = "fio/scratch.rs"]
@@ -337,7 +339,7 @@ fn choose(args: &Args, work: &mut Work) -> Result<(), Failure> {
 fn make_base(scratch: &Scratch, work: &mut Work) -> Result<(), Failure> {
     work.path = scratch.path().join("base");
     for entry in std::fs::read_dir(scratch.path())? {
-        scratch::remove(&entry?.path())?;
+        removal::remove(&entry?.path())?;
     }
     if work.shared {
         return Ok(scratch.make_base(&work.path, work.bytes(), work.room)?);
@@ -348,7 +350,7 @@ fn make_base(scratch: &Scratch, work: &mut Work) -> Result<(), Failure> {
 /// One run of one side, from the same state: no file, or a file without a page in the cache.
 fn measure(side: Side, work: &Work, device: Option<&Device>) -> Result<Sample, Failure> {
     match work.access {
-        Access::Write => work.paths().iter().try_for_each(|path| scratch::remove(path))?,
+        Access::Write => work.paths().iter().try_for_each(|path| removal::remove(path))?,
         Access::Rewrite | Access::Read => work.paths().iter().try_for_each(|path| scratch::drop_pages(path))?,
         Access::Cached => work.paths().iter().try_for_each(|path| scratch::fill_pages(path))?,
     }
@@ -364,7 +366,7 @@ fn measure(side: Side, work: &Work, device: Option<&Device>) -> Result<Sample, F
     sample.others = ticks.zip(Ticks::now()).map(|(before, after)| after.others_since(&before));
     sample.traffic = before.zip(after).map(|(b, a)| a.since(&b, work.access.is_read()));
     if work.access == Access::Write {
-        work.paths().iter().try_for_each(|path| scratch::remove(path))?;
+        work.paths().iter().try_for_each(|path| removal::remove(path))?;
     }
     Ok(sample)
 }

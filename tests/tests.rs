@@ -71,6 +71,8 @@ mod profile;
 mod profile_support;
 #[path = "suite/progress.rs"]
 mod progress;
+#[path = "suite/removal.rs"]
+mod removal;
 #[path = "suite/repeat.rs"]
 mod repeat;
 #[path = "suite/replay.rs"]
