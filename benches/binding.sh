@@ -5,14 +5,16 @@
 #   benches/binding.sh [DIR]
 #
 # Every turn runs the three one after the other, each turn beginning with another of them. The ratios are of runs of one turn: geometric mean of
-# the patterns of an access method, beside the unbound run of the same turn; their median and range over the turns. Unbound and bound are
-# to differ by less than 5 %. Cost and waiting: shares of the time in the clock that decisions take.
+# the patterns of an access method, beside the unbound run of the same turn; over the turns their geometric mean with its 95 % interval (Student, on
+# logarithms). Unbound and bound are to differ by less than 5 %: within, if the interval lies within; more, if it lies outside; else not told.
+# Cost and waiting: shares of the time in the clock that decisions take. Runs make one pass (--repeat off): many short turns say more
+# than few long ones on a storage that changes.
 #
-# TURNS (7), RANKS (2), T (20s), BACKEND (uring), TYPES (2,3), SPACE (2G), MEMORY (512M): of the runs. PROGRAM: another binary.
+# TURNS (15), RANKS (2), T (20s), BACKEND (uring), TYPES (2,3), SPACE (2G), MEMORY (512M): of the runs. PROGRAM: another binary.
 set -eu
 dir=$(mkdir -p "${1:-/var/tmp}" && cd "${1:-/var/tmp}" && pwd)
 program=${PROGRAM:-$CARGO_TARGET_DIR/release/beff-raw}
-TURNS=${TURNS:-7} RANKS=${RANKS:-2} T=${T:-20s} BACKEND=${BACKEND:-uring} TYPES=${TYPES:-2,3} SPACE=${SPACE:-2G} MEMORY=${MEMORY:-512M}
+TURNS=${TURNS:-15} RANKS=${RANKS:-2} T=${T:-20s} BACKEND=${BACKEND:-uring} TYPES=${TYPES:-2,3} SPACE=${SPACE:-2G} MEMORY=${MEMORY:-512M}
 work=$(mktemp -d "$dir/beff-binding.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
@@ -30,7 +32,7 @@ run() { # NAME LAUNCHER... -- BIND
     shift
     while [ "$1" != -- ]; do launch+=("$1"); shift; done
     timeout 900 "${launch[@]}" -n "$RANKS" "$program" io --bind "$2" --backend "$BACKEND" -T "$T" --types "$TYPES" \
-        --memory-per-process "$MEMORY" --space "$SPACE" --path "$work/disk" --out "$work/$out" --quiet >/dev/null
+        --memory-per-process "$MEMORY" --space "$SPACE" --path "$work/disk" --out "$work/$out" --repeat off --quiet >/dev/null
 }
 
 one() { # WAY TURN
@@ -76,13 +78,29 @@ for way in WAYS:
     middle = {m: statistics.median(r[m] for r in map(rates, runs[way]) if m in r) for m in METHODS}
     print(f"{way:9} state {', '.join(sorted(states)):10} cost {cost:6.2%}, with waiting {waited:6.2%}; "
           + ", ".join(f"{m} {v:.0f}" for m, v in middle.items()) + " MB/s")
-print("\nbeside the unbound run of the same turn: median [least, most]")
+# 97.5 % quantiles of Student's t by degrees of freedom; beyond, the last one, which is a little too wide.
+STUDENT = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093]
+
+def interval(ratios):
+    """Geometric mean and 95 % interval."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return math.exp(mean), 0.0, math.inf
+    half = STUDENT[min(len(logs) - 1, len(STUDENT)) - 1] * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+def verdict(low, high):
+    if 1 / 1.05 <= low and high <= 1.05:
+        return "within 5 %"
+    return "MORE THAN 5 %" if high < 1 / 1.05 or low > 1.05 else "not told"
+
+print("\nbeside the unbound run of the same turn: mean [95 % interval]")
 for way in WAYS[1:]:
     for method in METHODS:
         pairs = [(rates(a), rates(b)) for a, b in zip(runs[way], runs["unbound"])]
-        ratios = sorted(a[method] / b[method] for a, b in pairs if method in a and method in b)
+        ratios = [a[method] / b[method] for a, b in pairs if method in a and method in b]
         if ratios:
-            middle = statistics.median(ratios)
-            verdict = "within 5 %" if abs(math.log(middle)) < math.log(1.05) else "MORE THAN 5 %"
-            print(f"{way:9} {method:8} {middle:.3f} [{ratios[0]:.3f}, {ratios[-1]:.3f}]  {verdict}")
+            mean, low, high = interval(ratios)
+            print(f"{way:9} {method:8} {mean:.3f} [{low:.3f}, {high:.3f}]  {verdict(low, high)}")
 PYTHON
