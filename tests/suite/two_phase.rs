@@ -210,6 +210,31 @@ fn segments_that_are_no_multiple_of_a_sector() {
     identical_files(3, "200M", &["--segment-multiple", "8"], &[]);
 }
 
+/// The system lets one rank write only so far: its transfers fail while batches flow, those of the others do not. All ranks end with its error.
+#[test]
+fn an_error_of_one_rank_ends_all() {
+    for (ranks, failing) in [(2, 1), (2, 0), (3, 2)] {
+        for exchange in ["shared-memory", "messages"] {
+            let little = format!(
+                "if [ ${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}} = {failing} ]; then ulimit -f 40000; fi; \
+                 exec env --ignore-signal=XFSZ \"$@\""
+            );
+            let scratch = Scratch::new();
+            let args =
+                ["-T", "30s", "--memory-per-process", "64M", "--types", "0", "--backend", "uring", "--space", "1G"];
+            let two_phase =
+                ["--collective", "two-phase", "--exchange", exchange, "--preallocate", "off", "--depth", "8"];
+            let launch = Launch::through(&["sh", "-c", &little, "sh"], ranks).args(args).args(two_phase);
+            let run = launch.into(&scratch).within(Duration::from_secs(60)).run();
+            let what = format!("rank {failing} of {ranks}, {exchange}: {run}");
+            assert_eq!(run.code(), 1, "{what}");
+            assert!(run.seconds < 30.0, "{what}");
+            let errors = document(&scratch)["errors"].clone();
+            assert!(items(&errors)[0]["message"].as_str().unwrap().contains("File too large"), "{what}");
+        }
+    }
+}
+
 /// The other rank is stopped until this one sleeps in its wait, and then killed. A shell between them keeps the launcher from seeing that
 /// and from ending this rank itself.
 #[test]

@@ -136,7 +136,7 @@ impl Loop<'_, '_> {
     }
 }
 
-/// Time of a chunk, where `ended` of them have ended in this time. Fewer are under way than the batch has, so at least one has. A queue that was
+/// Time of a chunk, where `ended` of them have ended in this time. Fewer are under way than it has and were before, so at least one has. A queue that was
 /// empty before may have answered with its first chunks only, each of which took as long as many will together: then what was `known` before
 /// counts, if it is less.
 fn chunk_seconds(seconds: f64, ended: u64, chunks_before: u64, known: Option<f64>) -> f64 {
