@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// as the pages allow: it takes a few hundred pieces each, and a small page is one piece.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesRecord {
-    /// Transfer memory of a rank, in whole huge pages.
+    /// Transfer memory of a rank.
     pub memory_bytes: u64,
     /// It can be mapped by the other ranks of the host: such memory gets huge pages by MADV_COLLAPSE (Linux 6.1), other by advice.
     pub is_shared: bool,
