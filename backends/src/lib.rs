@@ -177,7 +177,7 @@ pub struct InForce {
     pub timed: Timed,
 }
 
-/// A way to reach storage. Drivers are stateless; what belongs to one file is in [`OpenFile`].
+/// A way to reach storage. What belongs to one file is in [`OpenFile`]; a driver keeps memory for the next one, and nothing else.
 pub trait Driver {
     /// Opens a file; collective over `request.comm`.
     ///
@@ -185,6 +185,12 @@ pub trait Driver {
     /// Whatever the storage says, with operation, path and cause. An error on one rank does not wait for the others:
     /// the caller agrees on the outcome before it goes on.
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>>;
+
+    /// Makes the memory that a file of `ranks` ranks needs beside the ring, so that neither its opening nor a `prepare` takes the time for
+    /// it: the files of this driver have it one after the other. Not collective, and not an error: what is missing then, the file will miss.
+    fn provide(&self, ranks: u64) {
+        let _ = ranks;
+    }
 }
 
 /// One open file of one rank (or of all ranks of a communicator, for collective drivers).

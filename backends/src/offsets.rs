@@ -4,7 +4,7 @@
 use crate::direct::{FdPair, Policy};
 use crate::room::{Room, Writes};
 use crate::route::Route;
-use crate::two_phase::TwoPhase;
+use crate::two_phase::{Shelf, TwoPhase};
 use crate::walk::check_fits;
 use crate::{
     BackendError, Batch, Direction, DriverOptions, InForce, Latency, Next, OpenRequest, Pattern, Result, Ring,
@@ -28,10 +28,15 @@ pub(crate) enum Prepared {
 }
 
 impl Offsets {
-    /// Opens the file of a request. `depth`: domains of a two-phase transfer under way at once, through io_uring.
-    pub(crate) fn open(request: &OpenRequest<'_>, options: &DriverOptions, depth: Option<u32>) -> Result<Self> {
+    /// Opens the file of a request. `depth`: domains of a two-phase transfer under way at once, through io_uring; `shelf`: their memory.
+    pub(crate) fn open(
+        request: &OpenRequest<'_>,
+        options: &DriverOptions,
+        depth: Option<u32>,
+        shelf: &Shelf,
+    ) -> Result<Self> {
         // What is collective comes first: no rank may leave before.
-        let two_phase = TwoPhase::new(request, options, depth);
+        let two_phase = TwoPhase::new(request, options, depth, shelf);
         let files = FdPair::open(request, Policy::from(options));
         let room = Room::find(request, options.preallocate, files.as_ref().ok());
         Ok(Self { two_phase: two_phase?, files: files?, room: room?, room_failed: None })
@@ -40,12 +45,7 @@ impl Offsets {
     /// The file of one rank.
     #[cfg(test)]
     pub(crate) fn alone(files: FdPair) -> Self {
-        Self {
-            two_phase: TwoPhase::never(&DriverOptions::default(), None),
-            files,
-            room: Room::none(),
-            room_failed: None,
-        }
+        Self { two_phase: TwoPhase::never(&DriverOptions::default()), files, room: Room::none(), room_failed: None }
     }
 
     /// The answer of [`crate::OpenFile::unsupported`]; `refused`: what the driver itself has against the pattern.

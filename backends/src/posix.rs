@@ -13,6 +13,7 @@ use crate::offsets::{self, Offsets};
 use crate::patience::uninterrupted;
 use crate::rmw::Scratch;
 use crate::route::Route;
+use crate::two_phase::{self, Shelf};
 use crate::walk::{batch_bytes, Walk};
 use crate::{
     dontcache, BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
@@ -24,19 +25,24 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct PosixDriver {
     options: DriverOptions,
+    shelf: Shelf,
 }
 
 impl PosixDriver {
     /// Takes from the options what decides the way of the transfers.
     #[must_use]
     pub fn new(options: &DriverOptions) -> Self {
-        Self { options: options.clone() }
+        Self { options: options.clone(), shelf: Shelf::default() }
     }
 }
 
 impl Driver for PosixDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
-        Ok(Box::new(PosixFile::new(Offsets::open(request, &self.options, None)?)))
+        Ok(Box::new(PosixFile::new(Offsets::open(request, &self.options, None, &self.shelf)?)))
+    }
+
+    fn provide(&self, ranks: u64) {
+        two_phase::provide(&self.options, None, &self.shelf, ranks);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `rows` and `domain` are arithmetic: where bytes lie, and who moves them. `peers` links the ranks, through `shared`
 //! memory or `messages`; `setup` holds what a file needs. `batch` leads the ranks through a batch, `pass` moves pieces
-//! between rings, domains and the file, with the transfers of `lane`. `edge` keeps the sector in which a region ends.
+//! between rings, domains and the file, with the transfers of `lane`. `shelf` keeps the memory of domains between files, `edge` the sector in which a region ends.
 //!
 //! All ranks go through the same steps in the same order, whatever goes wrong on one of them, and agree on the outcome
 //! at the end of each batch. Where batches flow, what fails after the end of its batch is known to all with the next one, or told by the engine.
@@ -28,10 +28,12 @@ mod peers;
 mod rows;
 mod setup;
 mod shared;
+mod shelf;
 
 use beff_ffi::{Comm, MpiError};
 
 use crate::direct::{Domains, FdPair};
+use crate::edges::MAX_SECTOR_BYTES;
 use crate::error::Cause;
 use crate::{
     BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Parts, Pattern, Result,
@@ -42,6 +44,7 @@ use edge::Tail;
 use peers::{Link, Peers};
 use rows::{Layout, Rows};
 use setup::Memory;
+pub(crate) use shelf::Shelf;
 
 /// Two-phase transfers of one file.
 pub(crate) struct TwoPhase {
@@ -53,11 +56,36 @@ pub(crate) struct TwoPhase {
     buffered: Option<String>,
     /// Domains under way at once, through io_uring; None: one at a time, with system calls.
     depth: Option<u32>,
+    /// Where the memory of domains comes from.
+    shelf: Shelf,
     peers: Option<Peers>,
     memory: Option<Memory>,
     active: Option<Active>,
     /// Last point the ranks have reached together.
     point: u32,
+}
+
+/// True if a file of `ranks` ranks may be moved in two phases under these options.
+fn may_be(options: &DriverOptions, ranks: u64) -> bool {
+    let is_wanted = match options.collective {
+        Collective::Auto => options.direct != Direct::Off,
+        Collective::TwoPhase => true,
+        Collective::Independent | Collective::UnsafeReadModifyWrite => false,
+    };
+    is_wanted && ranks > 1
+}
+
+/// The answer of [`crate::Driver::provide`]: memory of the domains of one file.
+pub(crate) fn provide(options: &DriverOptions, depth: Option<u32>, shelf: &Shelf, ranks: u64) {
+    if !may_be(options, ranks) {
+        return;
+    }
+    // A file with longer sectors takes memory of its own.
+    let grid = Grid::new(MAX_SECTOR_BYTES, options.domain_bytes, ranks);
+    // If there is none, `prepare` will say so, for its file.
+    if let Ok(memory) = shelf.take(setup::bytes_of(grid, depth)) {
+        shelf.put(memory);
+    }
 }
 
 /// The prepared pattern.
@@ -82,30 +110,39 @@ struct Active {
 
 impl TwoPhase {
     /// For one file. Collective over `request.comm` if it has several ranks and the options allow two-phase transfers.
-    /// `depth`: domains under way at once, through io_uring.
+    /// `depth`: domains under way at once, through io_uring; `shelf`: where the memory of domains comes from.
     ///
     /// # Errors
     /// What MPI says to a copy of the communicator.
-    pub(crate) fn new(request: &OpenRequest<'_>, options: &DriverOptions, depth: Option<u32>) -> Result<Self> {
-        let never = match options.collective {
-            Collective::Auto => options.direct == Direct::Off,
-            Collective::TwoPhase => false,
-            Collective::Independent | Collective::UnsafeReadModifyWrite => true,
-        };
-        let comm = if never || request.comm.size() < 2 {
+    pub(crate) fn new(
+        request: &OpenRequest<'_>,
+        options: &DriverOptions,
+        depth: Option<u32>,
+        shelf: &Shelf,
+    ) -> Result<Self> {
+        let comm = if !may_be(options, request.comm.size()) {
             None
         } else {
             Some(request.comm.duplicate().map_err(|e| mpi_failure(request.path, &e))?)
         };
         let is_open_to_choice = request.mode == OpenMode::CreateNew && options.direct == Direct::Auto;
         let buffered = options.buffered_first_writes.clone().filter(|_| is_open_to_choice);
-        Ok(Self { comm, buffered, ..Self::never(options, depth) })
+        Ok(Self { comm, buffered, depth, shelf: shelf.clone(), ..Self::never(options) })
     }
 
     /// For a file of one rank: nothing is ever two-phase.
-    pub(crate) fn never(options: &DriverOptions, depth: Option<u32>) -> Self {
-        let options = options.clone();
-        Self { comm: None, options, buffered: None, depth, peers: None, memory: None, active: None, point: 0 }
+    pub(crate) fn never(options: &DriverOptions) -> Self {
+        Self {
+            comm: None,
+            options: options.clone(),
+            buffered: None,
+            depth: None,
+            shelf: Shelf::default(),
+            peers: None,
+            memory: None,
+            active: None,
+            point: 0,
+        }
     }
 
     /// How domains are moved: as the file allows, but first writes through the page cache if that was chosen. The sectors stay
@@ -188,7 +225,7 @@ impl TwoPhase {
         let known = Memory::take(&mut self.memory, grid);
         let mut memory = match known {
             Some(memory) => memory,
-            None => Memory::new(grid, self.depth, files)?,
+            None => Memory::new(grid, self.depth, &self.shelf, files)?,
         };
         memory.register(layout, ring, files)?;
         let memory = memory.with_mail(grid, &rows, messages, files)?;
@@ -292,12 +329,16 @@ impl TwoPhase {
         written.map_err(|e| BackendError::from_io("two-phase pwrite of the last sector", &files.path, Some(offset), &e))
     }
 
-    /// As [`TwoPhase::flush`], and lets go of memory, queue and communicator. Collective.
+    /// As [`TwoPhase::flush`], and lets go of queue and communicator; the memory of domains is for the next file. Collective.
     ///
     /// # Errors
     /// What the kernel says.
     pub(crate) fn close(mut self, files: &FdPair) -> Result<()> {
-        self.flush(files)
+        let flushed = self.flush(files);
+        if let Some(memory) = self.memory.take() {
+            self.shelf.put(memory.into_blocks());
+        }
+        flushed
     }
 }
 

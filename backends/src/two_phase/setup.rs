@@ -8,6 +8,7 @@ use super::lane::Slot;
 use super::messages::Mail;
 use super::pass::{Blocks, Own, Pending};
 use super::rows::{Layout, Rows};
+use super::shelf::Shelf;
 use crate::direct::{Domains, FdPair};
 use crate::queue::{Memory as Registration, Queue, MAX_PIECE_SHIFT};
 use crate::{BackendError, Direction, Result, Ring};
@@ -35,20 +36,17 @@ impl Memory {
         known.take().filter(|m| (m.grid.align, m.grid.domain) == (grid.align, grid.domain))
     }
 
-    /// Memory for `depth` domains under way through a queue of its own; without a depth, for one.
-    pub(super) fn new(grid: Grid, depth: Option<u32>, files: &FdPair) -> Result<Self> {
+    /// Memory for `depth` domains under way through a queue of its own; without a depth, for one. The domains' own is from `shelf`.
+    pub(super) fn new(grid: Grid, depth: Option<u32>, shelf: &Shelf, files: &FdPair) -> Result<Self> {
         let no_memory = |e: std::io::Error| BackendError::from_io("memory for domains", &files.path, None, &e);
-        let slots = depth.unwrap_or(1).max(1);
-        let block_bytes = grid.most_piece_bytes().next_multiple_of(4096);
-        let mut blocks = Ring::new(block_bytes * u64::from(slots), 0).map_err(no_memory)?;
-        // Pages appear here, not in the first batch.
-        blocks.bytes_mut().iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        let slots = slots(depth);
+        let blocks = shelf.take(bytes_of(grid, depth)).map_err(no_memory)?;
         let queue = depth.map(|_| Queue::of(files, slots, false, MAX_PIECE_SHIFT)).transpose()?;
         Ok(Self {
             grid,
             queue,
             blocks,
-            block_bytes,
+            block_bytes: block_bytes(grid),
             slots: (0..slots).map(|_| Slot::default()).collect(),
             edge: Edge::new(grid).map_err(no_memory)?,
             pending: VecDeque::with_capacity(slots as usize),
@@ -56,6 +54,14 @@ impl Memory {
             messages_for: None,
             refused: None,
         })
+    }
+
+    /// The memory of the domains, for the next file. No transfer is under way behind a batch.
+    pub(super) fn into_blocks(self) -> Ring {
+        let Self { queue, blocks, .. } = self;
+        // Unregisters it.
+        drop(queue);
+        blocks
     }
 
     /// Registers the domains, and with them the ring of a rank that moves its own segment straight. Where the kernel does not allow both,
@@ -154,6 +160,21 @@ impl Memory {
     }
 }
 
+/// Domains under way at once.
+fn slots(depth: Option<u32>) -> u32 {
+    depth.unwrap_or(1).max(1)
+}
+
+/// Bytes of the block of one domain.
+fn block_bytes(grid: Grid) -> u64 {
+    grid.most_piece_bytes().next_multiple_of(4096)
+}
+
+/// Bytes of the blocks of all domains that are under way at once.
+pub(super) fn bytes_of(grid: Grid, depth: Option<u32>) -> u64 {
+    block_bytes(grid) * u64::from(slots(depth))
+}
+
 /// Longer memory is registered in several pieces, and a block may lie in two of them.
 fn fits(memory: &Ring) -> bool {
     memory.bytes().len() <= 1 << MAX_PIECE_SHIFT
@@ -178,11 +199,38 @@ fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::testing::{scratch, with_little_lockable_memory, LOCKABLE_BYTES};
-    use crate::{Direct, FilePath, OpenMode};
+    use crate::{Direct, DriverOptions, FilePath, OpenMode};
 
     fn described(memory: &Memory, ring: &Ring, grid: Grid, files: &FdPair) -> String {
         let domains = Domains { align_bytes: 4096, direct: files.direct_file().is_some(), reason: None };
         memory.describe(Direction::Write, (Layout::Segmented, ring.id()), grid, &domains, None)
+    }
+
+    /// What was provided is what the first file has, and what it leaves is what the next one has, whatever its sectors.
+    #[test]
+    fn files_have_the_memory_of_their_domains_one_after_the_other() {
+        let dir = scratch();
+        let options = DriverOptions { direct: Direct::Auto, ..DriverOptions::default() };
+        let shelf = Shelf::default();
+        for (ranks, options) in [(1, options.clone()), (2, DriverOptions { direct: Direct::Off, ..options.clone() })] {
+            super::super::provide(&options, Some(4), &shelf, ranks);
+            assert!(shelf.is_empty(), "nothing will be two-phase");
+        }
+        super::super::provide(&options, Some(4), &shelf, 2);
+        super::super::provide(&options, Some(4), &shelf, 2);
+        let mut ids = Vec::new();
+        for (number, align) in [512, 4096, 512].into_iter().enumerate() {
+            let path = FilePath::of(&dir.path().join(number.to_string())).unwrap();
+            let files = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, Ok).unwrap();
+            let grid = Grid::new(align, options.domain_bytes, 2);
+            let mut memory = Memory::new(grid, Some(4), &shelf, &files).unwrap();
+            assert!(shelf.is_empty(), "there was memory for one file");
+            assert!(memory.blocks.bytes().len() as u64 >= 4 * memory.block_bytes);
+            memory.register(Layout::Interleaved, &mut Ring::new(4096, 0).unwrap(), &files).unwrap();
+            ids.push(memory.blocks.id());
+            shelf.put(memory.into_blocks());
+        }
+        assert_eq!(ids, [ids[0]; 3]);
     }
 
     /// The domains fit, the ring beside them does not: the domains are registered, the ring is named by its address, and both are told.
@@ -193,7 +241,7 @@ mod tests {
             let path = FilePath::of(&dir.path().join("f")).unwrap();
             let files = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, Ok).unwrap();
             let grid = Grid::new(4096, 64 << 10, 1);
-            let mut memory = Memory::new(grid, Some(2), &files).unwrap();
+            let mut memory = Memory::new(grid, Some(2), &Shelf::default(), &files).unwrap();
             let (mut small, mut large) = (Ring::new(4096, 0).unwrap(), Ring::new(2 * LOCKABLE_BYTES, 0).unwrap());
             for _ in 0..2 {
                 memory.register(Layout::Segmented, &mut large, &files).unwrap();

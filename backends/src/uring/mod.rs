@@ -25,10 +25,11 @@ use crate::offsets::{self, Offsets};
 use crate::queue::{abandoned, Queue, Way, MAX_PIECE_SHIFT};
 use crate::rmw::Scratch;
 use crate::route::Route;
+use crate::two_phase::Shelf;
 use crate::walk::{batch_bytes, Pieces, Walk};
 use crate::{
-    dontcache, edges, in_any_case, one_by_one, BackendError, Batch, CallStyle, Direction, Driver, DriverOptions,
-    InForce, Latency, Next, OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed, Tuned,
+    dontcache, edges, in_any_case, one_by_one, two_phase, BackendError, Batch, CallStyle, Direction, Driver,
+    DriverOptions, InForce, Latency, Next, OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed, Tuned,
 };
 use pump::{Job, Pump};
 use stream::Failure;
@@ -102,21 +103,31 @@ impl Settings {
 #[derive(Clone, Debug)]
 pub struct UringDriver {
     options: DriverOptions,
+    shelf: Shelf,
 }
 
 impl UringDriver {
     /// Takes from the options what decides the way of the transfers and the depth of the queue.
     #[must_use]
     pub fn new(options: &DriverOptions) -> Self {
-        Self { options: options.clone() }
+        Self { options: options.clone(), shelf: Shelf::default() }
+    }
+
+    /// Domains of a two-phase transfer under way at once.
+    fn domains_in_flight(&self) -> Option<u32> {
+        Some(self.options.queue_depth.min(DOMAINS_IN_FLIGHT))
     }
 }
 
 impl Driver for UringDriver {
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>> {
         let options = &self.options;
-        let file = Offsets::open(request, options, Some(options.queue_depth.min(DOMAINS_IN_FLIGHT)))?;
+        let file = Offsets::open(request, options, self.domains_in_flight(), &self.shelf)?;
         Ok(Box::new(UringFile::new(file, options.into())?))
+    }
+
+    fn provide(&self, ranks: u64) {
+        two_phase::provide(&self.options, self.domains_in_flight(), &self.shelf, ranks);
     }
 }
 

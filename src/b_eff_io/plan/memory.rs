@@ -148,8 +148,7 @@ pub fn shares_memory(config: &Config, ranks: u64) -> bool {
 /// Bytes of domains that a rank holds at most, of all backends.
 #[must_use]
 pub fn domain_bytes(config: &Config, ranks: u64) -> u64 {
-    let collective = ranks > 1 && config.types.iter().any(|t| two_phase::TYPES.contains(t));
-    let backends = config.backends.iter().filter(|backend| collective && two_phase::may_be(config, backend)).count();
+    let backends = config.backends.iter().filter(|backend| two_phase::has_domains(config, backend, ranks)).count();
     let of_one = config.domain_bytes.unwrap_or(DEFAULT_DOMAIN_BYTES).saturating_mul(DOMAINS);
     of_one.saturating_mul(backends as u64)
 }

@@ -24,6 +24,12 @@ pub fn may_be(config: &Config, backend: &str) -> bool {
     }
 }
 
+/// True if a backend may need memory for domains on `ranks` ranks.
+#[must_use]
+pub fn has_domains(config: &Config, backend: &str, ranks: u64) -> bool {
+    ranks > 1 && config.types.iter().any(|t| TYPES.contains(t)) && may_be(config, backend)
+}
+
 /// True if there are two-phase first writes on `ranks` ranks that may be direct or buffered as is faster: the policy in force
 /// leaves it open. Segments of whole sectors share none, and go in two phases only if that was asked for by name.
 #[must_use]

@@ -8,6 +8,7 @@ use beff_ffi::{Comm, MpiError};
 use crate::b_eff_io::config::{Buffers, InjectAt, RepeatPolicy};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
+use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{Ending, JournalLine};
 use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::calibrate::calibrate;
@@ -19,7 +20,7 @@ use crate::b_eff_io::run::passed::Took;
 use crate::b_eff_io::run::place::Place;
 use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::repeat::run_again;
-use crate::b_eff_io::run::state::Run;
+use crate::b_eff_io::run::state::{Backend, Run};
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, ColdRecord, Outcome, PagesRecord, ProbeAt};
@@ -61,6 +62,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
         calibrate(run, inside.comm)?;
         tune(run, inside.comm)?;
         try_first_writes(run, inside.comm)?;
+        provide(run, inside.comm.size());
     }
     agree_on_stop(run)?;
     let calibrate_seconds = begin.elapsed().as_secs_f64();
@@ -92,6 +94,14 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
         rank_memory_planned_bytes: plan.rank_memory.resident_bytes(),
         rank_memory: run.memory_seen.together(world, &plan.rank_memory)?,
     })
+}
+
+/// Memory that files need beside the ring appears before the first of them: behind what may still replace a driver.
+fn provide(run: &Run<'_>, ranks: u64) {
+    let needs = |backend: &&Backend| {
+        backend.is_run && run.stop.is_none() && two_phase::has_domains(run.config, &backend.name, ranks)
+    };
+    run.backends.iter().filter(needs).for_each(|backend| backend.driver.provide(ranks));
 }
 
 /// Of the storage below the run, in the directory of the first backend that writes.
