@@ -66,16 +66,9 @@ impl Ring {
     pub fn new_shareable(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<Self> {
         let (len, mapped) = lengths(period_bytes, max_call_bytes)?;
         let file = memory_file(c"beff-ring", mapped as u64)?;
-        let (mut map, start) = aligned(mapped)?;
-        let begin = map[start..start + mapped].as_mut_ptr().cast();
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
-        // SAFETY: takes the place of memory that `map` owns, begins at a page and unmaps as one with the rest of it. The file has a length
-        // of `mapped` bytes and is never shortened; other processes touch it only while their part of a collective transfer is in
-        // progress, when the ring is borrowed for the same transfer here.
-        let placed = unsafe { libc::mmap(begin, mapped, protection, flags, file.as_raw_fd(), 0) };
-        if placed == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
+        // Other processes touch it only while their part of a collective transfer is in progress, when the ring is borrowed for the same
+        // transfer here.
+        let (mut map, start) = place(&file, mapped, false)?;
         let refusal = make_huge(&mut map[start..start + mapped]).err();
         Ok(Self { refusal, ..Self::over(map, start, mapped, Some(file), len, period_bytes) })
     }
@@ -226,11 +219,33 @@ impl Ring {
     }
 }
 
-/// A private mapping in which `bytes`, whole huge pages, begin with one, and where they do. One page more than is needed: not every kernel
+/// A private mapping in which `bytes` begin with a huge page, and where they do. One page more than is needed: not every kernel
 /// aligns a mapping so. What is never touched takes no memory.
 fn aligned(bytes: usize) -> std::io::Result<(MmapMut, usize)> {
     let map = MmapMut::map_anon(bytes + HUGE_BYTES)?;
     let start = (map.as_ptr() as usize).wrapping_neg() % HUGE_BYTES;
+    Ok((map, start))
+}
+
+/// The first `bytes` of a file in memory, at least that long, from the beginning of a huge page on: those of the file stay whole in the
+/// mapping. All pages are mapped `at_once`, or each when it is needed. The memory is shared with whoever has the file.
+///
+/// # Errors
+/// The kernel's answer.
+pub(crate) fn place(file: &File, bytes: usize, at_once: bool) -> std::io::Result<(MmapMut, usize)> {
+    let (mut map, start) = aligned(bytes)?;
+    let begin = map[start..start + bytes].as_mut_ptr().cast();
+    let populate = if at_once { libc::MAP_POPULATE } else { 0 };
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED | populate);
+    // SAFETY: takes the place of memory that `map` owns, begins at a page and unmaps as one with the rest of it. Files in memory are never
+    // shortened.
+    let placed = unsafe { libc::mmap(begin, bytes, protection, flags, file.as_raw_fd(), 0) };
+    if placed == libc::MAP_FAILED {
+        let error = std::io::Error::last_os_error();
+        // There may be a hole now, where somebody else's memory could be by the time this is unmapped.
+        std::mem::forget(map);
+        return Err(error);
+    }
     Ok((map, start))
 }
 
@@ -320,12 +335,12 @@ mod tests {
         assert!(Ring::new(4096, 100).unwrap().shared_file().is_none());
     }
 
-    /// Kilobytes of a ring that this process maps by huge pages.
-    fn huge_kib(ring: &Ring) -> usize {
-        let begin = format!("{:x}-", ring.as_ptr() as usize);
+    /// Kilobytes of the mapping that begins here which are mapped by huge pages.
+    fn huge_kib(begin: *const u8) -> usize {
+        let begin = format!("{:x}-", begin as usize);
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let mut of_ring = maps.lines().skip_while(|line| !line.starts_with(&begin));
-        let huge = of_ring.find(|line| line.starts_with("ShmemPmdMapped:")).unwrap();
+        let mut of_mapping = maps.lines().skip_while(|line| !line.starts_with(&begin));
+        let huge = of_mapping.find(|line| line.starts_with("ShmemPmdMapped:")).unwrap();
         huge.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
@@ -350,9 +365,9 @@ mod tests {
         assert_eq!((ring.mapped().len(), ring.as_ptr() as usize % HUGE_BYTES), (4 * HUGE_BYTES, 0));
         ring.bytes_mut().fill(1);
         assert_eq!(ring.bytes().iter().map(|byte| u64::from(*byte)).sum::<u64>(), ring.bytes().len() as u64);
-        let whole = huge_kib(&ring) == ring.mapped().len() >> 10;
+        let whole = huge_kib(ring.as_ptr()) == ring.mapped().len() >> 10;
         let refusal = ring.huge_page_refusal().map(|error| error.raw_os_error().unwrap());
-        assert_eq!(whole, refusal.is_none(), "{} KiB, {:?}", huge_kib(&ring), ring.huge_page_refusal());
+        assert_eq!(whole, refusal.is_none(), "{} KiB, {:?}", huge_kib(ring.as_ptr()), ring.huge_page_refusal());
         match (cannot_collapse(), refusal) {
             (_, None) => {}
             (Some(why), Some(_)) => println!("SKIPPED: {why}"),
@@ -362,6 +377,10 @@ mod tests {
             }
             (None, Some(_)) => panic!("{:?}", ring.huge_page_refusal()),
         }
+        // And where another rank maps it.
+        let (map, start) = place(ring.shared_file().unwrap(), ring.mapped().len(), true).unwrap();
+        assert_eq!((map[start], map[start + 3 * HUGE_BYTES]), (1, 1));
+        assert!(!whole || huge_kib(map[start..].as_ptr()) == huge_kib(ring.as_ptr()));
     }
 
     #[test]

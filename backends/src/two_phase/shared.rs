@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::MmapRaw;
 
 use super::life::Life;
 use crate::last_words;
-use crate::memory::memory_file;
+use crate::memory::{memory_file, place};
 
 /// Looks at a counter before the processor is given away.
 const SPINS: u32 = 300;
@@ -71,15 +71,17 @@ impl Address {
 #[derive(Debug)]
 pub(crate) struct Mapping {
     map: MmapRaw,
+    /// Where the file begins in the mapping.
+    start: usize,
     address: Address,
 }
 
 impl Mapping {
     fn new(file: &File, address: Address, at_once: bool) -> io::Result<Self> {
-        let mut options = MmapOptions::new();
         // Every page is there already: what is mapped at once does not fault inside the transfers.
-        let map = if at_once { options.populate() } else { &mut options }.map_raw(file)?;
-        Ok(Self { map, address })
+        let bytes = usize::try_from(address.len).map_err(io::Error::other)?;
+        let (map, start) = place(file, bytes, at_once)?;
+        Ok(Self { map: map.into(), start, address })
     }
 
     /// The memory at an address, all pages mapped `at_once` or each when it is needed. What was mapped before is mapped
@@ -98,7 +100,8 @@ impl Mapping {
     }
 
     pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
-        self.map.as_mut_ptr()
+        // `place` has made sure that it lies in the mapping.
+        self.map.as_mut_ptr().wrapping_add(self.start)
     }
 }
 
@@ -129,7 +132,7 @@ impl Control {
     /// The counters at `address`, seen by rank `me` of these.
     pub(crate) fn join(address: &Address, me: usize, ranks: Vec<Life>) -> io::Result<Self> {
         let map = Mapping::new(&address.open()?, *address, true)?;
-        if map.map.len() < ranks.len() * size_of::<Counters>() {
+        if address.len < (ranks.len() * size_of::<Counters>()) as u64 {
             return Err(io::Error::other("the memory of the counters is too small"));
         }
         Ok(Self { map, me, ranks })
