@@ -10,7 +10,8 @@ for each line. First writes, their sync included. The ratio is the geometric mea
 logarithms). Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which
 is waiting. `--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern
 was longer than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. BEFF_MPIRUN and CARGO_TARGET_DIR as
-from scripts/env.sh; PROGRAM names another program, LAUNCH what stands behind `mpirun -n N` (e.g. --bind-to core).
+from scripts/env.sh; PROGRAM names another program, LAUNCH what stands behind `mpirun -n N` (e.g. --bind-to core; for more ranks than
+cores with Open MPI --bind-to core:overload-allowed).
 """
 
 import argparse
@@ -70,11 +71,11 @@ def named(chunk):
 
 def two_phase(arguments, directory):
     """The table of pairs."""
-    pairs = {}
+    pairs, ranks = {}, arguments.ranks or 2
     # Where several patterns of a type have chunks of one size, each is a pair.
     options = ["--backend", "uring,mpiio", "--collective", "two-phase", "--types", "0,4"]
     for _ in range(arguments.runs):
-        result = launch(arguments, directory, arguments.ranks, options)
+        result = launch(arguments, directory, ranks, options)
         of_run = {}
         for record in result["patterns"]:
             key = record["pattern_type"], record["chunk_bytes"]
@@ -83,7 +84,7 @@ def two_phase(arguments, directory):
         for (key, _), both in of_run.items():
             if len(both) == 2:
                 pairs.setdefault(key, []).append(both)
-    print(f"{arguments.ranks} ranks, -T {arguments.time}, {arguments.runs} runs: first writes, sync included")
+    print(f"{ranks} ranks, -T {arguments.time}, {arguments.runs} runs: first writes, sync included")
     print("type    chunk pairs  write_all two-phase  MB/s | ratio [95 %]        | two-phase: decide (cost) room sync %")
     for (pattern_type, chunk), both in sorted(pairs.items()):
         rate = lambda record: record["moved_bytes"] / seconds(record) / 1e6
@@ -106,7 +107,7 @@ def decisions(arguments, directory):
     """The shares of the decisions."""
     print(f"-T {arguments.time}, {arguments.runs} runs; % of the time in the clock, median and 95 % of the patterns")
     print("ranks backend   cost          with waiting   held up        patterns")
-    for ranks in (2, 4):
+    for ranks in [arguments.ranks] if arguments.ranks else (2, 4):
         shares = {}
         for _ in range(arguments.runs):
             for backend in ("mpiio", "posix", "uring", "mmap"):
@@ -128,7 +129,7 @@ def main():
     parser.add_argument("directory", help="on the storage")
     parser.add_argument("--decisions", action="store_true", help="shares of the decisions instead of the pairs")
     parser.add_argument("--runs", type=int, default=7, help="runs, each a pair")
-    parser.add_argument("--ranks", type=int, default=2, help="ranks of the pairs")
+    parser.add_argument("--ranks", type=int, help="ranks of the runs (2; for decisions 2, then 4)")
     parser.add_argument("--time", default="30s", help="-T of each run")
     parser.add_argument("--space", default="8G", help="--space of each run")
     parser.add_argument("--limit", type=float, default=900, help="seconds that a run may take")
