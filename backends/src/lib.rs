@@ -345,8 +345,8 @@ pub trait OpenFile {
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// Asked for the calls of the next batch when all chunks of the last one are begun and fewer are under way than these and those that were before
-/// it, so that it is known how long they take; with how many are. None: it was the last one.
+/// Asked for the calls of the next batch when all chunks of the last one are begun and fewer than these are under way, so that it is known how
+/// long they take; with how many are, of this batch and those before. None: it was the last one.
 pub type Next<'a> = &'a mut dyn FnMut(u64) -> Option<u64>;
 
 /// Batches with an end between them.

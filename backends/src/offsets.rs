@@ -6,9 +6,7 @@ use crate::room::{Room, Writes};
 use crate::route::Route;
 use crate::two_phase::{Shelf, TwoPhase};
 use crate::walk::check_fits;
-use crate::{
-    BackendError, Batch, Direction, DriverOptions, InForce, Latency, Next, OpenRequest, Pattern, Result, Ring,
-};
+use crate::{BackendError, Batch, Direction, DriverOptions, InForce, OpenRequest, Pattern, Result, Ring};
 
 /// Both ways to the file: collective patterns may go the first, all others go the second.
 pub(crate) struct Offsets {
@@ -112,18 +110,6 @@ impl Offsets {
     /// `batch` was written, with no [`Offsets::make_room`] for some of its calls.
     pub(crate) fn used_room(&mut self, batch: Batch) {
         self.room.used(batch);
-    }
-
-    /// [`crate::OpenFile::write_on`] of a two-phase pattern that flows.
-    ///
-    /// # Errors
-    /// Those of the transfers.
-    pub(crate) fn write_on(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency, next: Next<'_>) -> Result<u64> {
-        let mut calls = batch.calls;
-        let mut counted = |under_way| next(under_way).inspect(|more| calls += more);
-        let moved = self.two_phase.write_on(&self.files, batch, ring, latency, &mut counted);
-        self.room.used(Batch { calls, ..batch });
-        moved
     }
 
     /// The answer of [`crate::OpenFile::give_back`].

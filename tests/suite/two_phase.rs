@@ -210,7 +210,7 @@ fn segments_that_are_no_multiple_of_a_sector() {
     identical_files(3, "200M", &["--segment-multiple", "8"], &[]);
 }
 
-/// The system lets one rank write only so far: its transfers fail while batches flow, those of the others do not. All ranks end with its error.
+/// The system lets one rank write only so far: its transfers fail, those of the others do not. All ranks end with its error.
 #[test]
 fn an_error_of_one_rank_ends_all() {
     for (ranks, failing) in [(2, 1), (2, 0), (3, 2)] {

@@ -1,4 +1,4 @@
-//! Operations in flight, which never outlive the batch that made them, or the last of several that follow each other.
+//! Operations in flight, which never outlive the batch that made them.
 
 use std::io;
 
@@ -90,21 +90,6 @@ impl<'a> Flight<'a> {
             Ok(_) | Err(_) => {}
         }
         self.sq.sync();
-        self.cq.sync();
-        Ok(())
-    }
-
-    /// Lets the kernel post what has completed, without waiting for anything.
-    ///
-    /// # Errors
-    /// As for [`Flight::submit_and_wait`].
-    pub(crate) fn look(&mut self) -> io::Result<()> {
-        self.sq.sync();
-        // SAFETY: nothing is submitted (0) and no argument is passed, so no memory is named.
-        match unsafe { self.submitter.enter::<()>(0, 0, EnterFlags::GETEVENTS.bits(), None) } {
-            Err(error) if !is_transient(&error) => return Err(error),
-            Ok(_) | Err(_) => {}
-        }
         self.cq.sync();
         Ok(())
     }

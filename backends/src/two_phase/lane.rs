@@ -43,7 +43,7 @@ pub(crate) struct Way<'a> {
     pub(crate) align: u64,
 }
 
-/// Transfers of one batch, or of several that follow each other. Dropping it waits for all of them.
+/// Transfers of one batch. Dropping it waits for all of them.
 pub(crate) struct Lane<'a> {
     way: Way<'a>,
     flight: Option<Flight<'a>>,
@@ -53,8 +53,6 @@ pub(crate) struct Lane<'a> {
     broken: bool,
     /// With transfers that shall be tried again.
     patience: Patience,
-    /// Bytes of all transfers so far.
-    begun_bytes: u64,
 }
 
 impl<'a> Lane<'a> {
@@ -67,41 +65,12 @@ impl<'a> Lane<'a> {
     ) -> Self {
         slots.iter_mut().for_each(|slot| *slot = Slot::default());
         let broken = queue.as_ref().is_some_and(|q| q.abandoned);
-        Self {
-            way,
-            flight: queue.map(Flight::new),
-            slots,
-            latency,
-            broken,
-            patience: Patience::default(),
-            begun_bytes: 0,
-        }
+        Self { way, flight: queue.map(Flight::new), slots, latency, broken, patience: Patience::default() }
     }
 
     /// Slots.
     pub(crate) fn depth(&self) -> usize {
         self.slots.len()
-    }
-
-    /// Bytes of all transfers that were begun.
-    pub(crate) fn begun_bytes(&self) -> u64 {
-        self.begun_bytes
-    }
-
-    /// Bytes of transfers that have not ended as far as the kernel tells now.
-    pub(crate) fn under_way_bytes(&mut self) -> u64 {
-        let looked = self.flight.as_mut().filter(|flight| flight.in_flight() > 0).map(Flight::look);
-        match looked {
-            Some(Err(error)) => self.give_up(&error),
-            Some(Ok(())) => self.take_completions(),
-            None => {}
-        }
-        self.slots.iter().filter_map(|slot| Some(slot.op?.len - slot.moved)).sum::<usize>() as u64
-    }
-
-    /// True of a slot whose transfer has not ended, and may still.
-    pub(crate) fn is_busy(&self, slot: usize) -> bool {
-        self.slots[slot].op.is_some() && self.slots[slot].error.is_none()
     }
 
     /// Begins a transfer in a slot that is idle. Errors come out of [`Lane::finish`].
@@ -112,7 +81,6 @@ impl<'a> Lane<'a> {
     pub(crate) unsafe fn begin(&mut self, slot: usize, op: Op) {
         debug_assert!(self.slots[slot].op.is_none(), "slot is busy");
         self.slots[slot] = Slot { op: Some(op), mark: self.latency.begin(), ..Slot::default() };
-        self.begun_bytes += op.len as u64;
         if self.broken {
             self.slots[slot].error = Some(abandoned("io_uring_enter", self.way.path));
             return;
@@ -182,10 +150,6 @@ impl<'a> Lane<'a> {
             self.give_up(&error);
             return;
         }
-        self.take_completions();
-    }
-
-    fn take_completions(&mut self) {
         while let Some((slot, result)) = self.flight.as_mut().and_then(Flight::next_completion) {
             let slot = slot as usize;
             if self.advance(slot, i64::from(result)) {

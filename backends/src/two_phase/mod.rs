@@ -5,7 +5,7 @@
 //! between rings, domains and the file, with the transfers of `lane`. `shelf` keeps the memory of domains between files, `edge` the sector in which a region ends.
 //!
 //! All ranks go through the same steps in the same order, whatever goes wrong on one of them, and agree on the outcome
-//! at the end of each batch. Where batches flow, what fails after the end of its batch is known to all with the next one, or told by the engine.
+//! at the end of each batch.
 //!
 //! The region of a batch is cut into aligned domains by absolute file offset. Domain j belongs to aggregator j modulo their number,
 //! so the sector in which a batch ends has the same owner in the next one. Who owns which byte is arithmetic: no offset list and no

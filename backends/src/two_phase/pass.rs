@@ -62,8 +62,6 @@ pub(crate) struct Pass<'a> {
     /// Which aggregator this rank is.
     pub(crate) me: Option<u64>,
     pub(crate) lane: Lane<'a>,
-    /// The slot of the next piece that is written.
-    pub(crate) slot: usize,
     pub(crate) blocks: Blocks,
     /// None: the memory of the ring is not registered.
     pub(crate) own: Option<Own>,
@@ -93,33 +91,15 @@ impl Pass<'_> {
         }
     }
 
-    /// Keeps the error of what has ended, if there is one.
-    pub(crate) fn finish_ended(&mut self) {
-        for slot in 0..self.lane.depth() {
-            if !self.lane.is_busy(slot) {
-                self.finish(slot);
-            }
-        }
-    }
-
-    /// Waits for the transfer that was begun first of those that have not ended.
-    pub(crate) fn finish_oldest(&mut self) {
-        let depth = self.lane.depth();
-        let oldest = (0..depth).map(|n| (self.slot + n) % depth).find(|slot| self.lane.is_busy(*slot));
-        oldest.into_iter().for_each(|slot| self.finish(slot));
-    }
-
-    /// Writes this rank's pieces of a region out of memory that it can reach. The last ones are still under way then.
+    /// Writes this rank's pieces of a region out of memory that it can reach.
     ///
     /// # Safety
-    /// The rings behind `bases` hold the windows of the region, and nobody writes to them meanwhile; to this rank's own not before all has
-    /// been finished, or the lane dropped.
+    /// The rings behind `bases` hold the windows of the region, and nobody writes to them meanwhile.
     pub(crate) unsafe fn write_pieces(&mut self, cut: &Cut) {
         let Some(me) = self.me else { return };
-        let mut number = 0;
+        let (mut number, mut slot) = (0, 0);
         while let Some((found, piece)) = cut.next_of(me, number) {
             number = found + 1;
-            let slot = self.slot;
             self.finish(slot);
             if self.error.is_some() {
                 break;
@@ -127,8 +107,9 @@ impl Pass<'_> {
             let bases = self.bases;
             // SAFETY: the caller's promise: the index lies in a window of the part's ring.
             unsafe { self.write_piece(slot, piece, |part, index, _| bases[part].wrapping_add(index)) };
-            self.slot = (slot + 1) % self.lane.depth();
+            slot = (slot + 1) % self.lane.depth();
         }
+        self.finish_all();
     }
 
     /// Begins to write a piece; `source` gives the memory of each fragment (part, index in its ring, length), in order.

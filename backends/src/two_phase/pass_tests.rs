@@ -3,7 +3,6 @@ use std::os::unix::fs::FileExt;
 
 use crate::queue::{self, Queue, MAX_PIECE_SHIFT};
 use crate::testing::{fill, pattern, stream_byte};
-use crate::two_phase::batch::{Course, Together};
 use crate::two_phase::lane::{Slot, Way};
 use crate::two_phase::rows::Layout;
 use crate::{AccessKind, Direction, Latency, Pattern, Ring};
@@ -75,7 +74,6 @@ impl Bench {
             rows: self.rows,
             grid: self.grid,
             me: Some(me),
-            slot: 0,
             lane: Lane::new(way, self.queue.as_mut(), &mut slots[..count], &mut latency),
             blocks: Blocks {
                 base: self.blocks.bytes_mut().as_mut_ptr(),
@@ -99,40 +97,10 @@ impl Bench {
         self.tail = self.tail.filter(|t| t.end == begin);
         let cut = Cut::new(self.grid, begin, end, self.tail.map(|t| t.holder));
         for me in 0..self.grid.aggregators {
-            self.with_pass(me, Direction::Write, |pass| {
-                // SAFETY: the rings are as long as the pattern's windows, and all is finished here.
-                unsafe { pass.write_pieces(&cut) };
-                pass.finish_all();
-            });
+            // SAFETY: the rings are as long as the pattern's windows.
+            self.with_pass(me, Direction::Write, |pass| unsafe { pass.write_pieces(&cut) });
         }
         self.tail = cut.last_holder().map(|holder| Tail { end, holder, dirty: true });
-    }
-
-    /// Batches of these calls that follow each other, by the only aggregator; what was under way of how many chunks each time.
-    fn write_on(&mut self, first_call: u64, calls: &[u64]) -> Vec<(u64, u64)> {
-        let (pattern, mut tail, mut asked) = (self.pattern, self.tail, Vec::new());
-        let (mut point, mut pending, mut begun) = (0, VecDeque::new(), 1);
-        self.with_pass(0, Direction::Write, |pass| {
-            let mut course = Course {
-                pattern,
-                direction: Direction::Write,
-                together: Together::Alone,
-                point: &mut point,
-                tail: &mut tail,
-                pending: &mut pending,
-            };
-            let mut next = |under_way| {
-                asked.push((under_way, calls[..begun].iter().sum::<u64>() * pattern.chunks_per_call));
-                begun += 1;
-                calls.get(begun - 1).copied()
-            };
-            // SAFETY: as in `write`: `follow` finishes all.
-            let (made, _) = unsafe { course.follow(pass, Batch { first_call, calls: calls[0] }, Some(&mut next)) };
-            assert_eq!(made, calls.iter().sum::<u64>());
-            assert_eq!(pass.lane.under_way_bytes(), 0);
-        });
-        self.tail = tail;
-        asked
     }
 
     fn flush(&mut self) {
@@ -235,37 +203,6 @@ proptest! {
         prop_assert_eq!(bench.bytes(), expected);
     }
 
-    /// The same of batches that follow each other while transfers are under way. Each time something has ended, and nothing is under way in the
-    /// end.
-    #[test]
-    fn batches_that_follow_each_other_leave_the_same_bytes(
-        words in 1_u64..300, per_call in 1_u64..3, ranks in 1_u64..4, stream in 0_u64..300, domain in 1_u64..20_000,
-        flows in proptest::collection::vec((proptest::collection::vec(1_u64..9, 1..5), any::<bool>()), 1..4),
-        old in 0_usize..60_000, with_queue in any::<bool>(),
-    ) {
-        let mut bench = Bench::new(some_pattern(words, per_call, ranks, stream), Grid::new(512, domain, 1), with_queue);
-        bench.file.write_all_at(&vec![0xEE; old], 0).unwrap();
-        let mut calls = 0;
-        for (batches, sync) in &flows {
-            let asked = bench.write_on(calls, batches);
-            calls += batches.iter().sum::<u64>();
-            prop_assert_eq!(asked.len(), batches.len(), "after each batch, the last one too");
-            let mut before = 0;
-            for (n, &(under_way, begun)) in asked.iter().enumerate() {
-                let of_batch = batches[n] * per_call;
-                prop_assert!(under_way < before + of_batch && under_way <= begun, "{:?}", &asked);
-                before = under_way;
-            }
-            if *sync {
-                bench.flush();
-                prop_assert_eq!(bench.bytes(), bench.expected(calls, &vec![0xEE; old]));
-            }
-        }
-        bench.flush();
-        let expected = bench.expected(calls, &vec![0xEE; old]);
-        prop_assert_eq!(bench.bytes(), expected);
-    }
-
     /// After a read the windows hold what calls in their order would have left, and nothing else is touched.
     #[test]
     fn rings_hold_what_reads_in_order_leave(
@@ -297,35 +234,6 @@ proptest! {
             let differ = bench.rings[part as usize].bytes().iter().zip(&expected).position(|(a, b)| a != b);
             prop_assert_eq!(differ, None, "part {}", part);
         }
-    }
-}
-
-/// What fails is known when the next batch would be asked for, or with the last one: nothing goes on behind it.
-#[test]
-fn batches_that_follow_each_other_end_with_an_error() {
-    for with_queue in [false, true] {
-        let mut bench = Bench::new(some_pattern(512, 1, 2, 0), Grid::new(512, 4096, 1), with_queue);
-        bench.file = File::open(format!("/proc/self/fd/{}", bench.file.as_raw_fd())).unwrap();
-        if let Some(queue) = &mut bench.queue {
-            *queue = Queue::new(2, false, &[bench.file.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("f")).unwrap();
-            queue.register_memory(&mut [&mut bench.blocks], Path::new("f")).unwrap();
-        }
-        let (pattern, mut tail, mut point, mut pending) = (bench.pattern, None, 0, VecDeque::new());
-        let (mut asked, mut found) = (0, None);
-        bench.with_pass(0, Direction::Write, |pass| {
-            let (direction, together) = (Direction::Write, Together::Alone);
-            let (point, tail, pending) = (&mut point, &mut tail, &mut pending);
-            let mut course = Course { pattern, direction, together, point, tail, pending };
-            let mut next = |_| {
-                asked += 1;
-                Some(4)
-            };
-            // SAFETY: as in `write`.
-            unsafe { course.follow(pass, Batch { first_call: 0, calls: 4 }, Some(&mut next)) };
-            found = pass.error.take();
-        });
-        let error = found.unwrap();
-        assert!(asked == 0 && error.text.contains("Bad file descriptor"), "{asked}: {error}");
     }
 }
 

@@ -47,13 +47,7 @@ impl UringFile {
     /// The answer of [`crate::OpenFile::flows`]. Sectors at the ends of a batch come between two batches, and so does a step in common.
     pub(super) fn can_flow(&self) -> bool {
         let alone = |p: &Prepared| p.scratch.is_none() && !matches!(p.route, Route::DirectEdges { .. });
-        if self.file.keeps_step() {
-            return false;
-        }
-        match self.file.two_phase.is_active() {
-            true => self.file.two_phase.flows(),
-            false => self.prepared.as_ref().is_some_and(alone),
-        }
+        !self.file.two_phase.is_active() && !self.file.keeps_step() && self.prepared.as_ref().is_some_and(alone)
     }
 
     /// [`UringFile::run`] with the batches of `next` behind it. `base` is the mapping of the ring of `check`.

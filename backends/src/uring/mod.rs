@@ -398,9 +398,6 @@ impl OpenFile for UringFile {
         if !self.can_flow() {
             return one_by_one(batch, next, |batch| self.write(batch, ring, latency));
         }
-        if self.file.two_phase.is_active() {
-            return self.file.write_on(batch, ring, latency, next);
-        }
         self.check(Direction::Write, ring)?;
         // As in `write`.
         let base = ring.as_ptr().cast_mut();

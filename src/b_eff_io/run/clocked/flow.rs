@@ -168,7 +168,7 @@ impl Window {
     }
 }
 
-/// Time of a chunk, where `ended` of them have ended in this time. Fewer are under way than it has and were before, so at least one has. A queue
+/// Time of a chunk, where `ended` of them have ended in this time. Fewer are under way than the batch has, so at least one has. A queue
 /// that was empty before may have answered with its first chunks only, each of which took as long as many will together: then what was
 /// `known` before counts, if it is less. Where nothing is, those under way are taken to end at once: no pattern ends by the first answer of its queue.
 fn chunk_seconds(seconds: f64, ended: u64, under_way: u64, chunks_before: u64, known: Option<f64>) -> f64 {
