@@ -124,14 +124,17 @@ fn probe_storage(run: &mut Run<'_>, probe: &Probe, at: ProbeAt) -> Result<(), Mp
     Ok(())
 }
 
-/// Measures whether the ring, which has just been filled, is cold, before everything else that touches it; then how large its pages are.
+/// Measures whether what calls go through in the ring is cold; then how large the pages of the ring are.
 /// `moves_data`: some backend of the run does, else it is empty.
 fn look_at_memory(run: &mut Run<'_>, moves_data: bool) -> Result<(), MpiError> {
     let cache_share_bytes = run.plan.cache_share_bytes;
     let not_looked = |why: &str| ColdRecord { cache_share_bytes, not_known: Some(why.into()), ..ColdRecord::default() };
     let record = match run.config.buffers {
         _ if !moves_data => not_looked("no backend of the run moves data"),
-        Buffers::Cold => cold::measure(run.world, run.ring.bytes(), cache_share_bytes)?,
+        // Behind one period lies its beginning again, which only calls use that end there.
+        Buffers::Cold => {
+            cold::measure(run.world, &run.ring.bytes()[..run.ring.period_bytes() as usize], cache_share_bytes)?
+        }
         Buffers::Reused => not_looked("one window is used for all calls, on purpose (--buffers reused)"),
     };
     run.observer.record(JournalLine::Cold(record));

@@ -19,13 +19,15 @@ const LINES: usize = PIECE_BYTES / LINE_BYTES;
 /// What one rank has seen.
 type Seen = Option<[f64; 3]>;
 
-/// Looks at `memory`, which has just been written from its begin to its end on every rank. Collective; all ranks look at once.
+/// Looks at `memory`, all of what calls go through in turns, in a second lap after one that touches each line. Collective; all ranks
+/// walk at once, as in a pattern: who writes its memory last before would find it where the others find theirs no more.
 ///
 /// # Errors
 /// MPI between the ranks.
 pub fn measure(comm: &Comm, memory: &[u8], cache_share_bytes: u64) -> Result<ColdRecord, MpiError> {
     comm.barrier()?;
     let begin = Instant::now();
+    touch(memory);
     let mine = walk(memory);
     comm.barrier()?;
     let seconds = begin.elapsed().as_secs_f64();
@@ -76,12 +78,17 @@ fn walk(memory: &[u8]) -> Seen {
         }
         times[1].push(load_ns(piece));
         times[2].push(load_ns(piece));
-        black_box(rest.iter().step_by(LINE_BYTES).fold(0_u8, |sum, byte| sum ^ byte));
+        touch(rest);
     }
     Some(times.map(|mut times| {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     }))
+}
+
+/// Loads each line.
+fn touch(memory: &[u8]) {
+    black_box(memory.iter().step_by(LINE_BYTES).fold(0_u8, |sum, byte| sum ^ byte));
 }
 
 /// Time of one load of each line of a piece, in an order without a pattern; each address needs the load before.

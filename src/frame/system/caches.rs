@@ -2,7 +2,8 @@
 //!
 //! Memory that a rank walks through in turns is cold if there is more of it than the rank's share of the caches it sits under. A last-level
 //! cache is shared: the share of a rank is the cache divided by the ranks under it. A rank that may run under several caches counts
-//! under each of them for a part, so ranks that nobody has bound have equal shares of all caches together. Caches of one core come
+//! under each of them for a part, so ranks that nobody has bound have equal shares of all caches together. More ranks than CPUs take
+//! turns, and one turn is long enough to go through a share several times: no more count than can run at once. Caches of one core come
 //! on top: some processors keep in them what is not in the last level.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +32,8 @@ struct LastLevel {
     /// The CPUs under it, as the kernel lists them: tells it from the others of its host.
     cpus: String,
     bytes: u64,
-    /// How many of these CPUs are allowed.
-    allowed: u64,
+    /// Which of these CPUs are allowed.
+    allowed: BTreeSet<u32>,
 }
 
 impl Caches {
@@ -55,9 +56,9 @@ impl Caches {
                 all.near_bytes = caches.iter().map(|(_, bytes, _)| bytes).sum();
             }
             let under: BTreeSet<u32> = cpus_of(&cpus).into_iter().chain([cpu]).collect();
-            let before = left.len();
-            left.retain(|cpu| !under.contains(cpu));
-            all.last.push(LastLevel { cpus, bytes, allowed: (before - left.len()) as u64 });
+            let (allowed, others) = left.into_iter().partition(|cpu| under.contains(cpu));
+            left = others;
+            all.last.push(LastLevel { cpus, bytes, allowed });
         }
         all
     }
@@ -69,7 +70,12 @@ impl Caches {
     }
 
     fn allowed(&self) -> f64 {
-        self.last.iter().map(|cache| cache.allowed).sum::<u64>() as f64
+        self.last.iter().map(|cache| cache.allowed.len()).sum::<usize>() as f64
+    }
+
+    /// The part of this rank that is under a cache: of its CPUs.
+    fn part(&self, cache: &LastLevel) -> f64 {
+        cache.allowed.len() as f64 / self.allowed()
     }
 }
 
@@ -77,21 +83,24 @@ impl Caches {
 /// [`ASSUMED_LAST_LEVEL_CACHE_BYTES`] for itself.
 #[must_use]
 pub fn share_bytes(ranks: &[&Caches]) -> u64 {
-    let mut ranks_under: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut under: BTreeMap<&str, (f64, BTreeSet<u32>)> = BTreeMap::new();
     for rank in ranks {
         for cache in &rank.last {
-            *ranks_under.entry(&cache.cpus).or_default() += cache.allowed as f64 / rank.allowed();
+            let (parts, cpus) = under.entry(&cache.cpus).or_default();
+            *parts += rank.part(cache);
+            cpus.extend(&cache.allowed);
         }
     }
+    let at_once = |cache: &LastLevel| {
+        let (parts, cpus) = &under[cache.cpus.as_str()];
+        // Fewer ranks than caches: a rank sits under one at a time.
+        parts.min(cpus.len() as f64).max(1.0)
+    };
     let share = |rank: &&Caches| {
         if rank.last.is_empty() {
             return ASSUMED_LAST_LEVEL_CACHE_BYTES;
         }
-        // Fewer ranks than caches: a rank sits under one at a time.
-        let of = |cache: &LastLevel| {
-            let under = ranks_under.get(cache.cpus.as_str()).copied().unwrap_or(1.0).max(1.0);
-            cache.allowed as f64 / rank.allowed() * cache.bytes as f64 / under
-        };
+        let of = |cache: &LastLevel| rank.part(cache) * cache.bytes as f64 / at_once(cache);
         rank.near_bytes + rank.last.iter().map(of).sum::<f64>().ceil() as u64
     };
     ranks.iter().map(share).max().unwrap_or(0)
@@ -178,6 +187,19 @@ mod tests {
         // Half of them bound: the others sit under each cache for a part.
         let mixed: Vec<_> = (0..4).map(|cpu| of(&[cpu])).chain(vec![anywhere; 4]).collect();
         assert!(share(&mixed) < 33 * MIB && share(&mixed) > 17 * MIB, "{}", share(&mixed));
+    }
+
+    #[test]
+    fn ranks_that_take_turns_have_the_cache_for_themselves_in_their_turn() {
+        let root = groups(8);
+        let of = |cpus: &[u32]| Caches::below(root.path(), cpus);
+        let share = |ranks: &[Caches]| share_bytes(&ranks.iter().collect::<Vec<_>>());
+        assert_eq!(share(&vec![of(&[0]); 3]), 33 * MIB);
+        assert_eq!(share(&vec![of(&[0, 1]); 8]), 17 * MIB);
+        assert_eq!(share(&[of(&[0]), of(&[0]), of(&[1]), of(&[1])]), 17 * MIB);
+        assert_eq!(share(&vec![of(&[0, 1, 2, 3, 4, 5, 6, 7]); 99]), 9 * MIB);
+        // As many as CPUs, each with its own: nobody waits.
+        assert_eq!(share(&[of(&[0]), of(&[1]), of(&[2]), of(&[3])]), 9 * MIB);
     }
 
     #[test]
