@@ -41,8 +41,8 @@ impl Driver for PosixDriver {
         Ok(Box::new(PosixFile::new(Offsets::open(request, &self.options, None, &self.shelf)?)))
     }
 
-    fn provide(&self, ranks: u64) {
-        two_phase::provide(&self.options, None, &self.shelf, ranks);
+    fn provide(&self, ranks: u64, hosts: u64) {
+        two_phase::provide(&self.options, None, &self.shelf, (ranks, hosts));
     }
 }
 

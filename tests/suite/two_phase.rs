@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::patient;
 use crate::support::{document, is_command, items, list, number, signal, skip, Launch, Scratch, SHORT};
 
 const TWO_PHASE: [&str; 4] = ["--backend", "posix,uring", "--collective", "two-phase"];
@@ -268,4 +269,31 @@ fn a_rank_that_is_killed_is_not_waited_for() {
     let run = running.wait();
     assert!(run.code() != 0 && killed.elapsed() < Duration::from_secs(20), "{run}");
     run.says(&["is gone while rank", "ending all ranks"]);
+}
+
+/// The first touch of memory is dear. What domains need is there before the first file, and what a file has used is what the next one uses.
+#[test]
+fn memory_of_domains_is_made_before_the_first_file() {
+    let library = patient::library_of("mappings", include_str!("../planted/mappings.c"));
+    for backend in ["posix", "uring"] {
+        let scratch = Scratch::new();
+        let told = scratch.join("mappings");
+        let both = format!("{}:{}", patient::library().display(), library.display());
+        let launch = Launch::new(2).env("LD_PRELOAD", both).env("BEFF_MAPPINGS", told.to_str().unwrap());
+        // Memory of neighbours is mapped when a file is opened: it is there by then.
+        let fixed =
+            ["--backend", backend, "--collective", "two-phase", "--exchange", "messages", "--direct", "required"];
+        let run = launch.args(SHORT).args(fixed).args(["--types", "0,1,4", "--space", "200M"]).into(&scratch).run();
+        run.expect(0);
+        let result = document(&scratch);
+        if result["manifest"]["storage"]["direct_offset_align_bytes"].is_null() {
+            skip("the file system of the target directory tells no alignment of direct I/O (STATX_DIOALIGN)");
+            return;
+        }
+        all_say(&result, &[0, 1], &["two-phase", "O_DIRECT"]);
+        let mappings = fs::read_to_string(&told).unwrap();
+        let after: Vec<&str> = mappings.lines().filter(|line| line.starts_with("after")).collect();
+        assert!(mappings.lines().any(|line| line.starts_with("before")), "{backend}: nothing was seen: {run}");
+        assert!(after.is_empty(), "{backend}: {mappings}");
+    }
 }

@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use std::io;
 
 use beff_ffi::{Comm, Message, MpiError, Requests};
-use memmap2::MmapMut;
 
 use super::domain::{Cut, Grid, Piece};
 use super::pass::{cut_of_sub, subs, Ahead, Pass, Pending};
 use super::rows::Rows;
 use crate::error::Cause;
-use crate::{BackendError, Batch};
+use crate::{BackendError, Batch, Ring};
 
 /// Steps under way at once: the exchange of one beside the transfer of another.
 const SETS: usize = 2;
@@ -20,11 +19,16 @@ const SETS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Mail {
     sets: [Requests; SETS],
-    staging: MmapMut,
+    staging: Ring,
     /// Bytes of one set's staging memory.
     bytes: usize,
     /// Place in the staging memory of each part's next byte.
     cursors: Vec<usize>,
+}
+
+/// Bytes of staging memory for pieces of `grid`.
+pub(crate) fn staging_bytes(grid: Grid) -> u64 {
+    SETS as u64 * grid.most_piece_bytes()
 }
 
 /// Who is who.
@@ -46,14 +50,12 @@ impl Directory<'_> {
 }
 
 impl Mail {
-    /// Room for pieces of `grid` and the messages of `ranks` ranks.
-    pub(crate) fn new(grid: Grid, rows: &Rows, ranks: u64) -> io::Result<Self> {
+    /// Room for pieces of `grid` and the messages of `ranks` ranks. `staging`: [`staging_bytes`] or more.
+    pub(crate) fn new(grid: Grid, rows: &Rows, ranks: u64, staging: Ring) -> io::Result<Self> {
         let bytes = usize::try_from(grid.most_piece_bytes()).map_err(io::Error::other)?;
+        assert!(staging.bytes().len() as u64 >= staging_bytes(grid), "memory for messages is too short");
         let messages = (ranks + grid.aggregators) * rows.most_stretches(grid.most_piece_bytes());
         let messages = usize::try_from(messages).map_err(io::Error::other)?;
-        let mut staging = MmapMut::map_anon(SETS * bytes)?;
-        // Pages appear here, not in the first batch.
-        staging.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
         Ok(Self {
             sets: std::array::from_fn(|_| Requests::with_capacity(messages)),
             staging,
@@ -62,13 +64,18 @@ impl Mail {
         })
     }
 
+    /// The staging memory, for the next one. No message is under way behind a batch.
+    pub(crate) fn into_staging(self) -> Ring {
+        self.staging
+    }
+
     fn wait(&mut self, pass: &mut Pass<'_>, set: usize) {
         note(pass, self.sets[set].wait_all());
     }
 
     /// First byte of a set's staging memory.
     fn staged(&mut self, set: usize) -> *mut u8 {
-        self.staging[set * self.bytes..].as_mut_ptr()
+        self.staging.bytes_mut()[set * self.bytes..].as_mut_ptr()
     }
 
     /// Sets the cursors to where the part of each rank begins when they lie behind each other; this rank's is left out.

@@ -36,8 +36,8 @@ use crate::direct::{Domains, FdPair};
 use crate::edges::MAX_SECTOR_BYTES;
 use crate::error::Cause;
 use crate::{
-    BackendError, Collective, Direct, Direction, DriverOptions, InForce, OpenMode, OpenRequest, Parts, Pattern, Result,
-    Ring, Submitted, Timed,
+    BackendError, Collective, Direct, Direction, DriverOptions, Exchange, InForce, OpenMode, OpenRequest, Parts,
+    Pattern, Result, Ring, Submitted, Timed,
 };
 use domain::Grid;
 use edge::Tail;
@@ -75,17 +75,22 @@ fn may_be(options: &DriverOptions, ranks: u64) -> bool {
     is_wanted && ranks > 1
 }
 
-/// The answer of [`crate::Driver::provide`]: memory of the domains of one file.
-pub(crate) fn provide(options: &DriverOptions, depth: Option<u32>, shelf: &Shelf, ranks: u64) {
+/// The answer of [`crate::Driver::provide`]: memory of the domains of one file, and of the messages if ranks may need some.
+pub(crate) fn provide(options: &DriverOptions, depth: Option<u32>, shelf: &Shelf, (ranks, hosts): (u64, u64)) {
     if !may_be(options, ranks) {
         return;
     }
     // A file with longer sectors takes memory of its own.
     let grid = Grid::new(MAX_SECTOR_BYTES, options.domain_bytes, ranks);
+    let by_messages = match options.exchange {
+        Exchange::Auto => hosts > 1,
+        Exchange::SharedMemory => false,
+        Exchange::Messages => true,
+    };
+    let wanted = [Some(setup::bytes_of(grid, depth)), by_messages.then(|| messages::staging_bytes(grid))];
     // If there is none, `prepare` will say so, for its file.
-    if let Ok(memory) = shelf.take(setup::bytes_of(grid, depth)) {
-        shelf.put(memory);
-    }
+    let taken: Vec<_> = wanted.into_iter().flatten().filter_map(|bytes| shelf.take(bytes).ok()).collect();
+    taken.into_iter().for_each(|memory| shelf.put(memory));
 }
 
 /// The prepared pattern.
@@ -222,13 +227,17 @@ impl TwoPhase {
         let grid = Grid::new(domains.align_bytes, self.options.domain_bytes, owners.len() as u64);
         let ranks = self.comm.as_ref().map_or(1, Comm::size);
         let messages = (linked == Linked::Messages).then_some(ranks);
-        let known = Memory::take(&mut self.memory, grid);
-        let mut memory = match known {
-            Some(memory) => memory,
-            None => Memory::new(grid, self.depth, &self.shelf, files)?,
+        let mut memory = match self.memory.take() {
+            Some(memory) if memory.is_for(grid) => memory,
+            other => {
+                if let Some(memory) = other {
+                    memory.give_back(&self.shelf);
+                }
+                Memory::new(grid, self.depth, &self.shelf, files)?
+            }
         };
         memory.register(layout, ring, files)?;
-        let memory = memory.with_mail(grid, &rows, messages, files)?;
+        let memory = memory.with_mail((grid, &rows, messages), &self.shelf, files)?;
         flushed?;
         let rank = self.comm.as_ref().map_or(0, Comm::rank);
         let me = owners.iter().position(|&o| o == rank).map(|i| i as u64);
@@ -329,14 +338,14 @@ impl TwoPhase {
         written.map_err(|e| BackendError::from_io("two-phase pwrite of the last sector", &files.path, Some(offset), &e))
     }
 
-    /// As [`TwoPhase::flush`], and lets go of queue and communicator; the memory of domains is for the next file. Collective.
+    /// As [`TwoPhase::flush`], and lets go of queue and communicator; its memory is for the next file. Collective.
     ///
     /// # Errors
     /// What the kernel says.
     pub(crate) fn close(mut self, files: &FdPair) -> Result<()> {
         let flushed = self.flush(files);
         if let Some(memory) = self.memory.take() {
-            self.shelf.put(memory.into_blocks());
+            memory.give_back(&self.shelf);
         }
         flushed
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::domain::Grid;
 use super::edge::Edge;
 use super::lane::Slot;
-use super::messages::Mail;
+use super::messages::{staging_bytes, Mail};
 use super::pass::{Blocks, Own, Pending};
 use super::rows::{Layout, Rows};
 use super::shelf::Shelf;
@@ -31,9 +31,9 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// What is there already, if it fits this grid.
-    pub(super) fn take(known: &mut Option<Self>, grid: Grid) -> Option<Self> {
-        known.take().filter(|m| (m.grid.align, m.grid.domain) == (grid.align, grid.domain))
+    /// Whether it is for this grid too.
+    pub(super) fn is_for(&self, grid: Grid) -> bool {
+        (self.grid.align, self.grid.domain) == (grid.align, grid.domain)
     }
 
     /// Memory for `depth` domains under way through a queue of its own; without a depth, for one. The domains' own is from `shelf`.
@@ -56,12 +56,12 @@ impl Memory {
         })
     }
 
-    /// The memory of the domains, for the next file. No transfer is under way behind a batch.
-    pub(super) fn into_blocks(self) -> Ring {
-        let Self { queue, blocks, .. } = self;
+    /// Leaves its memory to the next file. No transfer is under way behind a batch.
+    pub(super) fn give_back(self, shelf: &Shelf) {
+        let Self { queue, blocks, mail, .. } = self;
         // Unregisters it.
         drop(queue);
-        blocks
+        [Some(blocks), mail.map(Mail::into_staging)].into_iter().flatten().for_each(|memory| shelf.put(memory));
     }
 
     /// Registers the domains, and with them the ring of a rank that moves its own segment straight. Where the kernel does not allow both,
@@ -89,10 +89,19 @@ impl Memory {
     }
 
     /// With room for the messages of `ranks` ranks, or without any.
-    pub(super) fn with_mail(mut self, grid: Grid, rows: &Rows, ranks: Option<u64>, files: &FdPair) -> Result<Self> {
+    pub(super) fn with_mail(
+        mut self,
+        (grid, rows, ranks): (Grid, &Rows, Option<u64>),
+        shelf: &Shelf,
+        files: &FdPair,
+    ) -> Result<Self> {
         let wanted = ranks.map(|ranks| (ranks, *rows));
         if self.messages_for != wanted {
-            let mail = ranks.map(|ranks| Mail::new(grid, rows, ranks)).transpose();
+            if let Some(mail) = self.mail.take() {
+                shelf.put(mail.into_staging());
+            }
+            let new = |ranks| Mail::new(grid, rows, ranks, shelf.take(staging_bytes(grid))?);
+            let mail = ranks.map(new).transpose();
             self.mail = mail.map_err(|e| BackendError::from_io("memory for messages", &files.path, None, &e))?;
             self.messages_for = wanted;
         }
@@ -197,9 +206,10 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::provide;
     use super::*;
-    use crate::testing::{scratch, with_little_lockable_memory, LOCKABLE_BYTES};
-    use crate::{Direct, DriverOptions, FilePath, OpenMode};
+    use crate::testing::{pattern, scratch, with_little_lockable_memory, LOCKABLE_BYTES};
+    use crate::{AccessKind, Direct, DriverOptions, Exchange, FilePath, OpenMode, Pattern};
 
     fn described(memory: &Memory, ring: &Ring, grid: Grid, files: &FdPair) -> String {
         let domains = Domains { align_bytes: 4096, direct: files.direct_file().is_some(), reason: None };
@@ -213,11 +223,11 @@ mod tests {
         let options = DriverOptions { direct: Direct::Auto, ..DriverOptions::default() };
         let shelf = Shelf::default();
         for (ranks, options) in [(1, options.clone()), (2, DriverOptions { direct: Direct::Off, ..options.clone() })] {
-            super::super::provide(&options, Some(4), &shelf, ranks);
+            provide(&options, Some(4), &shelf, (ranks, 1));
             assert!(shelf.is_empty(), "nothing will be two-phase");
         }
-        super::super::provide(&options, Some(4), &shelf, 2);
-        super::super::provide(&options, Some(4), &shelf, 2);
+        provide(&options, Some(4), &shelf, (2, 1));
+        provide(&options, Some(4), &shelf, (2, 1));
         let mut ids = Vec::new();
         for (number, align) in [512, 4096, 512].into_iter().enumerate() {
             let path = FilePath::of(&dir.path().join(number.to_string())).unwrap();
@@ -228,9 +238,42 @@ mod tests {
             assert!(memory.blocks.bytes().len() as u64 >= 4 * memory.block_bytes);
             memory.register(Layout::Interleaved, &mut Ring::new(4096, 0).unwrap(), &files).unwrap();
             ids.push(memory.blocks.id());
-            shelf.put(memory.into_blocks());
+            memory.give_back(&shelf);
         }
         assert_eq!(ids, [ids[0]; 3]);
+    }
+
+    fn interleaved(chunk: u64) -> Pattern {
+        let one = Pattern { kind: AccessKind::Collective, ..pattern(chunk, 1, 100) };
+        Pattern { stride_bytes: 2 * chunk, ranks: 2, rank_distance_bytes: chunk, ..one }
+    }
+
+    /// Where ranks are on several hosts, or messages were asked for; from pattern to pattern, and from file to file.
+    #[test]
+    fn files_have_the_memory_of_their_messages_one_after_the_other() {
+        let dir = scratch();
+        let direct = DriverOptions { direct: Direct::Auto, ..DriverOptions::default() };
+        let asked = DriverOptions { exchange: Exchange::Messages, ..direct.clone() };
+        for (options, depth, hosts) in [(direct, Some(4), 2), (asked.clone(), Some(4), 1), (asked, None, 1)] {
+            let shelf = Shelf::default();
+            (0..2).for_each(|_| provide(&options, depth, &shelf, (2, hosts)));
+            let known = shelf.ids();
+            assert_eq!(known.len(), 2, "domains and messages");
+            for (number, align) in [512, 4096, 512].into_iter().enumerate() {
+                let path = FilePath::of(&dir.path().join(format!("{hosts}-{depth:?}-{number}"))).unwrap();
+                let files = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, Ok).unwrap();
+                let grid = Grid::new(align, options.domain_bytes, 2);
+                let mut memory = Memory::new(grid, depth, &shelf, &files).unwrap();
+                for (chunk, ranks) in [(1024, Some(2)), (2048, Some(2)), (2048, None), (4096, Some(2))] {
+                    let rows = Rows::new(&interleaved(chunk), Layout::Interleaved, 1 << 20);
+                    memory = memory.with_mail((grid, &rows, ranks), &shelf, &files).unwrap();
+                    assert_eq!((memory.mail.is_some(), shelf.is_empty()), (ranks.is_some(), ranks.is_some()));
+                }
+                memory.give_back(&shelf);
+                assert_eq!(shelf.ids(), known);
+                std::fs::remove_file(dir.path().join(format!("{hosts}-{depth:?}-{number}"))).unwrap();
+            }
+        }
     }
 
     /// The domains fit, the ring beside them does not: the domains are registered, the ring is named by its address, and both are told.

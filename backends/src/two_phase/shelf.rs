@@ -1,4 +1,4 @@
-//! Memory of domains between files: pages appear once, not in every file that is opened.
+//! Memory of domains and messages between files: pages appear once, not in every file that is opened.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,15 +11,16 @@ use crate::Ring;
 pub(crate) struct Shelf(Rc<RefCell<Vec<Ring>>>);
 
 impl Shelf {
-    /// At least `bytes` of memory, every page of it there: what lies here, if some is long enough, or new. What is too short is given up
-    /// then: the files of a driver need the same.
+    /// At least `bytes` of memory, every page of it there: the shortest that lies here and is long enough, or new. What is too short is given
+    /// up then: the files of a driver need the same.
     ///
     /// # Errors
     /// The kernel's answer if there is no memory.
     pub(super) fn take(&self, bytes: u64) -> io::Result<Ring> {
         let mut all = self.0.borrow_mut();
-        let long_enough = all.iter().position(|ring| ring.bytes().len() as u64 >= bytes);
-        let mut ring = match long_enough {
+        let len = |ring: &Ring| ring.bytes().len() as u64;
+        let long_enough = all.iter().enumerate().filter(|(_, ring)| len(ring) >= bytes);
+        let mut ring = match long_enough.min_by_key(|(_, ring)| len(ring)).map(|(index, _)| index) {
             Some(index) => all.swap_remove(index),
             None => {
                 all.clear();
@@ -34,6 +35,14 @@ impl Shelf {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
+    }
+
+    /// Which memory lies here.
+    #[cfg(test)]
+    pub(super) fn ids(&self) -> Vec<u64> {
+        let mut ids: Vec<u64> = self.0.borrow().iter().map(Ring::id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// For the next one: nothing is under way in `memory`.
@@ -59,8 +68,14 @@ mod tests {
         assert!(memory.bytes().chunks(4096).all(|page| page[0] != 7), "no page as it was");
         let other = shelf.take(8 << 10).unwrap();
         assert_ne!(other.id(), id, "what is in use is nobody else's");
-        shelf.put(other);
         shelf.put(memory);
+        shelf.put(other);
+        let memory = shelf.take(10 << 10).unwrap();
+        assert_eq!(memory.id(), id, "the other is too short");
+        shelf.put(memory);
+        let other = shelf.take(8 << 10).unwrap();
+        assert_ne!(other.id(), id, "the shortest that will do");
+        shelf.put(other);
         assert!(shelf.take(32 << 10).unwrap().bytes().len() >= 32 << 10);
         assert!(shelf.is_empty(), "what is too short is given up");
     }

@@ -126,8 +126,8 @@ impl Driver for UringDriver {
         Ok(Box::new(UringFile::new(file, options.into())?))
     }
 
-    fn provide(&self, ranks: u64) {
-        two_phase::provide(&self.options, self.domains_in_flight(), &self.shelf, ranks);
+    fn provide(&self, ranks: u64, hosts: u64) {
+        two_phase::provide(&self.options, self.domains_in_flight(), &self.shelf, (ranks, hosts));
     }
 }
 

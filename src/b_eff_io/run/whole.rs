@@ -62,7 +62,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
         calibrate(run, inside.comm)?;
         tune(run, inside.comm)?;
         try_first_writes(run, inside.comm)?;
-        provide(run, inside.comm.size());
+        provide(run, inside);
     }
     agree_on_stop(run)?;
     let calibrate_seconds = begin.elapsed().as_secs_f64();
@@ -97,11 +97,12 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
 }
 
 /// Memory that files need beside the ring appears before the first of them: behind what may still replace a driver.
-fn provide(run: &Run<'_>, ranks: u64) {
+fn provide(run: &Run<'_>, inside: &Inside<'_>) {
+    let (ranks, hosts) = (inside.comm.size(), inside.site.hosts());
     let needs = |backend: &&Backend| {
         backend.is_run && run.stop.is_none() && two_phase::has_domains(run.config, &backend.name, ranks)
     };
-    run.backends.iter().filter(needs).for_each(|backend| backend.driver.provide(ranks));
+    run.backends.iter().filter(needs).for_each(|backend| backend.driver.provide(ranks, hosts));
 }
 
 /// Of the storage below the run, in the directory of the first backend that writes.

@@ -66,6 +66,12 @@ pub struct Site {
 }
 
 impl Site {
+    /// Hosts of the partition.
+    #[must_use]
+    pub fn hosts(&self) -> u64 {
+        self.hosts
+    }
+
     /// Looks below `directory`, where the files will be. Collective over the ranks of the partition.
     ///
     /// # Errors
