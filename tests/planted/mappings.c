@@ -1,6 +1,7 @@
-/* Tells what memory of a MiB and more the program asks the kernel for: stands before the C library (LD_PRELOAD).
+/* Tells what memory of 4 MiB and more the program asks the kernel for: stands before the C library (LD_PRELOAD).
  *
- * BEFF_MAPPINGS = a file, to which each gives a line: "before BYTES" or "after BYTES" this process opened its first file of a pattern type. */
+ * BEFF_MAPPINGS = a file, to which each gives a line: "before BYTES" or "after BYTES" this process opened its first file of a pattern type, for
+ * which there is the line "opened 0". */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,11 +14,11 @@
 
 static int is_open;
 
-static void tell(size_t bytes)
+static void tell(const char *what, size_t bytes)
 {
     const char *path = getenv("BEFF_MAPPINGS");
     char line[64];
-    int length = snprintf(line, sizeof line, "%s %zu\n", is_open ? "after" : "before", bytes);
+    int length = snprintf(line, sizeof line, "%s %zu\n", what, bytes);
     int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0644) : -1;
     if (fd < 0)
         return;
@@ -28,8 +29,8 @@ static void tell(size_t bytes)
 
 void *mmap64(void *at, size_t bytes, int protection, int flags, int fd, off64_t offset)
 {
-    if (flags & MAP_ANONYMOUS && bytes >= 1 << 20)
-        tell(bytes);
+    if (flags & MAP_ANONYMOUS && bytes >= 4 << 20)
+        tell(is_open ? "after" : "before", bytes);
     return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
 }
 
@@ -40,8 +41,10 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 
 static int opened(int directory, const char *path, int flags, int mode)
 {
-    if (strstr(path, "-type") && strstr(path, ".dat"))
+    if (!is_open && strstr(path, "-type") && strstr(path, ".dat")) {
         is_open = 1;
+        tell("opened", 0);
+    }
     return (int)syscall(SYS_openat, directory, path, flags, mode);
 }
 

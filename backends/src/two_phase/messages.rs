@@ -28,7 +28,7 @@ pub(crate) struct Mail {
 
 /// Bytes of staging memory for pieces of `grid`.
 pub(crate) fn staging_bytes(grid: Grid) -> u64 {
-    SETS as u64 * grid.most_piece_bytes()
+    (SETS as u64 * grid.most_piece_bytes()).next_multiple_of(4096)
 }
 
 /// Who is who.

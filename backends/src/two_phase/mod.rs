@@ -75,7 +75,8 @@ fn may_be(options: &DriverOptions, ranks: u64) -> bool {
     is_wanted && ranks > 1
 }
 
-/// The answer of [`crate::Driver::provide`]: memory of the domains of one file, and of the messages if ranks may need some.
+/// The answer of [`crate::Driver::provide`]: memory of the domains of one file, and of the messages if ranks will need some. Where one host
+/// does not let its ranks share memory, the first pattern finds out and makes it.
 pub(crate) fn provide(options: &DriverOptions, depth: Option<u32>, shelf: &Shelf, (ranks, hosts): (u64, u64)) {
     if !may_be(options, ranks) {
         return;

@@ -276,6 +276,20 @@ mod tests {
         }
     }
 
+    /// Nobody knew that there would be messages: their memory is made with the first of them, whatever the sectors and domains are.
+    #[test]
+    fn memory_of_messages_is_made_where_none_was_provided() {
+        let dir = scratch();
+        for (align, domain_bytes) in [(512, 4 << 20), (512, 512), (1024, 20480), (4096, 4 << 20), (65536, 1 << 20)] {
+            let path = FilePath::of(&dir.path().join(format!("{align}-{domain_bytes}"))).unwrap();
+            let files = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, Ok).unwrap();
+            let (grid, shelf) = (Grid::new(align, domain_bytes, 2), Shelf::default());
+            let rows = Rows::new(&interleaved(1024), Layout::Interleaved, 1 << 20);
+            let memory = Memory::new(grid, None, &shelf, &files).unwrap();
+            assert!(memory.with_mail((grid, &rows, Some(2)), &shelf, &files).unwrap().mail.is_some());
+        }
+    }
+
     /// The domains fit, the ring beside them does not: the domains are registered, the ring is named by its address, and both are told.
     #[test]
     fn what_cannot_be_registered_beside_the_domains_is_left_out_and_told() {

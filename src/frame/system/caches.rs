@@ -83,18 +83,19 @@ impl Caches {
 /// [`ASSUMED_LAST_LEVEL_CACHE_BYTES`] for itself.
 #[must_use]
 pub fn share_bytes(ranks: &[&Caches]) -> u64 {
-    let mut under: BTreeMap<&str, (f64, BTreeSet<u32>)> = BTreeMap::new();
+    // By cache, how many ranks may use the same of its CPUs.
+    let mut under: BTreeMap<&str, BTreeMap<&BTreeSet<u32>, f64>> = BTreeMap::new();
     for rank in ranks {
         for cache in &rank.last {
-            let (parts, cpus) = under.entry(&cache.cpus).or_default();
-            *parts += rank.part(cache);
-            cpus.extend(&cache.allowed);
+            *under.entry(&cache.cpus).or_default().entry(&cache.allowed).or_default() += rank.part(cache);
         }
     }
     let at_once = |cache: &LastLevel| {
-        let (parts, cpus) = &under[cache.cpus.as_str()];
+        let sets = &under[cache.cpus.as_str()];
+        let cpus: BTreeSet<u32> = sets.keys().copied().flatten().copied().collect();
+        let of_sets: f64 = sets.iter().map(|(cpus, parts)| parts.min(cpus.len() as f64)).sum();
         // Fewer ranks than caches: a rank sits under one at a time.
-        parts.min(cpus.len() as f64).max(1.0)
+        of_sets.min(cpus.len() as f64).max(1.0)
     };
     let share = |rank: &&Caches| {
         if rank.last.is_empty() {
@@ -198,6 +199,9 @@ mod tests {
         assert_eq!(share(&vec![of(&[0, 1]); 8]), 17 * MIB);
         assert_eq!(share(&[of(&[0]), of(&[0]), of(&[1]), of(&[1])]), 17 * MIB);
         assert_eq!(share(&vec![of(&[0, 1, 2, 3, 4, 5, 6, 7]); 99]), 9 * MIB);
+        let mut crowd = vec![of(&[0]); 7];
+        crowd.push(of(&[0, 1, 2, 3]));
+        assert_eq!(share(&crowd), 17 * MIB, "seven take turns on one CPU");
         // As many as CPUs, each with its own: nobody waits.
         assert_eq!(share(&[of(&[0]), of(&[1]), of(&[2]), of(&[3])]), 9 * MIB);
     }
