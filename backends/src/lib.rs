@@ -186,8 +186,9 @@ pub trait Driver {
     /// the caller agrees on the outcome before it goes on.
     fn open(&self, request: &OpenRequest<'_>) -> Result<Box<dyn OpenFile>>;
 
-    /// Makes the memory that a file of `ranks` ranks on `hosts` hosts needs beside the ring, so that neither its opening nor a `prepare` takes the time for
-    /// it: the files of this driver have it one after the other. Not collective, and not an error: what is missing then, the file will miss.
+    /// Makes the memory that a file of `ranks` ranks on `hosts` hosts needs beside the ring, so that neither its opening nor a `prepare` takes
+    /// the time for it: the files of this driver have it one after the other. Not collective, and not an error: what is missing then, the file
+    /// will miss.
     fn provide(&self, ranks: u64, hosts: u64) {
         let _ = (ranks, hosts);
     }

@@ -271,16 +271,16 @@ fn a_rank_that_is_killed_is_not_waited_for() {
     run.says(&["is gone while rank", "ending all ranks"]);
 }
 
-/// The first touch of memory is dear. What domains need is there before the first file, and what a file has used is what the next one uses.
+/// The first touch of memory is dear. What domains and messages need is there before the first file, and what a file has used is what the next one uses.
 #[test]
-fn memory_of_domains_is_made_before_the_first_file() {
+fn memory_of_domains_and_messages_is_made_before_the_first_file() {
     let library = patient::library_of("mappings", include_str!("../planted/mappings.c"));
     for backend in ["posix", "uring"] {
         let scratch = Scratch::new();
         let told = scratch.join("mappings");
         let both = format!("{}:{}", patient::library().display(), library.display());
         let launch = Launch::new(2).env("LD_PRELOAD", both).env("BEFF_MAPPINGS", told.to_str().unwrap());
-        // Memory of neighbours is mapped when a file is opened: it is there by then.
+        // By messages: they need memory too, and no memory of neighbours is mapped, which happens when a file is opened.
         let fixed =
             ["--backend", backend, "--collective", "two-phase", "--exchange", "messages", "--direct", "required"];
         let run = launch.args(SHORT).args(fixed).args(["--types", "0,1,4", "--space", "200M"]).into(&scratch).run();

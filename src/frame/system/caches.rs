@@ -3,7 +3,7 @@
 //! Memory that a rank walks through in turns is cold if there is more of it than the rank's share of the caches it sits under. A last-level
 //! cache is shared: the share of a rank is the cache divided by the ranks under it. A rank that may run under several caches counts
 //! under each of them for a part, so ranks that nobody has bound have equal shares of all caches together. More ranks than CPUs take
-//! turns, and one turn is long enough to go through a share several times: no more count than can run at once. Caches of one core come
+//! turns, and one turn may be long enough to go through a share: no more count than can run at once. Caches of one core come
 //! on top: some processors keep in them what is not in the last level.
 
 use std::collections::{BTreeMap, BTreeSet};
