@@ -84,8 +84,8 @@ struct Args {
     /// Memory our side goes through, as in a run (32 MiB or more) instead of what fio uses
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     ring: Option<u64>,
-    /// Our largest operation of io_uring: larger chunks are moved by several; 0: a chunk is one [default: 0 or eight operations of 1 MiB in
-    /// flight, which have to be 3 % faster in three turns of both, as in a run]
+    /// Our largest operation of io_uring: larger chunks are moved by several; 0: a chunk is one [default: 0, or 8 MiB in operations of
+    /// 1 or 2 MiB in flight, which have to be 3 % faster in three turns of all, as in a run]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     operation: Option<u64>,
     /// For chunks above 1 MiB the best of our depths and operations, all that a run tries, with no more memory than is in flight
@@ -224,8 +224,8 @@ fn compare(args: &Args, path: &Path, version: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Operations of 1 MiB in flight.
-const CUT_DEPTH: u32 = 8;
+/// Sizes and depths of operations that a run tries (`run::tune::choice`). Without `--search` the first two stand beside whole chunks.
+const OPERATIONS: [(u64, u32); 4] = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)];
 /// A way that is this near to the best is as good (`NEAR_THE_BEST` of the calibration of a run).
 const NEAR_THE_BEST: f64 = 0.97;
 
@@ -310,13 +310,15 @@ fn choose(args: &Args, work: &mut Work) -> Result<(), Failure> {
     if work.method != Method::UringDirect || work.chunk_bytes <= MIB || args.operation.is_some() {
         return Ok(());
     }
-    let cut = |depth| Work { depth, batch: depth / 4, operation_bytes: Some(MIB), ..work.clone() };
+    let cut = |(bytes, depth)| Work { depth, batch: depth / 4, operation_bytes: Some(bytes), ..work.clone() };
+    let smaller = |(bytes, _): &(u64, u32)| *bytes < work.chunk_bytes;
+    let operations = OPERATIONS.into_iter().filter(smaller);
     let whole = |depth| Work { depth, batch: batch(args, depth), ..work.clone() };
     let mut ways = if args.search {
         let depths = [2, 4, 8].into_iter().filter(|d| *d == 2 || u64::from(*d) * work.chunk_bytes <= IN_FLIGHT_BYTES);
-        depths.map(whole).chain([4, 8, 16].map(cut)).collect()
+        depths.map(whole).chain(operations.map(cut)).collect()
     } else {
-        vec![work.clone(), cut(CUT_DEPTH)]
+        std::iter::once(work.clone()).chain(operations.take(2).map(cut)).collect::<Vec<_>>()
     };
     if args.search {
         ways.iter_mut()

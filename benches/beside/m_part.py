@@ -5,7 +5,7 @@
     benches/beside/m_part.py DIR [--jobs 1] [--m-part 8M] [--pairs 7]
 
 The search: fio with io_uring past the page cache, huge pages, registered file and memory, over chunk (split of M_PART), depth, fallocate.
-Ours (`cargo bench --bench fio -- --search`, room native): what a run tries in its calibration, depths with whole chunks and with operations of 1 MiB.
+Ours (`cargo bench --bench fio -- --search`, room native): what a run tries in its calibration, depths with whole chunks and with operations of 1 and 2 MiB.
 Every setting runs three times in turns, the best median wins. Then both best settings take turns. The ratio is the geometric mean over the pairs
 with its 95 % interval (Student, on logarithms). fio's sync is inside of its time (one completion is waited for, so it does sync).
 """

@@ -12,7 +12,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
     page.heading("Queue depth by calibration: depth, completions waited for at once, MB/s of what was tried");
     for t in &result.tunings {
         let start = format!(
-            "  {:<9.9}{:<8}{:<9} {:>4}/{:<4} tried ",
+            "  {:<9.9}{:<8}{:<9} {:>4}/{:<6} tried ",
             t.backend,
             t.access.name(),
             chunk_label(t.chunk_bytes),
@@ -22,9 +22,8 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
         page.hanging(&start, &trials(t));
     }
     page.line("  A row holds for chunks of its size and larger ones, up to the next; * is the choice.");
-    let of_trials = result.tunings.iter().flat_map(|t| &t.trials).find_map(|d| d.operation_bytes);
-    if let Some(bytes) = of_trials {
-        page.line(format!("  c: a chunk is moved by operations of {}, several in flight", chunk_label(bytes)));
+    if result.tunings.iter().flat_map(|t| &t.trials).any(|d| d.operation_bytes.is_some()) {
+        page.line("  c and a size: a chunk is moved by operations of this size, several in flight.");
     }
 }
 
@@ -38,10 +37,7 @@ fn trials(t: &TuningRecord) -> String {
     t.trials.iter().map(trial).collect::<Vec<_>>().join("  ")
 }
 
-fn mark(operation_bytes: Option<u64>) -> &'static str {
-    if operation_bytes.is_some() {
-        "c"
-    } else {
-        ""
-    }
+/// `c1MB` of chunks that are moved by operations of 1 MB; nothing of whole ones.
+fn mark(operation_bytes: Option<u64>) -> String {
+    operation_bytes.map_or_else(String::new, |bytes| format!("c{}", chunk_label(bytes).replace(' ', "")))
 }

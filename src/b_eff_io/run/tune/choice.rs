@@ -12,14 +12,14 @@ pub const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 
 /// Depths that are tried.
 const DEPTHS: [u32; 5] = [4, 8, 16, 32, 64];
-/// Depths that are tried with chunks above [`OPERATION_BYTES`], as far as the memory in flight allows; the first one in any case: two large
+/// Depths that are tried with chunks above [`WHOLE_BYTES`], as far as the memory in flight allows; the first one in any case: two large
 /// chunks keep the storage busy between the end of one and the beginning of the next.
 const LARGE_DEPTHS: [u32; 3] = [2, 4, 8];
-/// Larger chunks are also tried in operations of this size, several of them in flight: a device may take them at the same time where it
-/// takes one large one in a piece, and less memory is under way.
-const OPERATION_BYTES: u64 = MIB;
-/// Depths of such operations, the most useful one first.
-const OPERATION_DEPTHS: [u32; 3] = [8, 4, 16];
+/// Chunks above this are large: they are also tried in operations.
+const WHOLE_BYTES: u64 = MIB;
+/// Sizes and depths of these operations, the most useful ones first. A device may take several at the same time where it takes one large
+/// one in a piece, and less memory is under way. Which size is the best depends on the disk (benches/README.md).
+const OPERATIONS: [(u64, u32); 4] = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)];
 /// Chunk sizes of the patterns, beside M_PART.
 const CHUNKS: [u64; 3] = [1 << 10, 32 << 10, MIB];
 /// A larger M_PART is tried with chunks of this size: two of them are in the file.
@@ -51,8 +51,8 @@ impl Setting {
     }
 
     /// Each chunk is several operations.
-    const fn cut(depth: u32) -> Self {
-        Self { depth, wait_for: depth / 4, operation_bytes: Some(OPERATION_BYTES) }
+    const fn cut((operation_bytes, depth): (u64, u32)) -> Self {
+        Self { depth, wait_for: depth / 4, operation_bytes: Some(operation_bytes) }
     }
 
     /// Memory that the transfers may use at a time.
@@ -105,7 +105,7 @@ pub fn chunk_sizes(m_part_bytes: u64) -> Vec<u64> {
 /// True if chunks of this size are tried in smaller operations, too.
 #[must_use]
 pub fn is_large(chunk_bytes: u64) -> bool {
-    chunk_bytes > OPERATION_BYTES
+    chunk_bytes > WHOLE_BYTES
 }
 
 /// How much of the time a chunk size gets, beside the others: large chunks take longer to show anything.
@@ -134,7 +134,7 @@ pub fn untried(chunk_bytes: u64, default_depth: u32) -> Setting {
 }
 
 /// What to try: as many depths as the time allows with each trial holding some full queues, and with what is then left several numbers to
-/// wait for at each depth; of large chunks fewer depths, and then operations of several depths.
+/// wait for at each depth; of large chunks fewer depths, and then operations of several sizes and depths.
 /// None if it does not allow two settings: then there is nothing to choose.
 #[must_use]
 pub fn settings(chunk_bytes: u64, means: &Means) -> Option<Trials> {
@@ -169,9 +169,11 @@ fn large(chunk_bytes: u64, means: &Means) -> Vec<Vec<Setting>> {
     };
     let whole: Vec<Setting> =
         LARGE_DEPTHS.into_iter().map(|depth| Setting::whole(depth, (depth / 4).max(1))).filter(fits).collect();
-    let cut: Vec<Setting> = OPERATION_DEPTHS.into_iter().map(Setting::cut).filter(fits).collect();
+    let smaller = |(bytes, _): &(u64, u32)| *bytes < chunk_bytes;
+    let cut: Vec<Setting> = OPERATIONS.into_iter().filter(smaller).map(Setting::cut).filter(fits).collect();
     // With the deepest alone a choice between it and operations is left.
-    let sets = [(whole.len(), cut.len()), (whole.len(), 1), (1, 1)];
+    let (all, two) = (whole.len(), cut.len().min(2));
+    let sets = [(all, cut.len()), (all, two), (all, 1), (1, two), (1, 1)];
     let of_counts = sets.into_iter().filter(|_| !whole.is_empty() && !cut.is_empty());
     of_counts
         .map(|(of_whole, of_cut)| whole.iter().rev().take(of_whole).chain(&cut[..of_cut]).copied().collect())
@@ -315,12 +317,14 @@ mod tests {
     #[test]
     fn large_chunks_are_also_tried_in_smaller_operations() {
         let whole = [Setting::whole(8, 2), Setting::whole(4, 1), Setting::whole(2, 1)];
-        let cut = [Setting::cut(8), Setting::cut(4), Setting::cut(16)];
+        let cut = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)].map(Setting::cut);
         let tried = |chunk_bytes, means: Means| settings(chunk_bytes, &means).map(|t| (t.settings, t.least_chunks));
-        assert_eq!(tried(8 * MIB, means(100.0, 100.0)), Some(([whole, cut].concat(), 16)));
-        // 16 chunks at 100 a second are 0.16 s: three times six settings take 2.88 s, four 1.92 s, two 0.96 s.
+        assert_eq!(tried(8 * MIB, means(100.0, 100.0)), Some(([&whole[..], &cut[..]].concat(), 16)));
+        // 16 chunks at 100 a second are 0.16 s: three times seven settings take 3.36 s, five 2.4 s, four 1.92 s, three 1.44 s, two 0.96 s.
         let shorter = |seconds| tried(8 * MIB, means(seconds, 100.0)).map(|(tried, _)| tried);
+        assert_eq!(shorter(2.5), Some([&whole[..], &cut[..2]].concat()));
         assert_eq!(shorter(2.0), Some([&whole[..], &cut[..1]].concat()));
+        assert_eq!(shorter(1.5), Some(vec![whole[0], cut[0], cut[1]]));
         assert_eq!(shorter(1.0), Some(vec![whole[0], cut[0]]));
         assert_eq!(shorter(0.9), None);
         // What is so large that a queue of it is much memory: two at a time in any case, and one queue in a trial.
@@ -328,28 +332,36 @@ mod tests {
         assert_eq!(tried(94 * MIB, two), Some(([&whole[2..], &cut[..]].concat(), 2)));
         assert_eq!(tried(94 * MIB, Means { seconds: 1.3, ..two }), Some((vec![whole[2], cut[0]], 2)));
         assert_eq!(tried(94 * MIB, Means { file_chunks: 1, ..two }), None);
-        // 8 chunks of 2 MiB hold operations of depth 8 twice, but not of depth 16.
+        // 8 chunks of 2 MiB hold operations of 1 MiB and a depth of 8 twice, but not of 16; operations of 2 MiB are the chunk itself.
         let few = Means { file_chunks: 8, ..means(100.0, 100.0) };
-        let of_few = [&whole[1..], &cut[..2]].concat();
-        assert_eq!(tried(2 * MIB, few), Some((of_few, 8)));
+        assert_eq!(tried(2 * MIB, few), Some(([&whole[1..], &cut[..1]].concat(), 8)));
+        // Operations of 2 MiB leave a shorter one of a chunk of 3 MiB.
+        let (odd, _) = tried(3 * MIB, means(100.0, 100.0)).unwrap();
+        assert!(odd.ends_with(&cut), "{odd:?}");
         let (small, _) = tried(MIB, means(100.0, 1000.0)).unwrap();
         assert!(small.iter().all(|s| s.operation_bytes.is_none()), "a chunk is no more than one: {small:?}");
     }
 
     #[test]
     fn operations_are_chosen_by_their_rate() {
-        let chosen = |whole, cut| {
-            let cut = DepthTrial { operation_bytes: Some(MIB), ..trial(8, 2, cut) };
-            choose(8 * MIB, &[trial(2, 1, 80.0), trial(8, 2, whole), cut], Setting::whole(8, 2))
+        let cut = |bytes, rate| DepthTrial { operation_bytes: Some(bytes), ..trial(8, 2, rate) };
+        let chosen = |whole, of_one, of_two| {
+            let trials = [trial(2, 1, 80.0), trial(8, 2, whole), cut(MIB, of_one), cut(2 * MIB, of_two)];
+            choose(8 * MIB, &trials, Setting::whole(8, 2))
         };
-        assert_eq!(chosen(100.0, 120.0), Setting::cut(8));
-        assert_eq!(chosen(100.0, 102.0), Setting::whole(8, 2), "as fast");
-        assert_eq!(chosen(100.0, 90.0), Setting::whole(8, 2));
-        assert_eq!(chosen(50.0, 60.0), Setting::whole(2, 1));
-        let alone = [trial(2, 1, 80.0), DepthTrial { operation_bytes: Some(MIB), ..trial(8, 2, 90.0) }];
+        assert_eq!(chosen(100.0, 120.0, 110.0), Setting::cut((MIB, 8)));
+        assert_eq!(chosen(100.0, 110.0, 120.0), Setting::cut((2 * MIB, 8)));
+        assert_eq!(chosen(100.0, 118.0, 120.0), Setting::cut((MIB, 8)), "as fast with less memory in flight");
+        assert_eq!(chosen(100.0, 102.0, 102.0), Setting::whole(8, 2), "as fast");
+        // As much memory in flight in larger operations: the faster one.
+        let larger = DepthTrial { operation_bytes: Some(2 * MIB), ..trial(4, 1, 119.0) };
+        let both = [trial(8, 2, 100.0), cut(MIB, 118.0), larger];
+        assert_eq!(choose(8 * MIB, &both, Setting::whole(8, 2)), Setting::cut((2 * MIB, 4)));
+        assert_eq!(chosen(100.0, 90.0, 90.0), Setting::whole(8, 2));
+        assert_eq!(chosen(50.0, 60.0, 50.0), Setting::whole(2, 1));
         assert_eq!(
-            choose(8 * MIB, &alone, Setting::whole(8, 2)),
-            Setting::cut(8),
+            choose(8 * MIB, &[trial(2, 1, 80.0), cut(MIB, 90.0)], Setting::whole(8, 2)),
+            Setting::cut((MIB, 8)),
             "a deeper default does not matter to operations"
         );
     }
