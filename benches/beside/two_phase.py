@@ -9,9 +9,9 @@ DIR is on the storage. Runs (default 7) follow each other; in each both backends
 for each line. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
 logarithms). Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which
 is waiting. `--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern
-was longer than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. BEFF_MPIRUN and CARGO_TARGET_DIR as
-from scripts/env.sh; PROGRAM names another program, LAUNCH what stands behind `mpirun -n N` (e.g. --bind-to core; for more ranks than
-cores with Open MPI --bind-to core:overload-allowed).
+was longer than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. Below stand the patterns
+beyond the 95 %, by their waiting. BEFF_MPIRUN and CARGO_TARGET_DIR as from scripts/env.sh; PROGRAM names another program, LAUNCH what
+stands behind `mpirun -n N` (e.g. --bind-to core; for more ranks than cores with Open MPI --bind-to core:overload-allowed).
 """
 
 import argparse
@@ -115,12 +115,18 @@ def decisions(arguments, directory):
                 for record in result["patterns"]:
                     if record["calls"] and seconds(record) > 0:
                         parts = record["decision_cost_seconds"], record["intervals"]["decide_seconds"], record["held_up_seconds"]
-                        shares.setdefault(backend, []).append([100 * value / seconds(record) for value in parts])
-        for backend, values in shares.items():
+                        shares.setdefault(backend, []).append(([100 * value / seconds(record) for value in parts], record))
+        for backend, found in shares.items():
             most = lambda ordered: ordered[max(0, math.ceil(0.95 * len(ordered)) - 1)]
-            columns = (sorted(column) for column in zip(*values))
+            columns = [sorted(column) for column in zip(*(values for values, _ in found))]
             shown = "  ".join(f"{statistics.median(column):6.2f} {most(column):6.2f}" for column in columns)
-            print(f"{ranks:5} {backend:8} {shown}  {len(values):7}")
+            print(f"{ranks:5} {backend:8} {shown}  {len(found):7}")
+            # Which patterns make the worst twentieth.
+            for values, record in sorted(found, key=lambda pair: -pair[0][1]):
+                if values[1] > most(columns[1]):
+                    pattern = f"{record['access']}, type {record['pattern_type']}, {named(record['chunk_bytes'])}, pattern {record['pattern']}"
+                    counts = f"{record['calls']} calls, {seconds(record):.2f} s"
+                    print(" " * 22 + "         ".join(f"{value:6.2f}" for value in values) + f"   {pattern}, {counts}")
 
 
 def main():
