@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use beff_raw::b_eff_io::run::tune::choice;
 use beff_raw::frame::run::interrupt::Interrupt;
 use beff_raw::frame::units::{format_size, parse_size, MIB};
 use clap::Parser;
@@ -224,11 +225,6 @@ fn compare(args: &Args, path: &Path, version: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sizes and depths of operations that a run tries (`run::tune::choice`). Without `--search` the first two stand beside whole chunks.
-const OPERATIONS: [(u64, u32); 4] = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)];
-/// A way that is this near to the best is as good (`NEAR_THE_BEST` of the calibration of a run).
-const NEAR_THE_BEST: f64 = 0.97;
-
 /// Our own driver without room stands beside it.
 fn has_before(work: &Work) -> bool {
     work.access == Access::Write && work.room != Room::None
@@ -305,17 +301,20 @@ fn work(args: &Args, scratch: &Scratch, row: &Row) -> Result<Work, Failure> {
     Ok(work)
 }
 
-/// How our side moves large chunks: what is the fastest in three turns of all ways there are.
+/// How our side moves large chunks: what is the fastest in three turns of all ways there are, which are those that a run tries. Without
+/// `--search` the first two kinds of operations stand beside whole chunks.
 fn choose(args: &Args, work: &mut Work) -> Result<(), Failure> {
-    if work.method != Method::UringDirect || work.chunk_bytes <= MIB || args.operation.is_some() {
+    if work.method != Method::UringDirect || !choice::is_large(work.chunk_bytes) || args.operation.is_some() {
         return Ok(());
     }
     let cut = |(bytes, depth)| Work { depth, batch: depth / 4, operation_bytes: Some(bytes), ..work.clone() };
     let smaller = |(bytes, _): &(u64, u32)| *bytes < work.chunk_bytes;
-    let operations = OPERATIONS.into_iter().filter(smaller);
+    let operations = choice::OPERATIONS.into_iter().filter(smaller);
     let whole = |depth| Work { depth, batch: batch(args, depth), ..work.clone() };
     let mut ways = if args.search {
-        let depths = [2, 4, 8].into_iter().filter(|d| *d == 2 || u64::from(*d) * work.chunk_bytes <= IN_FLIGHT_BYTES);
+        let [least, ..] = choice::LARGE_DEPTHS;
+        let fits = |d: &u32| *d == least || u64::from(*d) * work.chunk_bytes <= IN_FLIGHT_BYTES;
+        let depths = choice::LARGE_DEPTHS.into_iter().filter(fits);
         depths.map(whole).chain(operations.map(cut)).collect()
     } else {
         std::iter::once(work.clone()).chain(operations.take(2).map(cut)).collect::<Vec<_>>()
@@ -336,8 +335,9 @@ fn choose(args: &Args, work: &mut Work) -> Result<(), Failure> {
         }
     }
     let medians = seconds.iter().map(|seconds| statistics::median(seconds));
-    // What a run takes too (`run::tune::choice`): whole chunks unless operations are more than 3 % faster.
-    let handicap = |way: &Work| if args.search || way.operation_bytes.is_none() { 1.0 } else { 1.0 / NEAR_THE_BEST };
+    // As in a run: whole chunks unless operations are more than 3 % faster.
+    let handicap =
+        |way: &Work| if args.search || way.operation_bytes.is_none() { 1.0 } else { 1.0 / choice::NEAR_THE_BEST };
     let best =
         ways.iter().zip(medians).map(|(way, median)| (way, median * handicap(way))).min_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((way, _)) = best {

@@ -14,12 +14,12 @@ pub const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 const DEPTHS: [u32; 5] = [4, 8, 16, 32, 64];
 /// Depths that are tried with chunks above [`WHOLE_BYTES`], as far as the memory in flight allows; the first one in any case: two large
 /// chunks keep the storage busy between the end of one and the beginning of the next.
-const LARGE_DEPTHS: [u32; 3] = [2, 4, 8];
+pub const LARGE_DEPTHS: [u32; 3] = [2, 4, 8];
 /// Chunks above this are large: they are also tried in operations.
 const WHOLE_BYTES: u64 = MIB;
 /// Sizes and depths of these operations, the most useful ones first. A device may take several at the same time where it takes one large
 /// one in a piece, and less memory is under way. Which size is the best depends on the disk (benches/README.md).
-const OPERATIONS: [(u64, u32); 4] = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)];
+pub const OPERATIONS: [(u64, u32); 4] = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)];
 /// Chunk sizes of the patterns, beside M_PART.
 const CHUNKS: [u64; 3] = [1 << 10, 32 << 10, MIB];
 /// A larger M_PART is tried with chunks of this size: two of them are in the file.
@@ -31,7 +31,7 @@ const QUEUES_PER_TRIAL: u64 = 2;
 /// From this size on it holds one: the patterns have few such chunks in a row themselves.
 const ONE_QUEUE_BYTES: u64 = IN_FLIGHT_BYTES / 4;
 /// A setting this near to the best is as good: below it the spread of short trials would choose.
-const NEAR_THE_BEST: f64 = 0.97;
+pub const NEAR_THE_BEST: f64 = 0.97;
 
 /// How a queue is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
