@@ -12,7 +12,7 @@ pub const IN_FLIGHT_BYTES: u64 = 64 * MIB;
 
 /// Depths that are tried.
 const DEPTHS: [u32; 5] = [4, 8, 16, 32, 64];
-/// Depths that are tried with chunks above [`WHOLE_BYTES`], as far as the memory in flight allows; the first one in any case: two large
+/// Depths that are tried with chunks above 1 MiB, as far as the memory in flight allows; the first one in any case: two large
 /// chunks keep the storage busy between the end of one and the beginning of the next.
 pub const LARGE_DEPTHS: [u32; 3] = [2, 4, 8];
 /// Chunks above this are large: they are also tried in operations.
