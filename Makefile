@@ -9,7 +9,7 @@ help:
 	@echo '             RANKS=2 T=60s BACKEND=mpiio DIR=<on the file system to measure> ARGS="more options"'
 	@echo 'make install  the program, its profiler, completions and manual pages'
 	@echo '             PREFIX=/usr/local DESTDIR=<for packages>'
-	@echo 'make check   format, lints and unit tests of the crates that changed since main'
+	@echo 'make check   format, lints, unit tests and documentation of the crates that changed since main'
 	@echo 'make test    format, lints, docs, and all tests with MPICH and Open MPI'
 	@echo 'make campaign  the same, and all combinations where make test takes pairs'
 	@echo 'make setup   only install what make test needs'

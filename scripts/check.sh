@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make check`: format, dependencies, lints and unit tests of the crates that changed since BASE (main) or that use one of those.
+# `make check`: format, dependencies, lints, unit tests and documentation of the crates that changed since BASE (main) or that use one of those.
 # One MPI, the first of the set-up; no integration tests. Shares its build with `make test`.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -47,3 +47,5 @@ if [ ${#crates[@]} -eq 0 ]; then
 fi
 run "lints: ${crates[*]}" cargo clippy "${gate[@]}" --quiet "${crates[@]}" --all-targets -- -D warnings
 run "unit tests: ${crates[*]}" cargo test "${gate[@]}" --quiet "${crates[@]}" --lib --bins
+export RUSTDOCFLAGS="-D warnings"
+run "documentation: ${crates[*]}" cargo doc "${gate[@]}" --quiet "${crates[@]}" --no-deps
