@@ -7,11 +7,14 @@
 
 DIR is on the storage. Runs (default 7) follow each other; in each both backends take turns within every pattern, so a run is one pair
 for each line. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
-logarithms). Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which
-is waiting. `--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern
-was longer than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. Below stand the patterns
-beyond the 95 %, by their waiting. BEFF_MPIRUN and CARGO_TARGET_DIR as from scripts/env.sh; PROGRAM names another program, LAUNCH what
-stands behind `mpirun -n N` (e.g. --bind-to core; for more ranks than cores with Open MPI --bind-to core:overload-allowed).
+logarithms). Each run is followed by one in which the ranks write files of their own (type 2, chunks of 1 MiB and M_PART, the faster of both):
+what this storage takes of first writes. *Of own files* is two-phase beside it, *most* is it beside write_all: what a two-phase could gain here.
+
+Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which is waiting.
+`--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern was longer
+than its slowest rank's own part. Other waiting is that ranks differ, while all make as many calls. Below stand the patterns beyond the 95 %,
+by their waiting. BEFF_MPIRUN and CARGO_TARGET_DIR as from scripts/env.sh; PROGRAM names another program, LAUNCH what stands behind
+`mpirun -n N` (e.g. --bind-to core; for more ranks than cores with Open MPI --bind-to core:overload-allowed).
 """
 
 import argparse
@@ -31,12 +34,12 @@ NUMBERS = itertools.count()
 CHUNKS = (1024, 1032, 32768, 32776, 1048576)
 
 
-def launch(arguments, directory, ranks, options):
+def launch(arguments, directory, ranks, options, time=None):
     """The document of one run."""
     program = os.environ.get("PROGRAM") or os.path.join(os.environ["CARGO_TARGET_DIR"], "release/beff-raw")
     out = os.path.join(directory, f"out{next(NUMBERS)}")
     command = [*shlex.split(os.environ["BEFF_MPIRUN"]), "-n", str(ranks), *shlex.split(os.environ.get("LAUNCH", ""))]
-    command += [program, "io", "--path", directory, "--out", out, "--quiet", "-T", arguments.time]
+    command += [program, "io", "--path", directory, "--out", out, "--quiet", "-T", time or arguments.time]
     command += ["--space", arguments.space, *options, *shlex.split(arguments.options)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=arguments.limit)
     if done.returncode:
@@ -69,6 +72,22 @@ def named(chunk):
     return str(chunk)
 
 
+def rate(record):
+    """MB/s of the slowest rank's time."""
+    return record["moved_bytes"] / seconds(record) / 1e6
+
+
+def own_files(arguments, directory, ranks):
+    """MB/s of first writes to a file of each rank, in large chunks."""
+    result = launch(arguments, directory, ranks, ["--backend", "uring", "--types", "2", "--repeat", "off"], arguments.own_time)
+    # The two sizes without 8 more bytes.
+    return max(
+        rate(record)
+        for record in result["patterns"]
+        if record["access"] == "write" and record["chunk_bytes"] >= CHUNKS[-1] and record["chunk_bytes"] != CHUNKS[-1] + 8 and record["calls"]
+    )
+
+
 def two_phase(arguments, directory):
     """The table of pairs."""
     pairs, ranks = {}, arguments.ranks or 2
@@ -76,20 +95,30 @@ def two_phase(arguments, directory):
     options = ["--backend", "uring,mpiio", "--collective", "two-phase", "--types", "0,4"]
     for _ in range(arguments.runs):
         result = launch(arguments, directory, ranks, options)
+        own = own_files(arguments, directory, ranks)
         of_run = {}
         for record in result["patterns"]:
             key = record["pattern_type"], record["chunk_bytes"]
             if record["access"] == "write" and record["chunk_bytes"] in CHUNKS and record["time_units"] and record["calls"]:
-                of_run.setdefault((key, record["pattern"]), {})[record["backend"]] = record
+                of_run.setdefault((key, record["pattern"]), {"own": own})[record["backend"]] = record
         for (key, _), both in of_run.items():
-            if len(both) == 2:
+            if len(both) == 3:
                 pairs.setdefault(key, []).append(both)
     print(f"{ranks} ranks, -T {arguments.time}, {arguments.runs} runs: first writes, sync included")
-    print("type    chunk pairs  write_all two-phase  MB/s | ratio [95 %]        | two-phase: decide (cost) room sync %")
+    print(
+        "type    chunk pairs  write_all two-phase own files MB/s | ratio [95 %]        | of own files [95 %]  | most [95 %]"
+        "         | two-phase: decide (cost) room sync %"
+    )
     for (pattern_type, chunk), both in sorted(pairs.items()):
-        rate = lambda record: record["moved_bytes"] / seconds(record) / 1e6
         median = lambda name: statistics.median(rate(pair[name]) for pair in both)
-        ratio, low, high = interval([rate(pair["uring"]) / rate(pair["mpiio"]) for pair in both])
+        ratios = [
+            "{:5.2f} [{:5.2f}, {:5.2f}]".format(*interval(values))
+            for values in (
+                [rate(pair["uring"]) / rate(pair["mpiio"]) for pair in both],
+                [rate(pair["uring"]) / pair["own"] for pair in both],
+                [pair["own"] / rate(pair["mpiio"]) for pair in both],
+            )
+        ]
         ours = [pair["uring"] for pair in both]
         share = lambda value: 100 * statistics.median(value(record) / seconds(record) for record in ours)
         decide, room, sync = (
@@ -99,7 +128,8 @@ def two_phase(arguments, directory):
         cost = share(lambda record: record["decision_cost_seconds"])
         print(
             f"{pattern_type:4} {named(chunk):>8} {len(both):5} {median('mpiio'):10.0f} {median('uring'):9.0f}"
-            f"       | {ratio:5.2f} [{low:5.2f}, {high:5.2f}] | {decide:15.1f} ({cost:.1f}) {room:5.1f} {sync:5.1f}"
+            f" {statistics.median(pair['own'] for pair in both):9.0f}      | {' | '.join(ratios)}"
+            f" | {decide:15.1f} ({cost:.1f}) {room:5.1f} {sync:5.1f}"
         )
 
 
@@ -137,6 +167,7 @@ def main():
     parser.add_argument("--runs", type=int, default=7, help="runs, each a pair")
     parser.add_argument("--ranks", type=int, help="ranks of the runs (2; for decisions 2, then 4)")
     parser.add_argument("--time", default="30s", help="-T of each run")
+    parser.add_argument("--own-time", default="6s", help="-T of the run with files of their own")
     parser.add_argument("--space", default="8G", help="--space of each run")
     parser.add_argument("--limit", type=float, default=900, help="seconds that a run may take")
     parser.add_argument("--options", default="", help="more options of beff-raw io")
