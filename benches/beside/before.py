@@ -2,12 +2,13 @@
 """Two programs of beff-raw beside each other: what became slower from one to the other.
 
     eval "$(scripts/env.sh mpich)" && cargo build --release
-    git worktree add ../old COMMIT && (cd ../old && CARGO_TARGET_DIR=$PWD/target cargo build --release)
+    git clone . ../old && (cd ../old && git checkout COMMIT && CARGO_TARGET_DIR=$PWD/target cargo build --release)
     benches/beside/before.py ../old/target/release/beff-raw DIR
 
 DIR is on the storage. In each turn both programs run once with each backend, the order changing from turn to turn; a turn is one pair. A line is
-a backend, an access method and a chunk size: the geometric mean over its patterns, new / old, over the turns its geometric mean with the 95 %
-interval (Student, on logarithms). Slower: the whole interval lies below 0.97. BEFF_MPIRUN, PROGRAM (the new one) and LAUNCH as in two_phase.py.
+a backend, an access method and a chunk size: new / old, the geometric mean over the patterns that time ends and both have run, and over the
+turns with its 95 % interval (Student, on logarithms). Slower: the whole interval lies below 0.97. BEFF_MPIRUN, PROGRAM (the new one) and LAUNCH
+as in two_phase.py. A program beside itself: both paths the same, --old-options "--repeat off".
 """
 
 import argparse
@@ -17,19 +18,24 @@ import shutil
 import statistics
 import tempfile
 
-from two_phase import interval, launch, named, seconds
+from two_phase import interval, launch, named, rate, seconds
 
 
 def rates(document):
-    """MB/s by access method and chunk size, geometric mean over the patterns; a chunk of M_PART is named so."""
+    """MB/s of the patterns that time ends, by access method and number, and the names of their chunk sizes."""
+    timed = [r for r in document["patterns"] if r["time_units"] and r["moved_bytes"] and seconds(r)]
+    m_part = max(r["chunk_bytes"] for r in timed)
+    name = lambda r: "M_PART" if r["chunk_bytes"] == m_part else named(r["chunk_bytes"])
+    return {(r["access"], r["pattern"]): (name(r), rate(r)) for r in timed}
+
+
+def pair(new, old):
+    """New / old and the middle of both, by access method and chunk size; of the patterns that both have run."""
     logs = {}
-    m_part = max(record["chunk_bytes"] for record in document["patterns"])
-    for record in document["patterns"]:
-        if record["moved_bytes"] and seconds(record):
-            chunk = "M_PART" if record["chunk_bytes"] == m_part else named(record["chunk_bytes"])
-            rate = record["moved_bytes"] / seconds(record) / 1e6
-            logs.setdefault((record["access"], chunk), []).append(math.log(rate))
-    return {key: math.exp(statistics.fmean(values)) for key, values in logs.items()}
+    for key in new.keys() & old.keys():
+        (chunk, of_new), (_, of_old) = new[key], old[key]
+        logs.setdefault((key[0], chunk), []).append((math.log(of_new), math.log(of_old)))
+    return {key: [math.exp(statistics.fmean(side)) for side in zip(*values)] for key, values in logs.items()}
 
 
 def run(program, arguments, options):
@@ -53,6 +59,7 @@ def main():
     parser.add_argument("--space", default="2G")
     parser.add_argument("--options", default="--memory-per-process 512M", help="more options of both programs")
     parser.add_argument("--new-options", default="--repeat off", help="options that only the new program knows")
+    parser.add_argument("--old-options", default="", help="options of the old program alone")
     parser.add_argument("--limit", type=int, default=600, help="seconds that a run may take")
     arguments = parser.parse_args()
     new = os.environ.get("PROGRAM") or os.path.join(os.environ["CARGO_TARGET_DIR"], "release/beff-raw")
@@ -60,12 +67,13 @@ def main():
     pairs = {}
     for turn in range(arguments.turns):
         for backend in arguments.backends.split(","):
-            sides = [(new, arguments.new_options.split()), (arguments.old, [])]
+            sides = {"new": (new, arguments.new_options.split()), "old": (arguments.old, arguments.old_options.split())}
             found = {}
-            for program, options in sides if turn % 2 else sides[::-1]:
-                found[program] = run(program, arguments, ["--backend", backend, *options])
-            for key in found[new].keys() & found[arguments.old].keys():
-                pairs.setdefault((backend, *key), []).append((found[new][key], found[arguments.old][key]))
+            for side in sorted(sides, reverse=bool(turn % 2)):
+                program, options = sides[side]
+                found[side] = run(program, arguments, ["--backend", backend, *options])
+            for key, both in pair(found["new"], found["old"]).items():
+                pairs.setdefault((backend, *key), []).append(both)
 
     methods = ("write", "rewrite", "read")
     slower = 0

@@ -7,8 +7,9 @@
 
 DIR is on the storage. Runs (default 7) follow each other; in each both backends take turns within every pattern, so a run is one pair
 for each line. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
-logarithms). Each run is followed by one in which the ranks write files of their own (type 2, chunks of 1 MiB and M_PART, the faster of both):
-what this storage takes of first writes. *Of own files* is two-phase beside it, *most* is it beside write_all: what a two-phase could gain here.
+logarithms). Behind or before each run the ranks write files of their own (type 2, chunks of 1 MiB or of M_PART, whichever is faster in the
+middle): what this storage takes of first writes. *Of own files* is two-phase beside it, *most* is it beside write_all: what a two-phase could
+gain here. All lines of a run share it.
 
 Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which is waiting.
 `--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern was longer
@@ -34,12 +35,12 @@ NUMBERS = itertools.count()
 CHUNKS = (1024, 1032, 32768, 32776, 1048576)
 
 
-def launch(arguments, directory, ranks, options, time=None):
+def launch(arguments, directory, ranks, options):
     """The document of one run."""
     program = os.environ.get("PROGRAM") or os.path.join(os.environ["CARGO_TARGET_DIR"], "release/beff-raw")
     out = os.path.join(directory, f"out{next(NUMBERS)}")
     command = [*shlex.split(os.environ["BEFF_MPIRUN"]), "-n", str(ranks), *shlex.split(os.environ.get("LAUNCH", ""))]
-    command += [program, "io", "--path", directory, "--out", out, "--quiet", "-T", time or arguments.time]
+    command += [program, "io", "--path", directory, "--out", out, "--quiet", "-T", arguments.time]
     command += ["--space", arguments.space, *options, *shlex.split(arguments.options)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=arguments.limit)
     if done.returncode:
@@ -78,33 +79,41 @@ def rate(record):
 
 
 def own_files(arguments, directory, ranks):
-    """MB/s of first writes to a file of each rank, in large chunks."""
-    result = launch(arguments, directory, ranks, ["--backend", "uring", "--types", "2", "--repeat", "off"], arguments.own_time)
-    # The two sizes without 8 more bytes.
-    return max(
-        rate(record)
-        for record in result["patterns"]
-        if record["access"] == "write" and record["chunk_bytes"] >= CHUNKS[-1] and record["chunk_bytes"] != CHUNKS[-1] + 8 and record["calls"]
-    )
+    """MB/s of first writes to a file of each rank, by the size of its large chunks."""
+    # --options are about the exchange or name other types.
+    own = argparse.Namespace(**{**vars(arguments), "time": arguments.own_time, "options": ""})
+    result = launch(own, directory, ranks, ["--backend", "uring", "--types", "2", "--repeat", "off"])
+    timed = [r for r in result["patterns"] if r["access"] == "write" and r["time_units"] and r["calls"]]
+    largest = max((r["chunk_bytes"] for r in timed), default=0)
+    rates = {r["chunk_bytes"]: rate(r) for r in timed if r["chunk_bytes"] in (CHUNKS[-1], largest)}
+    if not rates:
+        sys.exit("files of the ranks' own: no pattern was run; give more --own-time")
+    return rates
 
 
 def two_phase(arguments, directory):
     """The table of pairs."""
-    pairs, ranks = {}, arguments.ranks or 2
+    pairs, ranks, own_of_runs = {}, arguments.ranks or 2, []
     # Where several patterns of a type have chunks of one size, each is a pair.
     options = ["--backend", "uring,mpiio", "--collective", "two-phase", "--types", "0,4"]
-    for _ in range(arguments.runs):
+    for run in range(arguments.runs):
+        # In turns, so that what drifts with time hits both alike.
+        own = own_files(arguments, directory, ranks) if run % 2 else None
         result = launch(arguments, directory, ranks, options)
-        own = own_files(arguments, directory, ranks)
+        own = own or own_files(arguments, directory, ranks)
+        own_of_runs.append(own)
         of_run = {}
         for record in result["patterns"]:
             key = record["pattern_type"], record["chunk_bytes"]
             if record["access"] == "write" and record["chunk_bytes"] in CHUNKS and record["time_units"] and record["calls"]:
-                of_run.setdefault((key, record["pattern"]), {"own": own})[record["backend"]] = record
+                of_run.setdefault((key, record["pattern"]), {"run": run})[record["backend"]] = record
         for (key, _), both in of_run.items():
             if len(both) == 3:
                 pairs.setdefault(key, []).append(both)
-    print(f"{ranks} ranks, -T {arguments.time}, {arguments.runs} runs: first writes, sync included")
+    # The size that is faster in the middle of all runs; the faster one of each run would be too fast.
+    own_chunk = max(own_of_runs[0], key=lambda chunk: statistics.fmean(math.log(own[chunk]) for own in own_of_runs))
+    beside = lambda pair: own_of_runs[pair["run"]][own_chunk]
+    print(f"{ranks} ranks, -T {arguments.time}, {arguments.runs} runs: first writes, sync included; own files by {named(own_chunk)}")
     print(
         "type    chunk pairs  write_all two-phase own files MB/s | ratio [95 %]        | of own files [95 %]  | most [95 %]"
         "         | two-phase: decide (cost) room sync %"
@@ -115,8 +124,8 @@ def two_phase(arguments, directory):
             "{:5.2f} [{:5.2f}, {:5.2f}]".format(*interval(values))
             for values in (
                 [rate(pair["uring"]) / rate(pair["mpiio"]) for pair in both],
-                [rate(pair["uring"]) / pair["own"] for pair in both],
-                [pair["own"] / rate(pair["mpiio"]) for pair in both],
+                [rate(pair["uring"]) / beside(pair) for pair in both],
+                [beside(pair) / rate(pair["mpiio"]) for pair in both],
             )
         ]
         ours = [pair["uring"] for pair in both]
@@ -128,7 +137,7 @@ def two_phase(arguments, directory):
         cost = share(lambda record: record["decision_cost_seconds"])
         print(
             f"{pattern_type:4} {named(chunk):>8} {len(both):5} {median('mpiio'):10.0f} {median('uring'):9.0f}"
-            f" {statistics.median(pair['own'] for pair in both):9.0f}      | {' | '.join(ratios)}"
+            f" {statistics.median(map(beside, both)):9.0f}      | {' | '.join(ratios)}"
             f" | {decide:15.1f} ({cost:.1f}) {room:5.1f} {sync:5.1f}"
         )
 
