@@ -151,7 +151,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub ranks: BindArgs,
     /// Rounds into which each pattern is divided: the backends take turns round by round, and a write ends each round with
-    /// its sync; gives the intervals of the ratios [default: 8 with several backends, else 1]
+    /// its sync; ratios of patterns with three rounds or more have intervals [default: 8 with several backends, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = TRUST)]
     pub rounds: Option<u32>,
     /// What is done with the time that the first pass leaves of T. auto: types are measured again, so that each pattern, type and

@@ -1,7 +1,6 @@
 //! How the time that is left is used, by the clock: the bound of T, and what is done where it is short.
 
 use std::collections::HashMap;
-use std::fs;
 
 use serde_json::Value;
 
@@ -107,8 +106,18 @@ fn the_time_left_measures_again() {
         assert!(known["low"].as_f64() <= value.as_f64() && value.as_f64() <= known["high"].as_f64(), "{known} {value}");
         assert_eq!(items(&intervals["types"]).len(), 15, "{backend}");
         assert!(run.stdout.contains("[low, high]: 95 % interval") && run.stdout.contains("MB/s ["), "{run}");
-        let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
-        assert!(csv.lines().next().unwrap().contains("low_mb_per_second"), "{csv}");
+        let mut csv = csv::Reader::from_path(scratch.join("out.csv")).unwrap();
+        let header = csv.headers().unwrap().clone();
+        for line in csv.records().map(Result::unwrap) {
+            let shown = |name: &str| line[header.iter().position(|column| column == name).unwrap()].parse::<f64>().ok();
+            assert_eq!(shown("b_eff_io_low_mb_per_second"), known["low"].as_f64(), "{backend}: {line:?}");
+            assert!(shown("type_low_mb_per_second") <= shown("type_mb_per_second"), "{backend}: {line:?}");
+            assert!(shown("type_mb_per_second") <= shown("type_high_mb_per_second"), "{backend}: {line:?}");
+        }
+        let path = scratch.join("out.json");
+        let details = Launch::alone().args(["report", "--details"]).arg(&path).run();
+        let known = "95 % intervals of patterns, MB/s 0 [";
+        assert!(details.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(known), "{details}");
         assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
     }
 }

@@ -3,7 +3,9 @@
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
-use crate::b_eff_io::values::{cache_share, known_digits, rate, taken_seconds, Derived, PatternInterval};
+use crate::b_eff_io::values::{
+    cache_share, known_digits, rate, taken_seconds, Derived, PatternInterval, TypeValue, ValueInterval,
+};
 use crate::frame::records::{DeviceTraffic, LatencyRecord, MachineShare};
 use crate::frame::report::csv::{table, Cell, Column, Origin};
 use crate::frame::report::marks::letters;
@@ -12,6 +14,7 @@ use crate::frame::values::bootstrap::Ratio;
 use super::cells::pattern_marks;
 use super::layout;
 use super::layout::Spot;
+use super::table::values::value;
 
 /// What a row is made of.
 struct Row<'a> {
@@ -20,6 +23,9 @@ struct Row<'a> {
     rung: Option<&'a PatternRung>,
     device: Option<DeviceTraffic>,
     again: Option<&'a PatternInterval>,
+    /// MB/s of its type, and of b_eff_io by the definition of the run; their intervals.
+    of_type: (Option<f64>, Option<&'a ValueInterval>),
+    b_eff_io: (Option<f64>, Option<&'a ValueInterval>),
 }
 
 impl Row<'_> {
@@ -40,7 +46,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 75] {
+fn columns<'r>() -> [Column<Row<'r>>; 81] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -120,6 +126,12 @@ fn columns<'r>() -> [Column<Row<'r>>; 75] {
         ("high_mb_per_second", |r| r.again.and_then(|again| again.high).into()),
         ("repeats_mb_per_second", |r| r.again.map(|again| again.repeats_mb_per_second).into()),
         ("repeats_differ", |r| r.again.map(|again| again.differs).into()),
+        ("type_mb_per_second", |r| r.of_type.0.into()),
+        ("type_low_mb_per_second", |r| r.of_type.1.map(|i| i.low).into()),
+        ("type_high_mb_per_second", |r| r.of_type.1.map(|i| i.high).into()),
+        ("b_eff_io_mb_per_second", |r| r.b_eff_io.0.into()),
+        ("b_eff_io_low_mb_per_second", |r| r.b_eff_io.1.map(|i| i.low).into()),
+        ("b_eff_io_high_mb_per_second", |r| r.b_eff_io.1.map(|i| i.high).into()),
     ]
 }
 
@@ -136,6 +148,25 @@ fn ended_name(ended: &Ended) -> &'static str {
     }
 }
 
+fn of_type<'a>(derived: &'a Derived, record: &PatternRecord) -> (Option<f64>, Option<&'a ValueInterval>) {
+    let PatternRecord { ref backend, ranks, access, pattern_type, .. } = *record;
+    let is_it = |t: &&TypeValue| {
+        t.backend == *backend && t.ranks == ranks && t.access == access && t.pattern_type == pattern_type
+    };
+    let value = derived.types.iter().find(is_it).and_then(|t| t.mb_per_second);
+    (value, derived.intervals.of_type(backend, ranks, access, pattern_type))
+}
+
+fn b_eff_io<'a>(
+    result: &RunResult,
+    derived: &'a Derived,
+    record: &PatternRecord,
+) -> (Option<f64>, Option<&'a ValueInterval>) {
+    let of_partition = layout::partition_value(derived, &record.backend, record.ranks);
+    let value = of_partition.and_then(|p| value(&p.values, result.config.release));
+    (value, derived.intervals.value(&record.backend, record.ranks))
+}
+
 /// The table as UTF-8 bytes.
 ///
 /// # Errors
@@ -148,6 +179,8 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
         rung: Spot::of(record).rung(derived, record.pattern),
         device: layout::mounted_device(&record.evidence),
         again: again.get(&(record.backend.as_str(), record.ranks, record.access, record.pattern)).copied(),
+        of_type: of_type(derived, record),
+        b_eff_io: b_eff_io(result, derived, record),
     };
     let machine = &result.manifest.machine;
     let hints = result.config.hints.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()));
@@ -160,6 +193,7 @@ mod tests {
     use super::*;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
+    use crate::frame::records::Access;
     use crate::frame::report::csv::read;
 
     #[test]
@@ -188,6 +222,32 @@ mod tests {
         let bytes = rows(&result, &derived).unwrap();
         let text: String = String::from_utf8(bytes).unwrap().lines().map(|line| rounded(line) + "\n").collect();
         insta::assert_snapshot!("ladder.csv", text);
+    }
+
+    /// Of patterns, their types and b_eff_io, as in the JSON document.
+    #[test]
+    fn intervals_stand_in_all_rows() {
+        let result = fixtures::repeated();
+        let derived = derive(&result);
+        let (column, lines) = read(&rows(&result, &derived).unwrap());
+        let number = |text: &str| text.parse::<f64>().ok();
+        let whole = derived.intervals.value("mpiio", 2).unwrap();
+        let first_writes = |i: &&PatternInterval| i.access == Access::Write;
+        assert!(derived.intervals.patterns.iter().filter(first_writes).all(|i| i.low.is_none()), "measured twice");
+        for (row, record) in lines.iter().zip(&result.patterns) {
+            let of_type = derived.intervals.of_type("mpiio", 2, record.access, record.pattern_type).unwrap();
+            let own = derived.intervals.by_pattern()[&("mpiio", 2, record.access, record.pattern)];
+            for (name, low, high) in [
+                ("", own.low, own.high),
+                ("type_", Some(of_type.low), Some(of_type.high)),
+                ("b_eff_io_", Some(whole.low), Some(whole.high)),
+            ] {
+                let shown = |end: &str| number(&row[column(&format!("{name}{end}mb_per_second"))]);
+                assert_eq!((shown("low_"), shown("high_")), (low, high), "{name} of pattern {}", record.pattern);
+                let value = shown("").unwrap();
+                assert!(low.is_none_or(|low| low <= value) && high.is_none_or(|high| value <= high), "{name} {value}");
+            }
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
     if details {
         for partition in &result.partitions {
             for backend in &result.config.backends {
-                details::write(&mut page, result, backend, partition);
+                details::write(&mut page, result, derived, backend, partition);
                 evidence::write(&mut page, result, backend, partition);
             }
         }

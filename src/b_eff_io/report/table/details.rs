@@ -1,10 +1,12 @@
 //! One line per pattern and access method: size, calls, time and where the time went.
 
+use std::collections::HashMap;
+
 use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult, SubmissionRecord, TypeRecord};
 use crate::b_eff_io::report::cells::pattern_marks;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::{chunk_label, Spot};
-use crate::b_eff_io::values::{known_digits, rate, taken_seconds};
+use crate::b_eff_io::values::{known_digits, rate, taken_seconds, Derived, PatternInterval};
 use crate::frame::records::Access;
 use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::marks::{letters, Legend, Mark, Notes};
@@ -14,16 +16,30 @@ use crate::frame::units::{format_seconds, format_size};
 /// Time taken from a pattern is shown from this share of its scheduled time on.
 const LEAST_TAKEN: f64 = 0.001;
 
+/// Intervals of patterns side by side.
+const INTERVALS_IN_A_LINE: usize = 4;
+
 /// A pattern that was run, its marks and how it was done.
 type Line<'a> = (&'a PatternRecord, &'a str, &'a str);
 
-pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partition: &PartitionRecord) {
+/// What was measured again on a partition.
+type Again<'a> = HashMap<(Access, u8), &'a PatternInterval>;
+
+pub(super) fn write(
+    page: &mut Page,
+    result: &RunResult,
+    derived: &Derived,
+    backend: &str,
+    partition: &PartitionRecord,
+) {
     let ranks = partition.ranks;
     if layout::patterns(result, backend, ranks).next().is_none() {
         return;
     }
     page.heading(&format!("{backend} on {}: every pattern", count(ranks, "rank")));
     let (mut notes, mut legend) = (Notes::default(), Legend::default());
+    let repeated = derived.intervals.patterns.iter().filter(|i| i.backend == backend && i.ranks == ranks);
+    let again: Again<'_> = repeated.map(|i| ((i.access, i.pattern), i)).collect();
     for spot in Access::ALL.map(|access| Spot { backend, ranks, access }) {
         if spot.records(result).next().is_none() {
             continue;
@@ -34,6 +50,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, backend: &str, partitio
         for r in spot.records(result) {
             pattern(page, result, r, &mut notes, &mut legend);
         }
+        known(page, spot, result, &again);
         if let Some(text) = taken(spot, result) {
             page.hanging("      time lost to earlier overruns: ", &text);
         }
@@ -92,6 +109,28 @@ fn columns<'a>() -> Columns<'a, Line<'a>> {
         .gap(1)
         .left("end", 6, |(r, ..)| ended(&r.ended))
         .left("how", 0, |(.., how)| how)
+}
+
+/// The intervals of the patterns that were measured three times or more, and which were not.
+fn known(page: &mut Page, spot: Spot<'_>, result: &RunResult, again: &Again<'_>) {
+    let (mut cells, mut unknown) = (Vec::new(), Vec::new());
+    for (r, interval) in spot.records(result).filter_map(|r| Some((r, again.get(&(r.access, r.pattern))?))) {
+        let shown = |v: f64| fit_known(v, known_digits(r), 7);
+        match (interval.low, interval.high) {
+            (Some(low), Some(high)) => cells.push(format!("{:>2} [{}, {}]", r.pattern, shown(low), shown(high))),
+            _ => unknown.push(r.pattern.to_string()),
+        }
+    }
+    if !cells.is_empty() {
+        page.line("      95 % intervals of patterns, MB/s");
+    }
+    for line in cells.chunks(INTERVALS_IN_A_LINE) {
+        let line: String = line.iter().map(|cell| format!("{cell:<24}")).collect();
+        page.line(format!("       {}", line.trim_end()));
+    }
+    if !unknown.is_empty() {
+        page.hanging("      measured less than three times: pattern ", &unknown.join(", "));
+    }
 }
 
 /// What earlier overruns took from the patterns that time ended; None: nothing that could be seen.
