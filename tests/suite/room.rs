@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::hidden_errors::faulty;
 use crate::memory_fuse;
-use crate::patient;
 use crate::support::{document, items, number, skip, succeed, Launch, Mount, Run, Scratch, SHORT};
 
 /// What an ext4 keeps of its own about the extents of a file.
@@ -256,40 +255,6 @@ fn a_file_system_that_refuses_is_told_and_where_asked_for_by_name_nothing_is_run
             assert!(why.contains("fallocate refused by ext4") && why.contains("--preallocate auto"), "{why}");
         }
     }
-}
-
-/// Success of fallocate is not believed: blocks are looked for.
-#[test]
-fn a_file_system_that_keeps_no_blocks_is_told_and_where_asked_for_by_name_nothing_is_run() {
-    let scratch = Scratch::new();
-    let _mount = match ext4(&scratch, 512 << 20, &[]) {
-        Ok(mount) => mount,
-        Err(reason) => return skip(&format!("no ext4 can be mounted: {reason}")),
-    };
-    let library = patient::library_of("no_blocks", include_str!("../planted/no_blocks.c"));
-    let both = format!("{}:{}", patient::library().display(), library.display());
-    let args = ["--backend", "uring", "--types", "0,2", "--space", "200M"];
-    let run = |policy: &str| {
-        let launch = Launch::new(2).env("LD_PRELOAD", &both).args(SHORT).args(args);
-        launch.args(["--preallocate", policy]).into(&scratch).run()
-    };
-    run("auto").expect(0);
-    let writes = document(&scratch);
-    let writes = written(&writes, "uring");
-    assert!(!writes.is_empty());
-    for p in writes {
-        assert!(
-            strategy(p).contains("no room made: fallocate accepted by ext4, but it made no blocks"),
-            "{}",
-            strategy(p)
-        );
-        assert!(p["direct"] == true && room_seconds(p) < 0.01, "{p}");
-    }
-    clear(&scratch);
-    let refused = run("native");
-    refused.expect(2);
-    assert!(refused.stderr.contains("nothing was measured"), "{refused}");
-    assert!(refused.stdout.contains("but it made no blocks"), "{refused}");
 }
 
 /// Without extents the kernel writes new blocks inside of a file through its page cache, whatever flag the file has. A block that is

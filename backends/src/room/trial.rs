@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 
 use nix::sys::statfs::fstatfs;
 
@@ -29,26 +28,17 @@ pub(super) fn agreed_refusal(request: &OpenRequest<'_>, files: Option<&FdPair>) 
     Ok((!agreed.is_empty()).then(|| String::from_utf8_lossy(&agreed).into_owned()))
 }
 
-/// Length of the trial: more than what file systems keep beside the description of a file, in no block.
-const TRIAL_BYTES: u64 = 64 << 10;
-
 /// Why blocks cannot be made in an empty file, which stays empty. With mode 0, as they will be: NFS knows no other. A full disk is no
-/// answer. A file system that copies what it writes (ZFS) makes the file longer and keeps no block for it.
+/// answer.
 pub(super) fn refusal(file: &File) -> io::Result<Option<String>> {
-    let emptied = |outcome| uninterrupted(|| file.set_len(0)).map(|()| outcome);
-    match allocate(file, 0, TRIAL_BYTES) {
-        Ok(()) => {
-            let blocks = file.metadata()?.blocks();
-            emptied(
-                (blocks == 0).then(|| format!("fallocate accepted by {}, but it made no blocks", file_system(file))),
-            )
-        }
+    match allocate(file, 0, 1) {
+        Ok(()) => uninterrupted(|| file.set_len(0)).map(|()| None),
         Err(error) if is_refusal(&error) => {
             let cached = is_block_mapped(file)?;
             let why = if cached { format!("; {BLOCK_MAPPED}") } else { String::new() };
             Ok(Some(format!("fallocate refused by {}: {error}{why}", file_system(file))))
         }
-        Err(error) if is_full(&error) => emptied(None),
+        Err(error) if is_full(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
