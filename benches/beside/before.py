@@ -16,6 +16,7 @@ import math
 import os
 import shutil
 import statistics
+import sys
 import tempfile
 
 from two_phase import interval, launch, named, rate, seconds
@@ -23,10 +24,10 @@ from two_phase import interval, launch, named, rate, seconds
 
 def rates(document):
     """MB/s of the patterns that time ends, by access method and number, and the names of their chunk sizes."""
-    timed = [r for r in document["patterns"] if r["time_units"] and r["moved_bytes"] and seconds(r)]
+    timed = [r for r in document["patterns"] if r["time_units"]]
     m_part = max(r["chunk_bytes"] for r in timed)
     name = lambda r: "M_PART" if r["chunk_bytes"] == m_part else named(r["chunk_bytes"])
-    return {(r["access"], r["pattern"]): (name(r), rate(r)) for r in timed}
+    return {(r["access"], r["pattern"]): (name(r), rate(r)) for r in timed if r["moved_bytes"] and seconds(r)}
 
 
 def pair(new, old):
@@ -75,6 +76,8 @@ def main():
             for key, both in pair(found["new"], found["old"]).items():
                 pairs.setdefault((backend, *key), []).append(both)
 
+    if not pairs:
+        sys.exit("no pattern was run by both programs; give more --time or --space")
     methods = ("write", "rewrite", "read")
     slower = 0
     for key in sorted(pairs, key=lambda k: (k[0], methods.index(k[1]), k[2])):

@@ -6,10 +6,10 @@
     benches/beside/two_phase.py DIR --decisions         # share of the decisions of each backend, 2 ranks and 4
 
 DIR is on the storage. Runs (default 7) follow each other; in each both backends take turns within every pattern, so a run is one pair
-for each line. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
+for each of their patterns. First writes, their sync included. The ratio is the geometric mean over the pairs with its 95 % interval (Student, on
 logarithms). Behind or before each run the ranks write files of their own (type 2, chunks of 1 MiB or of M_PART, whichever is faster in the
 middle): what this storage takes of first writes. *Of own files* is two-phase beside it, *most* is it beside write_all: what a two-phase could
-gain here. All lines of a run share it.
+gain here. One number for all lines of a run; several patterns of a line are one there.
 
 Shares are medians over the runs: of the time in the clock, for decisions all of it, what they cost themselves and the rest, which is waiting.
 `--decisions` shows medians and the largest of 95 % of the patterns: the cost; with waiting; and *held up*, by how much the pattern was longer
@@ -79,16 +79,28 @@ def rate(record):
 
 
 def own_files(arguments, directory, ranks):
-    """MB/s of first writes to a file of each rank, by the size of its large chunks."""
-    # --options are about the exchange or name other types.
-    own = argparse.Namespace(**{**vars(arguments), "time": arguments.own_time, "options": ""})
+    """MB/s of first writes to a file of each rank, by the size of its large chunks; those that were run."""
+    own = argparse.Namespace(**{**vars(arguments), "time": arguments.own_time, "options": arguments.own_options})
     result = launch(own, directory, ranks, ["--backend", "uring", "--types", "2", "--repeat", "off"])
-    timed = [r for r in result["patterns"] if r["access"] == "write" and r["time_units"] and r["calls"]]
-    largest = max((r["chunk_bytes"] for r in timed), default=0)
-    rates = {r["chunk_bytes"]: rate(r) for r in timed if r["chunk_bytes"] in (CHUNKS[-1], largest)}
-    if not rates:
-        sys.exit("files of the ranks' own: no pattern was run; give more --own-time")
-    return rates
+    writes = [r for r in result["patterns"] if r["access"] == "write" and r["time_units"]]
+    sizes = CHUNKS[-1], max(r["chunk_bytes"] for r in writes)
+    return {r["chunk_bytes"]: rate(r) for r in writes if r["chunk_bytes"] in sizes and r["calls"]}
+
+
+def faster(own_of_runs):
+    """The size that is faster in the middle of all runs, of those that every run has. The faster one of each run would be too fast."""
+    sizes = set.intersection(*(set(own) for own in own_of_runs))
+    if not sizes:
+        sys.exit("files of the ranks' own: no size was run in all runs; give more --own-time")
+    return max(sizes, key=lambda size: statistics.fmean(math.log(own[size]) for own in own_of_runs))
+
+
+def of_runs(pairs, ratio):
+    """The ratio for each run: where it has several patterns, their geometric mean."""
+    logs = {}
+    for pair in pairs:
+        logs.setdefault(pair["run"], []).append(math.log(ratio(pair)))
+    return [math.exp(statistics.fmean(values)) for values in logs.values()]
 
 
 def two_phase(arguments, directory):
@@ -110,8 +122,7 @@ def two_phase(arguments, directory):
         for (key, _), both in of_run.items():
             if len(both) == 3:
                 pairs.setdefault(key, []).append(both)
-    # The size that is faster in the middle of all runs; the faster one of each run would be too fast.
-    own_chunk = max(own_of_runs[0], key=lambda chunk: statistics.fmean(math.log(own[chunk]) for own in own_of_runs))
+    own_chunk = faster(own_of_runs)
     beside = lambda pair: own_of_runs[pair["run"]][own_chunk]
     print(f"{ranks} ranks, -T {arguments.time}, {arguments.runs} runs: first writes, sync included; own files by {named(own_chunk)}")
     print(
@@ -124,8 +135,8 @@ def two_phase(arguments, directory):
             "{:5.2f} [{:5.2f}, {:5.2f}]".format(*interval(values))
             for values in (
                 [rate(pair["uring"]) / rate(pair["mpiio"]) for pair in both],
-                [rate(pair["uring"]) / beside(pair) for pair in both],
-                [beside(pair) / rate(pair["mpiio"]) for pair in both],
+                of_runs(both, lambda pair: rate(pair["uring"]) / beside(pair)),
+                of_runs(both, lambda pair: beside(pair) / rate(pair["mpiio"])),
             )
         ]
         ours = [pair["uring"] for pair in both]
@@ -177,9 +188,10 @@ def main():
     parser.add_argument("--ranks", type=int, help="ranks of the runs (2; for decisions 2, then 4)")
     parser.add_argument("--time", default="30s", help="-T of each run")
     parser.add_argument("--own-time", default="6s", help="-T of the run with files of their own")
+    parser.add_argument("--own-options", default="", help="more options of that run: those of --options about memory, room, direct I/O")
     parser.add_argument("--space", default="8G", help="--space of each run")
     parser.add_argument("--limit", type=float, default=900, help="seconds that a run may take")
-    parser.add_argument("--options", default="", help="more options of beff-raw io")
+    parser.add_argument("--options", default="", help="more options of beff-raw io, of the runs with both backends")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="beside-two-phase.", dir=arguments.directory) as directory:
         (decisions if arguments.decisions else two_phase)(arguments, directory)
