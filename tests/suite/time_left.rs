@@ -108,11 +108,21 @@ fn the_time_left_measures_again() {
         assert!(run.stdout.contains("[low, high]: 95 % interval") && run.stdout.contains("MB/s ["), "{run}");
         let mut csv = csv::Reader::from_path(scratch.join("out.csv")).unwrap();
         let header = csv.headers().unwrap().clone();
-        for line in csv.records().map(Result::unwrap) {
-            let shown = |name: &str| line[header.iter().position(|column| column == name).unwrap()].parse::<f64>().ok();
-            assert_eq!(shown("b_eff_io_low_mb_per_second"), known["low"].as_f64(), "{backend}: {line:?}");
-            assert!(shown("type_low_mb_per_second") <= shown("type_mb_per_second"), "{backend}: {line:?}");
-            assert!(shown("type_mb_per_second") <= shown("type_high_mb_per_second"), "{backend}: {line:?}");
+        let lines: Vec<_> = csv.records().map(Result::unwrap).collect();
+        assert_eq!(lines.len(), items(&result["patterns"]).len());
+        for line in &lines {
+            let text = |name: &str| &line[header.iter().position(|column| column == name).unwrap()];
+            let shown = |name: &str| text(name).parse::<f64>().unwrap();
+            let is_it = |t: &&Value| {
+                t["access"] == text("access")
+                    && number(&t["pattern_type"]) == text("pattern_type").parse::<u64>().unwrap()
+            };
+            let of_type = items(&intervals["types"]).iter().find(is_it).unwrap();
+            for (name, of) in [("type", of_type), ("b_eff_io", known)] {
+                let [low, high] = ["low", "high"].map(|end| shown(&format!("{name}_{end}_mb_per_second")));
+                assert_eq!([Some(low), Some(high)], [of["low"].as_f64(), of["high"].as_f64()], "{backend}: {line:?}");
+                assert!((low..=high).contains(&shown(&format!("{name}_mb_per_second"))), "{backend}: {line:?}");
+            }
         }
         let path = scratch.join("out.json");
         let details = Launch::alone().args(["report", "--details"]).arg(&path).run();

@@ -23,8 +23,8 @@ struct Row<'a> {
     rung: Option<&'a PatternRung>,
     device: Option<DeviceTraffic>,
     again: Option<&'a PatternInterval>,
-    /// MB/s of its type, and of b_eff_io by the definition of the run; their intervals.
-    of_type: (Option<f64>, Option<&'a ValueInterval>),
+    /// Its type, and MB/s of b_eff_io by the definition of the run; their intervals.
+    of_type: (Option<&'a TypeValue>, Option<&'a ValueInterval>),
     b_eff_io: (Option<f64>, Option<&'a ValueInterval>),
 }
 
@@ -46,7 +46,7 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 81] {
+fn columns<'r>() -> [Column<Row<'r>>; 82] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -126,7 +126,8 @@ fn columns<'r>() -> [Column<Row<'r>>; 81] {
         ("high_mb_per_second", |r| r.again.and_then(|again| again.high).into()),
         ("repeats_mb_per_second", |r| r.again.map(|again| again.repeats_mb_per_second).into()),
         ("repeats_differ", |r| r.again.map(|again| again.differs).into()),
-        ("type_mb_per_second", |r| r.of_type.0.into()),
+        ("type_complete", |r| r.of_type.0.map(|t| t.complete).into()),
+        ("type_mb_per_second", |r| r.of_type.0.and_then(|t| t.mb_per_second).into()),
         ("type_low_mb_per_second", |r| r.of_type.1.map(|i| i.low).into()),
         ("type_high_mb_per_second", |r| r.of_type.1.map(|i| i.high).into()),
         ("b_eff_io_mb_per_second", |r| r.b_eff_io.0.into()),
@@ -148,13 +149,12 @@ fn ended_name(ended: &Ended) -> &'static str {
     }
 }
 
-fn of_type<'a>(derived: &'a Derived, record: &PatternRecord) -> (Option<f64>, Option<&'a ValueInterval>) {
+fn of_type<'a>(derived: &'a Derived, record: &PatternRecord) -> (Option<&'a TypeValue>, Option<&'a ValueInterval>) {
     let PatternRecord { ref backend, ranks, access, pattern_type, .. } = *record;
     let is_it = |t: &&TypeValue| {
         t.backend == *backend && t.ranks == ranks && t.access == access && t.pattern_type == pattern_type
     };
-    let value = derived.types.iter().find(is_it).and_then(|t| t.mb_per_second);
-    (value, derived.intervals.of_type(backend, ranks, access, pattern_type))
+    (derived.types.iter().find(is_it), derived.intervals.of_type(backend, ranks, access, pattern_type))
 }
 
 fn b_eff_io<'a>(
@@ -234,7 +234,9 @@ mod tests {
         let whole = derived.intervals.value("mpiio", 2).unwrap();
         let first_writes = |i: &&PatternInterval| i.access == Access::Write;
         assert!(derived.intervals.patterns.iter().filter(first_writes).all(|i| i.low.is_none()), "measured twice");
+        assert_eq!(lines.len(), result.patterns.len());
         for (row, record) in lines.iter().zip(&result.patterns) {
+            assert_eq!(&row[column("type_complete")], "true");
             let of_type = derived.intervals.of_type("mpiio", 2, record.access, record.pattern_type).unwrap();
             let own = derived.intervals.by_pattern()[&("mpiio", 2, record.access, record.pattern)];
             for (name, low, high) in [

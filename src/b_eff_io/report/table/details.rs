@@ -111,13 +111,16 @@ fn columns<'a>() -> Columns<'a, Line<'a>> {
         .left("how", 0, |(.., how)| how)
 }
 
-/// The intervals of the patterns that were measured three times or more, and which were not.
+/// The intervals of the patterns that were measured three times or more, and which were not. Nothing where no pattern was measured again.
 fn known(page: &mut Page, spot: Spot<'_>, result: &RunResult, again: &Again<'_>) {
+    if again.is_empty() {
+        return;
+    }
     let (mut cells, mut unknown) = (Vec::new(), Vec::new());
-    for (r, interval) in spot.records(result).filter_map(|r| Some((r, again.get(&(r.access, r.pattern))?))) {
+    for r in spot.records(result).filter(|r| r.calls > 0) {
         let shown = |v: f64| fit_known(v, known_digits(r), 7);
-        match (interval.low, interval.high) {
-            (Some(low), Some(high)) => cells.push(format!("{:>2} [{}, {}]", r.pattern, shown(low), shown(high))),
+        match again.get(&(r.access, r.pattern)).map(|interval| (interval.low, interval.high)) {
+            Some((Some(low), Some(high))) => cells.push(format!("{:>2} [{}, {}]", r.pattern, shown(low), shown(high))),
             _ => unknown.push(r.pattern.to_string()),
         }
     }
