@@ -323,6 +323,20 @@ fn refusals_and_full_disks_are_told_apart() {
     assert!(reason.starts_with("fallocate refused by ") && reason.contains("os error"), "{reason}");
 }
 
+#[test]
+fn blocks_that_are_made_are_believed_and_the_trial_leaves_nothing() {
+    let mut places = vec![std::env::temp_dir(), "/dev/shm".into()];
+    places.retain(|place| place.exists());
+    for place in places {
+        let file = tempfile::tempfile_in(&place).unwrap();
+        let before = file.metadata().unwrap();
+        let refusal = trial::refusal(&file).unwrap();
+        assert!(refusal.is_none_or(|why| why.starts_with("fallocate refused by ")), "{place:?}");
+        let after = file.metadata().unwrap();
+        assert_eq!((after.len(), after.blocks()), (before.len(), before.blocks()), "{place:?}");
+    }
+}
+
 /// Where zeros may be written into each block little is made for nothing.
 #[test]
 fn much_is_made_ahead_only_where_that_is_known_to_be_cheap() {

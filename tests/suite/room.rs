@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::hidden_errors::faulty;
 use crate::memory_fuse;
+use crate::patient;
 use crate::support::{document, items, number, skip, succeed, Launch, Mount, Run, Scratch, SHORT};
 
 /// What an ext4 keeps of its own about the extents of a file.
@@ -254,6 +255,41 @@ fn a_file_system_that_refuses_is_told_and_where_asked_for_by_name_nothing_is_run
             let why = p["ended"]["reason"].as_str().unwrap();
             assert!(why.contains("fallocate refused by ext4") && why.contains("--preallocate auto"), "{why}");
         }
+    }
+}
+
+/// Success of fallocate is not believed: blocks are looked for.
+#[test]
+fn a_file_system_that_makes_no_blocks_is_told_and_where_asked_for_by_name_nothing_is_run() {
+    let scratch = Scratch::new();
+    let _mount = match ext4(&scratch, 512 << 20, &[]) {
+        Ok(mount) => mount,
+        Err(reason) => return skip(&format!("no ext4 can be mounted: {reason}")),
+    };
+    let library = patient::library_of("no_blocks", include_str!("../planted/no_blocks.c"));
+    let both = format!("{}:{}", patient::library().display(), library.display());
+    let args = ["--backend", "uring", "--types", "0,2", "--space", "200M"];
+    let run = |policy: &str| {
+        let launch = Launch::new(2).env("LD_PRELOAD", &both).args(SHORT).args(args);
+        launch.args(["--preallocate", policy]).into(&scratch).run()
+    };
+    run("auto").expect(0);
+    let result = document(&scratch);
+    let writes = written(&result, "uring");
+    assert!(!writes.is_empty());
+    for p in writes {
+        let told = "no room made: fallocate accepted by ext4, which made no blocks";
+        assert!(strategy(p).contains(told), "{}", strategy(p));
+        assert!(p["direct"] == true && room_seconds(p) < 0.01, "{p}");
+    }
+    clear(&scratch);
+    let refused = run("native");
+    refused.expect(2).says(&["nothing was measured"]);
+    let result = document(&scratch);
+    for p in items(&result["patterns"]).iter().filter(|p| p["access"] == "write") {
+        assert_eq!(p["ended"]["by"], "not_run", "{p}");
+        let why = p["ended"]["reason"].as_str().unwrap();
+        assert!(why.contains("which made no blocks") && why.contains("--preallocate auto"), "{why}");
     }
 }
 

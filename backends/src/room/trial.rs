@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
 use nix::sys::statfs::fstatfs;
 
@@ -28,18 +29,40 @@ pub(super) fn agreed_refusal(request: &OpenRequest<'_>, files: Option<&FdPair>) 
     Ok((!agreed.is_empty()).then(|| String::from_utf8_lossy(&agreed).into_owned()))
 }
 
+/// Length of the trial: more than what is kept beside the description of a file, in no block of its own.
+const TRIAL_BYTES: u64 = 64 << 10;
+/// What stat(2) counts blocks in.
+const STAT_BLOCK_BYTES: u64 = 512;
+
 /// Why blocks cannot be made in an empty file, which stays empty. With mode 0, as they will be: NFS knows no other. A full disk is no
-/// answer.
+/// answer. A success is not believed where the blocks can be counted: ZFS, which copies what it writes, makes the file longer and no more.
 pub(super) fn refusal(file: &File) -> io::Result<Option<String>> {
-    match allocate(file, 0, 1) {
-        Ok(()) => uninterrupted(|| file.set_len(0)).map(|()| None),
+    let blocks = || file.metadata().map(|told| told.blocks());
+    let before = blocks()?;
+    match allocate(file, 0, TRIAL_BYTES) {
+        Ok(()) => {
+            let after = blocks();
+            empty(file)?;
+            let made_bytes = after?.saturating_sub(before) * STAT_BLOCK_BYTES;
+            let name = file_system(file);
+            let is_faked = made_bytes < TRIAL_BYTES / 2 && COUNTS_AT_ONCE.contains(&name.as_str());
+            Ok(is_faked.then(|| format!("fallocate accepted by {name}, which made no blocks")))
+        }
         Err(error) if is_refusal(&error) => {
             let cached = is_block_mapped(file)?;
             let why = if cached { format!("; {BLOCK_MAPPED}") } else { String::new() };
             Ok(Some(format!("fallocate refused by {}: {error}{why}", file_system(file))))
         }
-        Err(error) if is_full(&error) => Ok(None),
+        Err(error) if is_full(&error) => empty(file).map(|()| None),
         Err(error) => Err(error),
+    }
+}
+
+/// Takes the trial away. Some file systems need space for that, too: what comes next will tell that there is none.
+fn empty(file: &File) -> io::Result<()> {
+    match uninterrupted(|| file.set_len(0)) {
+        Err(error) if is_full(&error) => Ok(()),
+        other => other,
     }
 }
 
@@ -69,6 +92,9 @@ const NAMES: [(u64, &str); 14] = [
 
 /// These have extents that are not written yet.
 const CHEAP: [&str; 3] = ["ext4", "xfs", "btrfs"];
+
+/// The blocks of a file that these tell are those it has now. A server may tell later, or never, how many it has made.
+const COUNTS_AT_ONCE: [&str; 8] = ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", "vfat", "f2fs"];
 
 fn file_system(file: &File) -> String {
     let Ok(told) = fstatfs(file) else { return "the file system".into() };
