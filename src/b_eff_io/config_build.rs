@@ -133,22 +133,23 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
     })
 }
 
-/// Several backends have their rounds, and need all of the time for more of them.
+/// Several backends are compared, which takes rounds, and each has a T of its own: a run ends when all patterns have enough of them.
 fn default_repeat(measure: &MeasureArgs) -> RepeatPolicy {
-    let alone = measure.backend.len() == 1 && measure.backend.iter().all(|name| name != NULL_BACKEND);
-    if alone && measure.time >= LEAST_REPEATED_SECONDS {
-        RepeatPolicy::Auto
-    } else {
-        RepeatPolicy::Off
+    let rivals = measure.backend.iter().filter(|name| *name != NULL_BACKEND).count();
+    match (measure.backend.len(), rivals) {
+        _ if measure.time < LEAST_REPEATED_SECONDS => RepeatPolicy::Off,
+        (1, 1) => RepeatPolicy::Auto,
+        (_, 2..) => RepeatPolicy::Rounds,
+        _ => RepeatPolicy::Off,
     }
 }
 
 /// `--until` is about an interval of b_eff_io: there must be repeats, and a b_eff_io.
 fn check_until(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
     let Some(percent) = run.until else { return Ok(()) };
-    if run.repeat.unwrap_or(default_repeat(measure)) == RepeatPolicy::Off {
+    if run.repeat.unwrap_or(default_repeat(measure)) != RepeatPolicy::Auto {
         return Err(UsageError::new(
-            format!("--until {percent}% has no effect: nothing is measured again"),
+            format!("--until {percent}% has no effect: nothing is measured again for an interval of b_eff_io"),
             "Add --repeat auto, or leave it out.",
         ));
     }

@@ -51,7 +51,7 @@ fn identical_files(ranks: u64, space: &str, more: &[&str]) {
     let args = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--keep-files", "--run-dir", "kept"];
     Launch::new(ranks)
         .args(args)
-        .args(["--backend", "mpiio,posix,uring,mmap"])
+        .args(["--backend", "mpiio,posix,uring,mmap", "--repeat", "off"])
         .args(more)
         .into(&scratch)
         .run()

@@ -380,6 +380,7 @@ fn a_decision_after_each_call() {
 fn every_round_ends_with_its_sync() {
     let rules: Vec<&str> = MPI.into_iter().chain(KERNEL).collect();
     let args = ["-T", "12s", "--types", "0,2", "--backend", "mpiio,posix", "--rounds", "3", "--direct", "off"];
+    let args = [&args[..], &["--repeat", "off"]].concat();
     let run = Planted::run(2, &rules, &with(&args));
     let mut most = 0;
     for of in items(&run.result["types"]).iter().filter(|of| of["backend"] == "mpiio") {

@@ -131,3 +131,76 @@ fn the_time_left_measures_again() {
         assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
     }
 }
+
+fn is_same(a: &Value, b: &Value) -> bool {
+    ["backend", "ranks", "access", "pattern"].iter().all(|key| a[key] == b[key])
+}
+
+/// Several backends: what has fewer than three rounds in one of them is measured twice again, and nothing else; then the ratios of all types
+/// have intervals, and the run ends. Values are those of the first pass.
+#[test]
+fn long_calls_are_measured_again_until_ratios_have_intervals() {
+    for (ranks, types, keep) in [(2, "0", false), (3, "2", true)] {
+        let scratch = Scratch::new();
+        // Calls of 32 MiB, of which few fit into the time of their pattern; T of the types that are left out is time for repeats.
+        let args = ["-T", "20s", "--types", types, "--memory-per-process", "4G", "--space", "4G", "--full"];
+        let keep: &[&str] = if keep { &["--keep-files", "--run-dir", "kept"] } else { &[] };
+        let run = Launch::new(ranks).args(args).args(["--backend", "mpiio,posix"]).args(keep).into(&scratch).run();
+        run.expect(0);
+        let result = document(&scratch);
+        assert_eq!(result["config"]["repeat"], "rounds");
+        let (patterns, repeats) = (items(&result["patterns"]), items(&result["repeats"]));
+        let few = |p: &Value| {
+            let own = patterns.iter().filter(|q| q["access"] == p["access"] && q["pattern"] == p["pattern"]);
+            number(&p["time_units"]) > 0
+                && own.clone().any(|q| number(&q["calls"]) > 0 && items(&q["rounds"]).len() < 3)
+        };
+        assert!(patterns.iter().any(few), "no pattern had few rounds");
+        let mut cut = 0;
+        for p in patterns {
+            let own: Vec<&Value> = repeats.iter().filter(|r| is_same(&r["measured"], p)).collect();
+            let whole_type = !keep.is_empty() && p["access"] == "write";
+            if number(&p["time_units"]) > 0 && !whole_type && !few(p) {
+                assert_eq!(own.len(), 0, "measured again for nothing: {p}");
+            }
+            if few(p) && number(&p["calls"]) > 0 {
+                assert!(own.len() <= 2, "{p}");
+                cut += usize::from(own.len() < 2 || own.iter().any(|r| r["share"] != 1.0));
+            }
+        }
+        assert_eq!(words_wrong(&result), 0);
+        let real = result["ending"]["real_seconds"].as_f64().unwrap();
+        let begin = repeats[0]["measured"]["at_seconds"].as_f64().unwrap();
+        assert!(real < (begin + 20.0).max(40.0) + 0.5, "{real} s, repeats from {begin} s on");
+        let verdicts = items(&result["derived"]["ladder"]["verdicts"]);
+        let of_types: Vec<&Value> = verdicts.iter().filter(|v| v["pattern"].is_null()).collect();
+        assert_eq!(of_types.len(), 3);
+        for v in &of_types {
+            let ratio = &v["ratio"];
+            let interval = &ratio["interval"];
+            if !interval.is_null() {
+                let [low, value, high] = [&interval["low"], &ratio["value"], &interval["high"]].map(Value::as_f64);
+                assert!(low <= value && value <= high && (ratio["passes"] == 3 || ratio["passes"] == 0), "{v}");
+            }
+        }
+        // The first pass alone gives the values.
+        let types = items(&result["derived"]["types"]);
+        for t in items(&result["derived"]["ladder"]["types"]) {
+            let own = |p: &&Value| {
+                p["backend"] == t["backend"] && p["access"] == t["access"] && p["pattern_type"] == t["pattern_type"]
+            };
+            let of_type = types.iter().find(own).unwrap()["mb_per_second"].as_f64().unwrap();
+            assert!((of_type / t["mb_per_second"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{of_type} {t}");
+        }
+        let intervals = &result["derived"]["intervals"];
+        assert_eq!((items(&intervals["types"]).len(), items(&intervals["values"]).len()), (0, 0));
+        let kept = scratch.list("disk");
+        assert_eq!(kept.is_empty(), keep.is_empty(), "{kept:?}");
+        if cut > 0 {
+            skip(&format!("{cut} patterns had no time for two whole repeats"));
+            continue;
+        }
+        assert!(of_types.iter().all(|v| !v["ratio"]["interval"].is_null()), "{of_types:?}");
+        assert!(run.stdout.contains("In brackets: 95 % intervals"), "{run}");
+    }
+}

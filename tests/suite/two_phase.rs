@@ -174,7 +174,8 @@ fn identical_files(ranks: u64, space: &str, both: &[&str], more: &[&str]) {
         let scratch = Scratch::new();
         let fixed = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--types", "0,1,4"];
         // A depth is given, or uring would be calibrated for seconds.
-        let kept = ["--keep-files", "--run-dir", "kept", "--backend", "posix,uring", "--depth", "32"];
+        let kept =
+            ["--keep-files", "--run-dir", "kept", "--backend", "posix,uring", "--depth", "32", "--repeat", "off"];
         Launch::new(ranks).args(fixed).args(kept).args(both).args(args).into(&scratch).run().expect(0);
         let calls: Vec<u64> = items(&document(&scratch)["patterns"]).iter().map(|p| number(&p["calls"])).collect();
         (name.to_owned(), scratch, calls)

@@ -6,6 +6,8 @@
 //!
 //! Where the time is too short for that, the dear units are cut: each of their patterns makes a share of its calls. Cut first writes are
 //! made once and come last, because they leave less in the files; what reads or rewrites those is not measured again after that.
+//!
+//! For ratios of backends only the patterns with too few rounds are measured again, which is not cut: a long call is one call.
 
 use crate::frame::records::Access;
 
@@ -38,6 +40,8 @@ pub struct Unit {
     pub fixed_seconds: f64,
     /// Share of the calls of the first pass that a repeat makes: 1 whole, 0 none.
     pub share: f64,
+    /// Only some of its patterns are measured again.
+    pub is_partial: bool,
     /// Its part of the variance of the value; 0: not known.
     pub need: f64,
 }
@@ -58,13 +62,14 @@ impl Unit {
         ((seconds - self.fixed_seconds) / clocked).min(1.0 - f64::EPSILON)
     }
 
-    fn is_cut(&self) -> bool {
-        self.share < 1.0
+    /// A repeat makes less than the first pass.
+    fn makes_less(&self) -> bool {
+        self.share < 1.0 || self.is_partial
     }
 
     /// The files of the type hold less than they did.
     fn has_cut_files(&self) -> bool {
-        self.is_cut() && self.access == Access::Write && self.repeats > 0
+        self.makes_less() && self.access == Access::Write && self.repeats > 0
     }
 
     /// What a further repeat is worth, for each second.
@@ -132,7 +137,7 @@ pub fn next(units: &[Unit], left_seconds: f64) -> Option<usize> {
         unit.access != Access::Write && units.iter().any(|w| w.has_cut_files() && w.pattern_type == unit.pattern_type)
     };
     let fitting = || units.iter().enumerate().filter(|(_, unit)| unit.fits(left_seconds) && !is_lost(unit));
-    let last = |unit: &Unit| unit.is_cut() && unit.access == Access::Write;
+    let last = |unit: &Unit| unit.makes_less() && unit.access == Access::Write;
     let unknown = fitting().filter(|(_, unit)| unit.repeats < unit.least_repeats).min_by(|a, b| {
         let by_repeats = || a.1.repeats.cmp(&b.1.repeats).then(a.1.seconds.total_cmp(&b.1.seconds));
         last(a.1).cmp(&last(b.1)).then_with(by_repeats)
@@ -144,6 +149,21 @@ pub fn next(units: &[Unit], left_seconds: f64) -> Option<usize> {
     unknown.or_else(|| fitting().max_by(by_worth)).map(|(at, _)| at)
 }
 
+/// The unit to measure again for ratios, which need all repeats of it: one that is begun is ended first, and none is begun that does not fit
+/// whole. Where `need` is so large that there is no ratio without, its time is kept from others; first writes leave less in the files, and
+/// come last.
+#[must_use]
+pub fn next_of_rounds(units: &[Unit], left_seconds: f64, least_need: f64) -> Option<usize> {
+    let lacks = |unit: &Unit| unit.least_repeats.saturating_sub(unit.repeats);
+    let takes = |unit: &Unit| f64::from(lacks(unit)) * unit.seconds * SLOWER;
+    let is_needed = |unit: &Unit| unit.need >= least_need;
+    let needed_seconds: f64 = units.iter().filter(|unit| is_needed(unit)).map(takes).sum();
+    let fits = |unit: &Unit| takes(unit) + if is_needed(unit) { 0.0 } else { needed_seconds } <= left_seconds;
+    let order = |unit: &Unit| (unit.repeats == 0, unit.access == Access::Write, !is_needed(unit));
+    let open = units.iter().enumerate().filter(|(_, unit)| lacks(unit) > 0 && fits(unit));
+    open.min_by(|a, b| order(a.1).cmp(&order(b.1)).then(a.1.seconds.total_cmp(&b.1.seconds))).map(|(at, _)| at)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -152,7 +172,17 @@ mod tests {
 
     fn unit(access: Access, pattern_type: u8, seconds: f64, need: f64) -> Unit {
         let least_repeats = LEAST_REPEATS;
-        Unit { access, pattern_type, repeats: 0, least_repeats, seconds, fixed_seconds: 0.0, share: 1.0, need }
+        Unit {
+            access,
+            pattern_type,
+            repeats: 0,
+            least_repeats,
+            seconds,
+            fixed_seconds: 0.0,
+            share: 1.0,
+            is_partial: false,
+            need,
+        }
     }
 
     /// Plays the time that is left; returns the repeats of each unit.
@@ -172,6 +202,34 @@ mod tests {
         assert_eq!(play(units.clone(), 12.5), [1, 1, 2], "the dear one comes before others again");
         let repeats = play(units, 60.0);
         assert!(repeats.iter().all(|n| *n >= 2) && repeats[2] > repeats[1] && repeats[1] > repeats[0], "{repeats:?}");
+    }
+
+    #[test]
+    fn for_ratios_what_is_begun_is_ended_and_files_are_written_last() {
+        let few = |access, pattern_type, seconds, need| Unit {
+            is_partial: true,
+            ..unit(access, pattern_type, seconds, need)
+        };
+        let units = [
+            few(Access::Write, 0, 0.5, 0.2),
+            few(Access::Read, 0, 1.0, 0.2),
+            few(Access::Rewrite, 0, 0.7, 0.05),
+            few(Access::Read, 1, 9.0, 0.3),
+        ];
+        let order = |mut left: f64| {
+            let (mut units, mut order) = (units.to_vec(), Vec::new());
+            while let Some(at) = next_of_rounds(&units, left, 0.1) {
+                units[at].repeats += 1;
+                left -= units[at].seconds;
+                order.push(at);
+            }
+            order
+        };
+        assert_eq!(order(100.0), [1, 1, 3, 3, 2, 2, 0, 0]);
+        // The dear one does not fit twice, and where a ratio needs the time, what has one anyway does not take it.
+        assert_eq!(order(12.0), [1, 1, 0, 0]);
+        assert_eq!(order(2.2), [0, 0], "one repeat alone is none: {units:?}");
+        assert!(order(1.1).is_empty() && order(f64::NAN).is_empty());
     }
 
     #[test]

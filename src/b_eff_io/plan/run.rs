@@ -95,9 +95,15 @@ impl RunPlan {
     #[must_use]
     pub fn planned_seconds(&self, config: &Config) -> f64 {
         match config.repeat {
-            RepeatPolicy::Auto => self.partition_seconds * self.partitions.len() as f64 * config.backends.len() as f64,
-            RepeatPolicy::Off => self.scheduled_seconds(config),
+            RepeatPolicy::Auto => self.limit_seconds(config),
+            RepeatPolicy::Rounds | RepeatPolicy::Off => self.scheduled_seconds(config),
         }
+    }
+
+    /// T for each partition and backend.
+    #[must_use]
+    pub fn limit_seconds(&self, config: &Config) -> f64 {
+        self.partition_seconds * self.partitions.len() as f64 * config.backends.len() as f64
     }
 
     /// Scheduled time of all patterns of all partitions and backends.

@@ -101,7 +101,7 @@ pub(super) fn within(derived: &Derived, backend: &str, ranks: u64) -> String {
 
 /// What the interval is, or why there is none although something was to be measured again.
 fn known(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[&str]) {
-    if result.config.repeat == RepeatPolicy::Off {
+    if result.config.repeat != RepeatPolicy::Auto {
         return;
     }
     let repeats = count(result.repeats.len() as u64, "repeat");

@@ -15,8 +15,12 @@ pub struct Passed {
     pub pattern_type: u8,
     /// Pattern number.
     pub pattern: u8,
+    /// Its share of the time; 0: warm-up and fill-up.
+    pub time_units: u32,
     /// Calls of each rank.
     pub calls: u64,
+    /// Rounds in which it made them.
+    pub rounds: u32,
     /// Time of the slowest rank.
     pub seconds: f64,
     /// Of it, that of its calls and of the room for them.

@@ -111,7 +111,9 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
         access: record.access,
         pattern_type: record.pattern_type,
         pattern: record.pattern,
+        time_units: record.time_units,
         calls: record.calls,
+        rounds: record.rounds.len() as u32,
         seconds: record.seconds(),
         calls_seconds: record.intervals.room_seconds + record.intervals.transfer_seconds,
     });
@@ -245,8 +247,8 @@ fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &Patter
 fn done_seconds(run: &Run<'_>, place: Place<'_>) -> f64 {
     let elapsed = run.begin.elapsed().as_secs_f64();
     match place.repeat {
-        Some(_) => elapsed.min(run.all_seconds),
+        Some(_) if run.config.repeat == RepeatPolicy::Auto => elapsed.min(run.all_seconds),
         None if run.config.repeat == RepeatPolicy::Auto => run.done_seconds.min(elapsed),
-        None => run.done_seconds,
+        _ => run.done_seconds,
     }
 }

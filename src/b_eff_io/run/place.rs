@@ -5,6 +5,7 @@ use std::time::Instant;
 use beff_backends::OpenFile;
 use beff_ffi::Comm;
 
+use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::segments::Segment;
 use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::run::state::Run;
@@ -40,6 +41,8 @@ pub struct Repeat {
     pub number: u32,
     /// Share of the calls of the first pass that it makes, above 0 to 1.
     pub share: f64,
+    /// Of the type, only warm-up, fill-up, and what has too few rounds to be compared.
+    pub of_few_rounds: bool,
     /// Which writing of this partition, from 1: no two of one place have the same data.
     pub writing: u32,
     /// When the repeats of the partition began.
@@ -59,6 +62,14 @@ impl Place<'_> {
             (None, Access::Rewrite) => Generation::Second,
             (None, _) => Generation::First,
         }
+    }
+
+    /// True for a pattern that this repeat does not measure.
+    #[must_use]
+    pub fn leaves_out(&self, run: &Run<'_>, spec: &PatternSpec) -> bool {
+        self.repeat.is_some_and(|repeat| repeat.of_few_rounds)
+            && spec.time_units > 0
+            && !run.has_few_rounds(self.part.ranks, self.access, spec.number)
     }
 
     /// Whose part of the files this rank moves: its own, or with `--cache rank-shift` for reads that of a rank on another

@@ -9,7 +9,8 @@ use std::time::Instant;
 use beff_backends::BackendError;
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::plan::repeats::{cut, next, share_of, Unit, LEAST_REPEATS};
+use crate::b_eff_io::config::RepeatPolicy;
+use crate::b_eff_io::plan::repeats::{cut, next, next_of_rounds, share_of, Unit, LEAST_REPEATS};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::passed::{Passed, Took};
@@ -18,6 +19,7 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, Outcome};
 use crate::frame::run::agree::{of_root, slowest};
+use crate::frame::values::bootstrap::SAMPLED_SHARE;
 
 /// Measures again on one partition for at most `seconds`. `number` is the place of the partition among all. Collective over the
 /// partition.
@@ -25,22 +27,37 @@ use crate::frame::run::agree::{of_root, slowest};
 /// # Errors
 /// MPI between the ranks.
 pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f64) -> Result<(), MpiError> {
+    let of_rounds = run.config.repeat == RepeatPolicy::Rounds;
     let mut units = units(run, place.part.ranks);
-    cut(&mut units, of_root(place.comm, seconds)?);
+    if !of_rounds {
+        cut(&mut units, of_root(place.comm, seconds)?);
+    }
     let begin = Instant::now();
     let mut writings = 0;
     while run.stop.is_none() {
         let left = of_root(place.comm, seconds - begin.elapsed().as_secs_f64())?;
         let Some(needs) = judged(run, place.comm, number)? else { break };
-        for unit in &mut units {
-            unit.need = needs[3 * usize::from(unit.pattern_type) + unit.access as usize];
-        }
-        let Some(at) = next(&units, left) else { break };
+        let chosen = if of_rounds {
+            next_of_rounds(&units, left, 1.0 - SAMPLED_SHARE)
+        } else {
+            for unit in &mut units {
+                unit.need = needs[3 * usize::from(unit.pattern_type) + unit.access as usize];
+            }
+            next(&units, left)
+        };
+        let Some(at) = chosen else { break };
         let unit = &mut units[at];
         unit.repeats += 1;
         writings += 1;
-        let repeat =
-            Repeat { number: unit.repeats, share: unit.share, writing: writings, begin, seconds, left_seconds: left };
+        let repeat = Repeat {
+            number: unit.repeats,
+            share: unit.share,
+            of_few_rounds: unit.is_partial,
+            writing: writings,
+            begin,
+            seconds,
+            left_seconds: left,
+        };
         let place = Place { access: unit.access, pattern_type: unit.pattern_type, repeat: Some(repeat), ..place };
         place.comm.barrier()?;
         let started = Instant::now();
@@ -48,32 +65,55 @@ pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f6
             run_type(run, place)?;
         }
         let took = slowest(place.comm, started.elapsed().as_secs_f64())?;
-        unit.seconds = unit.seconds.max(took);
+        // What a part of the first pass took was guessed.
+        unit.seconds = if unit.is_partial && unit.repeats == 1 { took } else { unit.seconds.max(took) };
     }
     Ok(())
 }
 
-/// The types of the first pass that were measured.
+/// The types of the first pass that were measured; of ratios alone, those with patterns that lack rounds for one.
 fn units(run: &Run<'_>, ranks: u64) -> Vec<Unit> {
     let config = run.config;
     let is_done = |took: &&Took| {
         took.ranks == ranks && (took.access != Access::Rewrite || is_rewritten(config.full_rewrite, took.pattern_type))
     };
-    let clocked = |took: &Took| {
-        let of = |p: &&Passed| p.ranks == ranks && p.access == took.access && p.pattern_type == took.pattern_type;
-        run.passed.iter().filter(of).map(|passed| passed.seconds).sum::<f64>()
+    let of_rounds = config.repeat == RepeatPolicy::Rounds;
+    let unit = |took: &Took| {
+        let own = |p: &&Passed| p.ranks == ranks && p.access == took.access && p.pattern_type == took.pattern_type;
+        let passed = || run.passed.iter().filter(own);
+        let is_few = |p: &&Passed| run.has_few_rounds(ranks, p.access, p.pattern);
+        let clocked_seconds = passed().map(|p| p.seconds).sum::<f64>();
+        let few_seconds = passed().filter(is_few).map(|p| p.seconds).sum::<f64>();
+        let fixed_seconds = (took.seconds - clocked_seconds).max(0.0);
+        // Most of what is not clocked is done once for each pattern.
+        let fixed_part = passed().filter(is_few).count() as f64 / passed().count().max(1) as f64;
+        // Files that are kept for the user hold all patterns.
+        let is_partial = of_rounds && !(took.access == Access::Write && config.keep_files);
+        Unit {
+            access: took.access,
+            pattern_type: took.pattern_type,
+            repeats: 0,
+            least_repeats: if of_rounds && !passed().any(|p| is_few(&p)) { 0 } else { LEAST_REPEATS },
+            seconds: if is_partial { fixed_part * fixed_seconds + few_seconds } else { took.seconds },
+            fixed_seconds,
+            share: 1.0,
+            is_partial,
+            need: if of_rounds { few_share(run, &passed().collect::<Vec<_>>()) } else { 0.0 },
+        }
     };
-    let unit = |took: &Took| Unit {
-        access: took.access,
-        pattern_type: took.pattern_type,
-        repeats: 0,
-        least_repeats: LEAST_REPEATS,
-        seconds: took.seconds,
-        fixed_seconds: (took.seconds - clocked(took)).max(0.0),
-        share: 1.0,
-        need: 0.0,
+    run.took.iter().filter(is_done).map(unit).filter(|unit| unit.least_repeats > 0).collect()
+}
+
+/// Share of the patterns with few rounds in the time of these, of the backend in which it is largest.
+fn few_share(run: &Run<'_>, passed: &[&Passed]) -> f64 {
+    let share = |backend: usize| {
+        let of = |counts: &dyn Fn(&Passed) -> bool| {
+            let own = passed.iter().filter(|p| p.backend == backend && counts(p));
+            own.map(|p| p.seconds).sum::<f64>()
+        };
+        of(&|p| run.has_few_rounds(p.ranks, p.access, p.pattern)) / of(&|_| true).max(f64::MIN_POSITIVE)
     };
-    run.took.iter().filter(is_done).map(unit).collect()
+    (0..run.backends.len()).map(share).fold(0.0, f64::max)
 }
 
 /// Numbers of one partition in what rank 0 works out: the half width of the value, then what each unit weighs.
@@ -112,11 +152,10 @@ fn make_way(run: &mut Run<'_>, place: Place<'_>) -> Result<bool, MpiError> {
         // Nothing was opened of a backend that does not run, and the null backend has no files.
         let Some(backend) = moves.filter(|_| file.is_private() || place.comm.is_root()) else { continue };
         let path = run.run_dir.file(&file.name(place.comm.rank()));
-        let share = place.repeat.map_or(1.0, |repeat| repeat.share);
+        let writes_less = place.repeat.is_some_and(|repeat| repeat.share < 1.0 || repeat.of_few_rounds);
         // What is kept for the user are the files that a pass leaves, and nothing beside them.
-        let is_aside = share < 1.0
-            && !run.config.keep_files
-            && path.put_aside(needed_bytes(run, place, file, backend, share)).is_ok();
+        let is_aside =
+            writes_less && !run.config.keep_files && path.put_aside(needed_bytes(run, place, file, backend)).is_ok();
         if let Err(e) = if is_aside { Ok(()) } else { path.remove() } {
             error.get_or_insert(BackendError::from_io("remove", run.run_dir.path().join(file.name(0)), None, &e));
         }
@@ -129,12 +168,13 @@ fn make_way(run: &mut Run<'_>, place: Place<'_>) -> Result<bool, MpiError> {
     Ok(!run.failed(place.comm, error.as_ref(), &during)?)
 }
 
-/// What the share of the calls of the first pass puts into the file, and a call of each pattern more.
-fn needed_bytes(run: &Run<'_>, place: Place<'_>, file: &TypeFile, backend: usize, share: f64) -> u64 {
+/// What the repeat puts into the file, and a call of each pattern more.
+fn needed_bytes(run: &Run<'_>, place: Place<'_>, file: &TypeFile, backend: usize) -> u64 {
     let writers = if file.is_private() { 1 } else { file.ranks };
+    let share = place.repeat.map_or(1.0, |repeat| repeat.share);
     let of = |written: &Written| {
         let passed = run.passed(backend, file.ranks, place.access, written.spec.number);
         (share_of(passed.map_or(0, |passed| passed.calls), share) + 1) * written.spec.call_bytes * writers
     };
-    file.written.iter().map(of).sum()
+    file.written.iter().filter(|written| !place.leaves_out(run, &written.spec)).map(of).sum()
 }

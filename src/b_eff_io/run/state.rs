@@ -27,6 +27,7 @@ use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{Generation, Stream};
 use crate::frame::run::{trouble, Moved, Observer};
+use crate::frame::values::bootstrap::MIN_ROUNDS;
 use crate::frame::values::MPI_IO;
 
 /// A backend of the run with what has been learned about it.
@@ -198,6 +199,16 @@ impl<'a> Run<'a> {
         let is_it =
             |p: &&Passed| p.backend == backend && p.ranks == ranks && p.access == access && p.pattern == pattern;
         self.passed.iter().find(is_it).copied()
+    }
+
+    /// True for a pattern of which some backend made too few rounds to be compared by them; warm-up and fill-up have no weight.
+    #[must_use]
+    pub fn has_few_rounds(&self, ranks: u64, access: Access, pattern: u8) -> bool {
+        let own = |p: &&Passed| p.ranks == ranks && p.access == access && p.pattern == pattern;
+        let is_few = |p: &Passed| {
+            p.time_units > 0 && p.calls > 0 && (p.rounds as usize) < MIN_ROUNDS && self.backends[p.backend].moves_data
+        };
+        self.passed.iter().filter(own).any(is_few)
     }
 
     /// The ring is about to be read into.

@@ -9,7 +9,7 @@ use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
 use crate::b_eff_io::records::{JournalLine, TypeRecord, TypeRepeatRecord};
-use crate::b_eff_io::run::files::TypeFile;
+use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::pattern_run::run_pattern;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::recheck;
@@ -41,6 +41,10 @@ pub fn run_type(run: &mut Run<'_>, place: Place<'_>) -> Result<(), MpiError> {
         if let Some(repeat) = &mut place.repeat {
             repeat.left_seconds = of_root(place.comm, repeat.seconds - repeat.begin.elapsed().as_secs_f64())?;
         }
+        if place.leaves_out(run, spec) {
+            leave_out(run, place, &open_files, index);
+            continue;
+        }
         run_pattern(run, place, &mut open_files, index, spec)?;
     }
     if run.stop == Some(Outcome::Interrupted) && place.comm.is_root() {
@@ -52,6 +56,15 @@ pub fn run_type(run: &mut Run<'_>, place: Place<'_>) -> Result<(), MpiError> {
         close(run, place, open)?;
     }
     Ok(())
+}
+
+/// What is written anew has nothing of this pattern.
+fn leave_out(run: &mut Run<'_>, place: Place<'_>, open_files: &[Open], index: usize) {
+    for open in open_files.iter().filter(|_| place.access == Access::Write) {
+        let file = &mut run.files[open.file];
+        let Written { spec, stream_bytes, .. } = file.planned[index];
+        file.written.push(Written::nothing(spec, stream_bytes, place.writes()));
+    }
 }
 
 fn open(

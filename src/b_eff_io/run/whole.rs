@@ -75,7 +75,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
             agree_on_stop(run)?;
         }
     }
-    if run.config.repeat == RepeatPolicy::Auto {
+    if run.config.repeat != RepeatPolicy::Off {
         repeats(run, &parts)?;
     }
     let last = std::mem::take(&mut run.last);
@@ -198,8 +198,11 @@ fn run_partition(
 fn repeats(run: &mut Run<'_>, parts: &[(&PartitionSpace, Option<Inside<'_>>)]) -> Result<(), MpiError> {
     for (number, (part, inside)) in parts.iter().enumerate() {
         // Rank 0 is in every partition, and its clock is the one that counts.
-        let left = run.all_seconds - run.begin.elapsed().as_secs_f64();
+        let left = run.plan.limit_seconds(run.config) - run.begin.elapsed().as_secs_f64();
         let seconds = left / (parts.len() - number) as f64;
+        // Storage that is slower than the schedule must not leave ratios without intervals.
+        let least = if run.config.repeat == RepeatPolicy::Rounds { run.plan.partition_seconds } else { 0.0 };
+        let seconds = seconds.max(least);
         if let (Some(Inside { comm, site, cpus }), None) = (inside, run.stop) {
             let place = Place { access: Access::Write, part, comm, site, cpus, pattern_type: 0, repeat: None };
             run_again(run, place, number, seconds)?;

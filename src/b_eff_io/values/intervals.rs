@@ -104,6 +104,10 @@ pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[P
         let (backend, ranks) = (partition.backend.as_str(), partition.ranks);
         let Some(played) = all.get(&(backend, ranks)).and_then(Played::new) else { continue };
         patterns(&played, (backend, ranks), &mut found.patterns);
+        // Of the long calls alone nothing follows for the others.
+        if result.config.repeat == RepeatPolicy::Rounds {
+            continue;
+        }
         for value in types.iter().filter(|t| t.backend == backend && t.ranks == ranks && t.complete) {
             let Some(rate) = value.mb_per_second else { continue };
             let of = |w: &Worth| w.types[value.access as usize].get(usize::from(value.pattern_type)).copied().flatten();

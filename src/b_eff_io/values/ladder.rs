@@ -4,21 +4,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Part, Parts, Shares};
-use super::passes::{self, offsets, Repeats};
+use super::passes::Repeats;
 use super::totals::{Index, TypeRecords};
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
 use crate::frame::units::mb_per_second;
-use crate::frame::values::bootstrap;
-use crate::frame::values::bootstrap::{Ratio, Totals, MIN_ROUNDS};
+use crate::frame::values::bootstrap::{paired, pairs, pooled, Ratio, Totals, MIN_ROUNDS, SAMPLED_SHARE};
 use crate::frame::values::MPI_IO;
 use crate::frame::values::NULL_BACKEND;
 
 /// Verdicts on single patterns, for each partition and access method.
 const WORST_PATTERNS: usize = 3;
-
-/// The interval of a type needs rounds for this share of the time of its patterns.
-const SAMPLED_SHARE: f64 = 0.9;
 
 /// One backend in one pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,7 +120,6 @@ pub struct Ladder {
 struct Side<'a> {
     backend: &'a str,
     records: TypeRecords<'a>,
-    again: Vec<TypeRecords<'a>>,
 }
 
 /// One backend in the thing that is compared.
@@ -134,10 +129,6 @@ struct Entry<'a> {
     parts: Parts,
     calls: u64,
     records: Vec<&'a PatternRecord>,
-    /// Opening and closing; None for a pattern.
-    file_seconds: Option<f64>,
-    /// The same in the repeats.
-    again: Vec<TypeRecords<'a>>,
     /// To the best; None until that is known.
     ratio: Option<Ratio>,
 }
@@ -154,11 +145,10 @@ pub(super) fn ladder<'a>(result: &'a RunResult, index: &Index<'a>) -> Ladder {
         for access in Access::ALL {
             let mut of_patterns = Vec::new();
             for &pattern_type in &result.config.types {
-                let place = Place { ranks, access, pattern_type };
+                let place = Place { ranks, access, pattern_type, repeats: &repeats };
                 let side = |backend: &&'a String| Side {
                     backend: backend.as_str(),
                     records: index.of(backend, ranks, access, pattern_type),
-                    again: repeats.of((backend, ranks, access, pattern_type)),
                 };
                 let sides: Vec<Side<'_>> = backends.iter().map(side).collect();
                 place.patterns(&sides, &mut ladder, &mut of_patterns);
@@ -175,13 +165,14 @@ pub(super) fn ladder<'a>(result: &'a RunResult, index: &Index<'a>) -> Ladder {
 
 /// What is compared.
 #[derive(Clone, Copy)]
-struct Place {
+struct Place<'a> {
     ranks: u64,
     access: Access,
     pattern_type: u8,
+    repeats: &'a Repeats<'a>,
 }
 
-impl Place {
+impl Place<'_> {
     fn patterns(self, sides: &[Side<'_>], ladder: &mut Ladder, verdicts: &mut Vec<Verdict>) {
         let records = || sides.iter().flat_map(|s| &s.records.patterns);
         let mut numbers: Vec<u8> = records().map(|p| p.pattern).collect();
@@ -189,7 +180,9 @@ impl Place {
         numbers.dedup();
         for pattern in numbers {
             let mut entries: Vec<Entry<'_>> = sides.iter().filter_map(|s| Entry::pattern(s, pattern)).collect();
-            let best = compare(&mut entries, pattern_ratio);
+            let best = compare(&mut entries, |entry, best| {
+                pattern_ratio(&entry.samples(best, self.repeats), &entry.totals(best))
+            });
             for entry in &entries {
                 ladder.patterns.push(PatternRung {
                     backend: entry.backend.to_owned(),
@@ -211,7 +204,7 @@ impl Place {
 
     fn total(self, sides: &[Side<'_>], ladder: &mut Ladder) {
         let mut entries: Vec<Entry<'_>> = sides.iter().filter_map(Entry::total).collect();
-        let best = compare(&mut entries, type_ratio);
+        let best = compare(&mut entries, |entry, best| type_ratio(entry, best, &entry.samples(best, self.repeats)));
         for entry in &entries {
             ladder.types.push(TypeRung {
                 backend: entry.backend.to_owned(),
@@ -257,17 +250,8 @@ impl<'a> Entry<'a> {
         records.iter().for_each(|p| parts.add_pattern(&p.intervals));
         let bytes = records.iter().map(|p| p.moved_bytes).fold(0, u64::saturating_add);
         let calls = records.iter().map(|p| p.calls).fold(0, u64::saturating_add);
-        let (backend, again) = (side.backend, side.again.clone());
-        (!records.is_empty()).then_some(Self {
-            backend,
-            bytes,
-            parts,
-            calls,
-            records,
-            file_seconds: None,
-            again,
-            ratio: None,
-        })
+        let backend = side.backend;
+        (!records.is_empty()).then_some(Self { backend, bytes, parts, calls, records, ratio: None })
     }
 
     fn pattern(side: &Side<'a>, pattern: u8) -> Option<Self> {
@@ -276,7 +260,6 @@ impl<'a> Entry<'a> {
 
     fn total(side: &Side<'a>) -> Option<Self> {
         let mut entry = Self::new(side, side.records.patterns.clone())?;
-        entry.file_seconds = Some(side.records.file_seconds());
         side.records.files.iter().for_each(|t| entry.parts.add_files(t));
         Some(entry)
     }
@@ -298,57 +281,97 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What it did in all passes.
-    fn passes<'b>(&'b self) -> passes::Side<'a, 'b> {
-        passes::Side { first: &self.records, file_seconds: self.file_seconds, again: &self.again }
-    }
-
-    /// Its rounds paired with those of the same pattern of `base`.
-    fn paired_rounds(&self, base: &Self) -> Vec<Vec<Totals>> {
+    /// What is known of its patterns beside the same ones of `base`.
+    fn samples(&self, base: &Self, repeats: &Repeats<'_>) -> Vec<Sample> {
         let partner = |p: &PatternRecord| base.records.iter().find(|b| b.pattern == p.pattern);
-        let pairs = |p: &&PatternRecord| partner(p).map(|b| bootstrap::pairs(&p.rounds, &b.rounds));
-        self.records.iter().filter_map(pairs).collect()
+        self.records.iter().filter_map(|p| partner(p).map(|b| Sample::of(p, b, repeats))).collect()
     }
 }
 
+/// Pairs of one pattern from which can be drawn.
+struct Sample {
+    /// Paired rounds of the first pass; where they are few and there are enough passes, those.
+    pairs: Vec<Totals>,
+    /// Rounds of the first pass, in pairs.
+    rounds: usize,
+    /// The sum of what `pairs` stands for in the first pass.
+    first: Totals,
+    is_of_passes: bool,
+}
+
+impl Sample {
+    fn of(record: &PatternRecord, base: &PatternRecord, repeats: &Repeats<'_>) -> Self {
+        let rounds = pairs(&record.rounds, &base.rounds);
+        let passes = if rounds.len() < MIN_ROUNDS { repeats.passes(record, base) } else { Vec::new() };
+        let number = rounds.len();
+        if passes.len() >= MIN_ROUNDS {
+            let first = Totals {
+                bytes: record.moved_bytes as f64,
+                seconds: record.seconds(),
+                base_bytes: base.moved_bytes as f64,
+                base_seconds: base.seconds(),
+            };
+            return Self { pairs: passes, rounds: number, first, is_of_passes: true };
+        }
+        let mut first = Totals::default();
+        rounds.iter().for_each(|r| first.add(r, 1.0));
+        Self { pairs: rounds, rounds: number, first, is_of_passes: false }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.pairs.len() >= MIN_ROUNDS
+    }
+}
+
+/// The smallest number of passes of the patterns that are drawn from those; 0: none is.
+fn fewest_passes<'a>(samples: impl Iterator<Item = &'a Sample>) -> u64 {
+    samples.filter(|s| s.is_of_passes).map(|s| s.pairs.len() as u64).min().unwrap_or(0)
+}
+
 /// Finds the best and sets the ratios to it.
-fn compare(entries: &mut [Entry<'_>], ratio: fn(&Entry<'_>, &Entry<'_>) -> Option<Ratio>) -> Option<usize> {
+fn compare(entries: &mut [Entry<'_>], ratio: impl Fn(&Entry<'_>, &Entry<'_>) -> Option<Ratio>) -> Option<usize> {
     let rates = entries.iter().enumerate().filter_map(|(i, e)| e.rate().map(|rate| (i, rate)));
     // The first of those with the largest rate.
     let (best, _) = rates.reduce(|best, next| if next.1 > best.1 { next } else { best })?;
     for i in 0..entries.len() {
-        let of_rounds = || ratio(&entries[i], &entries[best]);
-        let offsets = || offsets(&entries[i].passes(), &entries[best].passes());
-        entries[i].ratio = match if i == best { Some(Ratio::alone(1.0, 0)) } else { of_rounds() } {
-            Some(ratio) if i != best && ratio.interval.is_none() => Some(ratio.of_passes(&offsets())),
-            other => other,
-        };
+        entries[i].ratio = if i == best { Some(Ratio::alone(1.0, 0)) } else { ratio(&entries[i], &entries[best]) };
     }
     Some(best)
 }
 
-/// From the rounds that both have; from all bytes and seconds if there are none.
-fn pattern_ratio(entry: &Entry<'_>, best: &Entry<'_>) -> Option<Ratio> {
-    let rounds = entry.paired_rounds(best).concat();
-    bootstrap::paired(&rounds).or_else(|| entry.totals(best).ratio().map(|value| Ratio::alone(value, 0)))
+/// From the rounds that both have, or from passes around the ratio of the first one; from all bytes and seconds if there are neither.
+fn pattern_ratio(samples: &[Sample], whole: &Totals) -> Option<Ratio> {
+    let alone = || whole.ratio().map(|value| Ratio::alone(value, 0));
+    let Some(sample) = samples.first() else { return alone() };
+    if !sample.is_of_passes {
+        return paired(&sample.pairs).or_else(alone);
+    }
+    let ratio = paired(&sample.pairs)?.around(whole.ratio()?);
+    Some(Ratio { rounds: sample.rounds as u64, passes: sample.pairs.len() as u64, ..ratio })
 }
 
-/// From all bytes and seconds; the interval from the patterns that have rounds, if they are nearly all of it.
-fn type_ratio(entry: &Entry<'_>, best: &Entry<'_>) -> Option<Ratio> {
+/// From all bytes and seconds of the first pass; the interval from the patterns that have rounds or passes, if they are nearly all of it.
+fn type_ratio(entry: &Entry<'_>, best: &Entry<'_>, samples: &[Sample]) -> Option<Ratio> {
     let whole = entry.totals(best);
-    let rounds = entry.paired_rounds(best);
-    let drawn: Vec<&[Totals]> = rounds.iter().map(Vec::as_slice).filter(|r| r.len() >= MIN_ROUNDS).collect();
+    let value = whole.ratio()?;
+    let drawn = || samples.iter().filter(|s| s.is_enough());
     let mut sampled = Totals::default();
-    drawn.iter().flat_map(|r| r.iter()).for_each(|r| sampled.add(r, 1.0));
+    drawn().for_each(|s| sampled.add(&s.first, 1.0));
     let seconds = |e: &Entry<'_>| e.records.iter().map(|p| p.seconds()).sum::<f64>();
     let enough =
         sampled.seconds >= SAMPLED_SHARE * seconds(entry) && sampled.base_seconds >= SAMPLED_SHARE * seconds(best);
-    if enough {
-        bootstrap::pooled(&whole, &drawn)
-    } else {
-        let fewest = rounds.iter().map(Vec::len).min().unwrap_or(0) as u64;
-        whole.ratio().map(|value| Ratio::alone(value, fewest))
+    let fewest = |rounds: Option<usize>| rounds.unwrap_or(0) as u64;
+    if !enough {
+        return Some(Ratio::alone(value, fewest(samples.iter().map(|s| s.rounds).min())));
     }
+    // Passes say what the pattern takes in the middle; its first pass was one of them.
+    let mut middle = whole;
+    for sample in drawn() {
+        middle.add(&sample.first, -1.0);
+        sample.pairs.iter().for_each(|pair| middle.add(pair, 1.0));
+    }
+    let ratio = pooled(&middle, &drawn().map(|s| s.pairs.as_slice()).collect::<Vec<_>>())?.around(value);
+    Some(Ratio { rounds: fewest(drawn().map(|s| s.rounds).min()), passes: fewest_passes(drawn()), ..ratio })
 }
 
 /// The largest part of the time of `entry`, and the one in which it loses most against `best` if that is another.

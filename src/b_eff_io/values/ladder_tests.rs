@@ -172,9 +172,6 @@ fn measured_again(random: &mut Pcg64Mcg, repeats: u32, spread: f64) -> RunResult
     result.partitions.retain(|p| p.ranks == 4);
     result.types.retain(|t| t.ranks == 4 && t.access == Access::Read);
     result.patterns.retain(|p| p.ranks == 4 && p.access == Access::Read);
-    let normal = |random: &mut Pcg64Mcg| {
-        (0..12).map(|_| (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
-    };
     let mut measure = |p: &PatternRecord| {
         let mut p = PatternRecord { rounds: Vec::new(), ..p.clone() };
         let slower = (spread * normal(random)).exp();
@@ -222,10 +219,84 @@ fn what_has_no_rounds_has_intervals_from_repeats() {
         let of = |r: &TypeRung| r.ratio.and_then(|r| r.interval).map_or(1.0, |i| i.high);
         assert!((of(a) / of(b) - 1.0).abs() < 1e-6);
     }
-    result.repeats.retain(|r| !(r.repeat == 2 && r.measured.pattern == 13 && r.measured.backend == "posix"));
-    let missing = ladder(&result).types;
-    let known = missing.iter().filter(|r| r.backend == "mpiio" && r.ratio.unwrap().interval.is_some()).count();
-    assert_eq!(known, 4);
+    // Pattern 10 is a large part of the time of type 1; of a small one nothing need be known.
+    for (pattern, expected) in [(13, 5), (10, 4)] {
+        let mut result = result.clone();
+        result.repeats.retain(|r| !(r.repeat == 2 && r.measured.pattern == pattern && r.measured.backend == "posix"));
+        let missing = ladder(&result).types;
+        let known = missing.iter().filter(|r| r.backend == "mpiio" && r.ratio.unwrap().interval.is_some()).count();
+        assert_eq!(known, expected, "{pattern}");
+    }
+    // The third pass of the one is not that of the other.
+    result.repeats.iter_mut().filter(|r| r.repeat == 2 && r.measured.backend == "posix").for_each(|r| r.repeat = 3);
+    assert!(ladder(&result).types.iter().all(|r| r.ratio.unwrap().interval.is_none()));
+}
+
+fn normal(random: &mut Pcg64Mcg) -> f64 {
+    (0..12).map(|_| (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
+}
+
+/// One long call of M_PART in each type, the other patterns in eight rounds; mpiio is half as fast as posix. Each round, and each long call
+/// and its repeats, is `spread` off.
+fn long_calls(random: &mut Pcg64Mcg, repeats: u32, spread: f64) -> RunResult {
+    const LONG: [u8; 5] = [1, 10, 18, 26, 35];
+    let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
+    result.partitions.retain(|p| p.ranks == 4);
+    result.types.retain(|t| t.ranks == 4 && t.access == Access::Write);
+    result.patterns.retain(|p| p.ranks == 4 && p.access == Access::Write);
+    let truth = result.patterns.clone();
+    let slower = |p: &mut PatternRecord, factor: f64| {
+        p.intervals.transfer_seconds *= factor;
+        p.intervals.decide_seconds *= factor;
+    };
+    for p in &mut result.patterns {
+        let even = p.seconds() / 8.0;
+        if LONG.contains(&p.pattern) {
+            slower(p, (spread * normal(random)).exp());
+            p.rounds = vec![RoundRecord { calls: 1, moved_bytes: p.moved_bytes, seconds: p.seconds() }];
+        } else {
+            p.rounds.iter_mut().for_each(|r| r.seconds = even * (spread * normal(random)).exp());
+            slower(p, p.rounds.iter().map(|r| r.seconds).sum::<f64>() / p.seconds());
+        }
+    }
+    for repeat in 1..=repeats {
+        for p in truth.iter().filter(|p| LONG.contains(&p.pattern)) {
+            let mut measured = PatternRecord { rounds: Vec::new(), ..p.clone() };
+            slower(&mut measured, (spread * normal(random)).exp());
+            result.repeats.push(RepeatRecord { repeat, share: 1.0, measured });
+        }
+    }
+    result
+}
+
+/// Known truth: rounds of all other patterns and three passes of the long calls hold it in 93 of 100 cases or more.
+#[test]
+fn types_with_one_long_call_hold_the_known_truth_once_it_was_repeated() {
+    let mut random = Pcg64Mcg::seed_from_u64(91);
+    let types = |result: &RunResult| {
+        let all = derive(result).ladder.types.into_iter().filter(|t| t.backend == "mpiio");
+        all.map(|t| t.ratio.unwrap()).collect::<Vec<_>>()
+    };
+    assert!(types(&long_calls(&mut random, 1, 0.1)).iter().any(|r| r.interval.is_none()));
+    for (repeats, spread) in [(2, 0.05), (2, 0.4), (5, 0.2)] {
+        let (mut held, mut all, mut width) = (0, 0, 0.0);
+        let truth = types(&long_calls(&mut random, 0, 0.0));
+        for _ in 0..60 {
+            for (t, f) in truth.iter().zip(types(&long_calls(&mut random, repeats, spread))) {
+                let interval = f.interval.unwrap();
+                // Long calls are drawn in each type: of one round in the first pass, and so many passes.
+                assert_eq!((f.rounds, f.passes), (1, u64::from(repeats) + 1));
+                assert!(interval.low <= f.value && f.value <= interval.high);
+                // The middle of lognormal times is no truth of their sum, which is larger for both by the same factor.
+                held += u32::from(interval.low <= t.value && t.value <= interval.high);
+                all += 1;
+                width += (interval.high / interval.low).ln() / 2.0;
+            }
+        }
+        let (share, width) = (f64::from(held) / f64::from(all), width / f64::from(all));
+        println!("{repeats} repeats, spread {spread}: {:.1} %, half width {width:.3}", 100.0 * share);
+        assert!((0.93..=1.0).contains(&share) && width < 3.0 * spread, "{repeats} {spread}: {share} {width}");
+    }
 }
 
 /// Known truth: the intervals hold it in 93 of 100 cases or more. They are stretched to the first pass, so with few passes in nearly all.

@@ -81,7 +81,7 @@ impl Judge<'_> {
     fn complete(&self) -> Criterion {
         let outcome = self.result.ending.outcome;
         let is_cut = matches!(outcome, Outcome::Interrupted | Outcome::Killed);
-        if is_cut && !self.result.repeats.is_empty() && self.result.config.repeat == RepeatPolicy::Auto {
+        if is_cut && !self.result.repeats.is_empty() && self.result.config.repeat != RepeatPolicy::Off {
             return Criterion::new("run complete (first pass; its repeats were cut off)", true);
         }
         Criterion::complete(outcome, "interrupted")

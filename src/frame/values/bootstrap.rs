@@ -22,6 +22,9 @@ pub const RESAMPLES: u32 = 2000;
 /// With fewer rounds there is no interval.
 pub const MIN_ROUNDS: usize = 3;
 
+/// The interval of what several patterns make together needs rounds or repeats for this share of their time.
+pub const SAMPLED_SHARE: f64 = 0.9;
+
 /// The same for each ratio: the same records give the same intervals, in whatever order they are looked at.
 const SEED: u64 = 0x0062_6566_665f_696f;
 
@@ -42,13 +45,14 @@ pub struct Interval {
 pub struct Ratio {
     /// Best estimate.
     pub value: f64,
-    /// Where the true ratio is, with 95 % confidence; None: fewer than [`MIN_ROUNDS`] rounds, and of passes.
+    /// Where the true ratio is, with 95 % confidence; None: fewer than [`MIN_ROUNDS`] rounds, repeats included.
     pub interval: Option<Interval>,
     /// The interval contains 1: the two cannot be told apart. None without an interval.
     pub equal: Option<bool>,
-    /// Rounds that both backends have, 0: the records have none. For a type, the smallest number of its patterns.
+    /// Rounds of the first pass that both backends have, 0: the records have none. For a type, the smallest number of its patterns.
     pub rounds: u64,
-    /// How often both were measured, the first time included, if the interval is from that; 0: it is from rounds, or there is none.
+    /// How often both were measured, the first time included, if repeats stand for rounds in the interval; of a type the smallest number of
+    /// the patterns for which they do. 0: the interval is from rounds alone, or there is none.
     #[serde(default)]
     pub passes: u64,
 }
@@ -60,20 +64,11 @@ impl Ratio {
         Self { value, interval: None, equal: None, rounds, passes: 0 }
     }
 
-    /// With an interval from passes, if there are enough: each is so much off the first one, by the logarithm. Student's interval of their
-    /// mean, stretched to the first pass, whose ratio is the value.
+    /// With this value, to which the interval is stretched: that of the first pass, where repeats tell of the true ratio, too.
     #[must_use]
-    pub fn of_passes(self, offsets: &[f64]) -> Self {
-        let n = offsets.len() as f64;
-        if offsets.len() < MIN_ROUNDS {
-            return self;
-        }
-        let mean = offsets.iter().sum::<f64>() / n;
-        let variance = offsets.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let reach = student_97_5(n - 1.0) * (variance / n).sqrt();
-        let (low, high) = ((mean - reach).min(0.0).exp(), (mean + reach).max(0.0).exp());
-        let interval = Interval { low: self.value * low, high: self.value * high };
-        Self { passes: offsets.len() as u64, ..Self::with(self.value, Some(interval), self.rounds) }
+    pub fn around(self, value: f64) -> Self {
+        let stretched = |i: Interval| Interval { low: i.low.min(value), high: i.high.max(value) };
+        Self { passes: self.passes, ..Self::with(value, self.interval.map(stretched), self.rounds) }
     }
 
     fn with(value: f64, interval: Option<Interval>, rounds: u64) -> Self {

@@ -1,5 +1,6 @@
 //! Where the time of each backend goes, type by type, and what follows from it in words.
 
+use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PartitionRecord, RunResult};
 use crate::b_eff_io::report::cells::type_cell;
@@ -85,18 +86,33 @@ pub(super) fn in_percent(ratio: f64) -> String {
     format!("{percent:.decimals$}")
 }
 
+/// Why so many of the types have no interval, and what to do.
+fn no_interval(repeat: RepeatPolicy, unknown: usize, types: usize) -> String {
+    let (cause, next_step) = match repeat {
+        RepeatPolicy::Off => ("were not measured again", "--repeat rounds measures them again."),
+        RepeatPolicy::Rounds | RepeatPolicy::Auto => (
+            "could not be measured twice again in the time left of T",
+            "A longer T, or less --memory-per-process (shorter calls), gives them time.",
+        ),
+    };
+    format!(
+        "{unknown} of {types} types have no interval, their difference may be chance: patterns with fewer than {MIN_ROUNDS} rounds {cause}. {next_step}"
+    )
+}
+
 fn verdicts(page: &mut Page, result: &RunResult, derived: &Derived, ranks: u64) {
     let of_partition: Vec<_> = derived.ladder.verdicts.iter().filter(|v| v.ranks == ranks).collect();
     if of_partition.is_empty() {
         return;
     }
     page.heading(&format!("What the differences are on {}", count(ranks, "rank")));
+    let types = || of_partition.iter().filter(|v| v.pattern.is_none());
+    let unknown = types().filter(|v| v.ratio.interval.is_none()).count();
     if of_partition.iter().any(|v| v.ratio.interval.is_some()) {
         page.line("  In brackets: 95 % intervals. mpiio is compared with the best backend; where it is the best, the slowest is.");
-    } else {
-        page.line(format!(
-            "  Fewer than {MIN_ROUNDS} rounds of each pattern: no intervals, differences may be chance. --repeat auto gives them."
-        ));
+    }
+    if unknown > 0 {
+        page.hanging("  ", &no_interval(result.config.repeat, unknown, types().count()));
     }
     for access in Access::ALL {
         let (types, patterns): (Vec<_>, Vec<_>) =

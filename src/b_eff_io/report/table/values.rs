@@ -118,7 +118,7 @@ pub(in crate::b_eff_io::report) fn best_ranks(system: &SystemValue, release: Rel
 /// What was measured again: b_eff_io and the types, with how far they are known.
 fn intervals(page: &mut Page, result: &RunResult, derived: &Derived, backend: &str) {
     let known = &derived.intervals;
-    if result.config.repeat == RepeatPolicy::Off || !known.patterns.iter().any(|i| i.backend == *backend) {
+    if result.config.repeat != RepeatPolicy::Auto || !known.patterns.iter().any(|i| i.backend == *backend) {
         return;
     }
     for partition in &result.partitions {
