@@ -20,6 +20,9 @@ pub struct IoArgs {
     /// What decides the plan.
     #[command(flatten)]
     pub measure: MeasureArgs,
+    /// How data moves.
+    #[command(flatten)]
+    pub way: WayArgs,
     /// What else decides the run.
     #[command(flatten)]
     pub run: RunArgs,
@@ -88,15 +91,9 @@ pub struct MeasureArgs {
     pub space: Option<SpaceLimit>,
 }
 
-/// Options of `io` that change the run but not the plan.
+/// Options that decide how data moves, and with it how much memory a rank takes; common to `io` and `plan`.
 #[derive(Clone, Debug, Args)]
-pub struct RunArgs {
-    /// Name of the directory made under --path for the files; refused if it exists [default: made from time and process]
-    #[arg(long, value_name = "NAME", help_heading = PLACE)]
-    pub run_dir: Option<String>,
-    /// Leave the measured files in place after the run
-    #[arg(long, help_heading = PLACE)]
-    pub keep_files: bool,
+pub struct WayArgs {
     /// Bypass the page cache (O_DIRECT) in posix and uring. required: a pattern that cannot be direct is not run; auto:
     /// direct where the alignment allows it, reported for each pattern, but two-phase first writes as a trial before the run finds
     /// them clearly faster (T of 20 s or more); off: always through the cache. mpiio leaves this to the MPI library (see
@@ -106,13 +103,6 @@ pub struct RunArgs {
     /// Operations in flight at most, 1 to 4096 (uring) [default: found by a short calibration for each chunk size]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = ACCESS)]
     pub depth: Option<u32>,
-    /// Let a kernel thread submit (uring; costs a core)
-    #[arg(long, help_heading = ACCESS)]
-    pub sqpoll: bool,
-    /// What is done about the page cache, so that reads tell about the storage. What of the files was in it before each
-    /// pattern is measured and reported whatever the policy; reads from memory are marked
-    #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]
-    pub cache: CachePolicy,
     /// Collective patterns of posix and uring, which have no collective calls. auto: each rank at its own offsets, or
     /// two-phase where direct I/O would need sectors that ranks share; independent: never two-phase; two-phase: ranks
     /// exchange their data, aggregators move aligned domains of the file
@@ -127,17 +117,35 @@ pub struct RunArgs {
     /// How ranks exchange data in a two-phase transfer
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
     pub exchange: ExchangePolicy,
+    /// Memory of the calls. cold: each has memory that was not used just before, as in a program that computes in between; reused: one
+    /// window for all calls of a pattern (uring: one for each read under way), as IOR and fio do, to compare with them. Copies from and
+    /// to the page cache are faster then, and the result is never valid
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "cold", help_heading = ACCESS)]
+    pub buffers: Buffers,
+}
+
+/// Options of `io` that change the run but not the plan.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Name of the directory made under --path for the files; refused if it exists [default: made from time and process]
+    #[arg(long, value_name = "NAME", help_heading = PLACE)]
+    pub run_dir: Option<String>,
+    /// Leave the measured files in place after the run
+    #[arg(long, help_heading = PLACE)]
+    pub keep_files: bool,
+    /// Let a kernel thread submit (uring; costs a core)
+    #[arg(long, help_heading = ACCESS)]
+    pub sqpoll: bool,
+    /// What is done about the page cache, so that reads tell about the storage. What of the files was in it before each
+    /// pattern is measured and reported whatever the policy; reads from memory are marked
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]
+    pub cache: CachePolicy,
     /// Room before direct first writes (posix, uring), in the measured time, with a part of its own (room). Without it each write
     /// makes the file longer, which the kernel does one at a time. Through the page cache none is made: blocks come at write-back. A
     /// file system that refuses fallocate is told for each pattern (auto), or the pattern is not run (native). auto makes none for chunks
     /// above a block that begin or end inside of one, which lose by it
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
     pub preallocate: PreallocatePolicy,
-    /// Memory of the calls. cold: each has memory that was not used just before, as in a program that computes in between; reused: one
-    /// window for all calls of a pattern (uring: one for each read under way), as IOR and fio do, to compare with them. Copies from and
-    /// to the page cache are faster then, and the result is never valid
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "cold", help_heading = ACCESS)]
-    pub buffers: Buffers,
     /// An MPI-IO hint for all files and patterns (mpiio); wins over --hints
     #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
     pub hint: Vec<(String, String)>,
@@ -201,6 +209,9 @@ pub struct PlanArgs {
     /// What decides the plan.
     #[command(flatten)]
     pub measure: MeasureArgs,
+    /// How data moves.
+    #[command(flatten)]
+    pub way: WayArgs,
 }
 
 /// Types that are rewritten.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs};
+use super::cli::{IoArgs, MeasureArgs, PlanArgs, Rewrite, RunArgs, WayArgs};
 use crate::b_eff_io::config::{
     Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, RepeatPolicy,
     SpaceLimit,
@@ -46,7 +46,7 @@ impl IoArgs {
     /// # Errors
     /// The first thing that cannot be run.
     pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
-        build(&self.measure, &self.run, known)
+        build(&self.measure, &self.way, &self.run, known)
     }
 }
 
@@ -56,7 +56,7 @@ impl PlanArgs {
     /// # Errors
     /// The first thing that cannot be run.
     pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
-        let config = build(&self.measure, &unsaid()?, known)?;
+        let config = build(&self.measure, &self.way, &unsaid()?, known)?;
         check_ranks(&config, self.ranks)?;
         Ok(config)
     }
@@ -76,15 +76,20 @@ pub fn check_ranks(config: &Config, ranks: u64) -> Result<(), UsageError> {
     })
 }
 
-fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
+fn build(
+    measure: &MeasureArgs,
+    way: &WayArgs,
+    run: &RunArgs,
+    known: &[KnownBackend<'_>],
+) -> Result<Config, UsageError> {
     let chosen = backends(&measure.backend, known)?;
-    check_options_have_effect(run, &chosen, known)?;
+    check_options_have_effect(way, run, &chosen, known)?;
     check_types(&measure.types)?;
     check_types_heed(measure, &chosen, known)?;
-    check_two_phase(measure, run, &chosen, known)?;
-    check_cache(run, &chosen, known)?;
-    check_preallocate(run, &chosen, known)?;
-    check_buffers(run)?;
+    check_two_phase(measure, way, &chosen, known)?;
+    check_cache(way, run, &chosen, known)?;
+    check_preallocate(way, run, &chosen, known)?;
+    check_buffers(way, run)?;
     check_time(measure.time)?;
     check_until(measure, run)?;
     check_sizes(measure)?;
@@ -110,16 +115,16 @@ fn build(measure: &MeasureArgs, run: &RunArgs, known: &[KnownBackend<'_>]) -> Re
         segment_multiple_bytes: measure.segment_multiple,
         termination: measure.termination,
         verify: run.verify,
-        direct: run.direct,
-        queue_depth: run.depth,
+        direct: way.direct,
+        queue_depth: way.depth,
         sqpoll: run.sqpoll,
         cache: run.cache,
-        collective: run.collective,
-        aggregators: run.aggregators,
-        domain_bytes: run.domain,
-        exchange: run.exchange,
+        collective: way.collective,
+        aggregators: way.aggregators,
+        domain_bytes: way.domain,
+        exchange: way.exchange,
         preallocate: run.preallocate,
-        buffers: run.buffers,
+        buffers: way.buffers,
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
         repeat: run.repeat.unwrap_or(default_repeat(measure)),
         until_percent: run.until,
@@ -164,15 +169,16 @@ fn check_until(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
 }
 
 fn check_options_have_effect(
+    way: &WayArgs,
     run: &RunArgs,
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
-    check_direct(run.direct, chosen, known)?;
+    check_direct(way.direct, chosen, known)?;
     check_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
     check_effect(!run.hint.is_empty(), "--hint", chosen, known, |backend| backend.mpi)?;
     check_effect(run.unique_open, "--unique-open", chosen, known, |backend| backend.mpi)?;
-    check_effect(run.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)?;
+    check_effect(way.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)?;
     check_effect(run.sqpoll, "--sqpoll", chosen, known, |backend| backend.queue)
 }
 
@@ -203,13 +209,13 @@ fn check_types_heed(
 /// Options about two-phase transfers: of backends that can, in patterns that are collective, where such transfers may happen.
 fn check_two_phase(
     measure: &MeasureArgs,
-    run: &RunArgs,
+    way: &WayArgs,
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
-    let shared = [(run.aggregators.is_some(), "--aggregators"), (run.exchange != ExchangePolicy::Auto, "--exchange")];
-    let about_them = shared.into_iter().chain([(run.domain.is_some(), "--domain")]);
-    let policy = (run.collective != CollectivePolicy::Auto, "--collective");
+    let shared = [(way.aggregators.is_some(), "--aggregators"), (way.exchange != ExchangePolicy::Auto, "--exchange")];
+    let about_them = shared.into_iter().chain([(way.domain.is_some(), "--domain")]);
+    let policy = (way.collective != CollectivePolicy::Auto, "--collective");
     for (given, option) in about_them.clone().chain([policy]) {
         check_effect(given, option, chosen, known, |backend| backend.two_phase)?;
         needs_types(given, option, &measure.types, &[0, 1, 4])?;
@@ -218,10 +224,10 @@ fn check_two_phase(
     for (given, option) in shared {
         needs_types(given, option, &measure.types, &[0, 1])?;
     }
-    let may_happen = |backend: &KnownBackend<'_>| match run.collective {
+    let may_happen = |backend: &KnownBackend<'_>| match way.collective {
         _ if !backend.two_phase => false,
         CollectivePolicy::TwoPhase => true,
-        CollectivePolicy::Auto => run.direct.of(backend.name) != DirectPolicy::Off,
+        CollectivePolicy::Auto => way.direct.of(backend.name) != DirectPolicy::Off,
         CollectivePolicy::Independent | CollectivePolicy::UnsafeReadModifyWrite => false,
     };
     let Some((_, option)) = about_them.into_iter().find(|(given, _)| *given) else { return Ok(()) };
@@ -233,7 +239,7 @@ fn check_two_phase(
             "Leave it out, or add --collective two-phase, or --direct auto.",
         ));
     }
-    check_domain(run.domain)
+    check_domain(way.domain)
 }
 
 /// Smaller ones would be rounded up to four sectors, larger ones down to what one message holds.
@@ -250,7 +256,12 @@ fn check_domain(domain_bytes: Option<u64>) -> Result<(), UsageError> {
 }
 
 /// `--cache dontcache` is done by the transfers themselves: all backends must be able to, and use the page cache at all.
-fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownBackend<'_>]) -> Result<(), UsageError> {
+fn check_cache(
+    way: &WayArgs,
+    run: &RunArgs,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+) -> Result<(), UsageError> {
     if run.cache != CachePolicy::Dontcache {
         return Ok(());
     }
@@ -267,7 +278,7 @@ fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownBackend
     if !chosen.iter().any(able) {
         return Err(no_effect("--cache dontcache", chosen, &all_able));
     }
-    if run.direct == DirectPolicy::Required {
+    if way.direct == DirectPolicy::Required {
         return Err(UsageError::new(
             "--cache dontcache: with --direct required nothing goes through the page cache",
             "Leave one of the two out: --direct off shows dontcache, --direct required needs no --cache.",
@@ -277,11 +288,16 @@ fn check_cache(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownBackend
 }
 
 /// Room is made before direct writes alone: what goes through the page cache finds its blocks at write-back.
-fn check_preallocate(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownBackend<'_>]) -> Result<(), UsageError> {
+fn check_preallocate(
+    way: &WayArgs,
+    run: &RunArgs,
+    chosen: &[KnownBackend<'_>],
+    known: &[KnownBackend<'_>],
+) -> Result<(), UsageError> {
     let given = run.preallocate != PreallocatePolicy::Auto;
     check_effect(given, "--preallocate", chosen, known, |backend| backend.preallocates)?;
     let may_be_direct =
-        |backend: &KnownBackend<'_>| backend.preallocates && run.direct.of(backend.name) != DirectPolicy::Off;
+        |backend: &KnownBackend<'_>| backend.preallocates && way.direct.of(backend.name) != DirectPolicy::Off;
     if !given || chosen.iter().any(may_be_direct) {
         return Ok(());
     }
@@ -292,9 +308,9 @@ fn check_preallocate(run: &RunArgs, chosen: &[KnownBackend<'_>], known: &[KnownB
 }
 
 /// With one window all calls write the same: two places that change their data look as before.
-fn check_buffers(run: &RunArgs) -> Result<(), UsageError> {
+fn check_buffers(way: &WayArgs, run: &RunArgs) -> Result<(), UsageError> {
     let moves = matches!(run.inject, Some(Inject::Swap | Inject::Misplaced));
-    if run.buffers == Buffers::Cold || !moves {
+    if way.buffers == Buffers::Cold || !moves {
         return Ok(());
     }
     Err(UsageError::new(

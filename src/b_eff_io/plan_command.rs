@@ -1,6 +1,7 @@
 //! `beff-raw plan`: what a run would do, for any number of ranks, without MPI.
 
 use super::cli::PlanArgs;
+use crate::b_eff_io::config::Config;
 use crate::b_eff_io::plan::memory as plan_memory;
 use crate::b_eff_io::plan::preview::{preview, PreviewInput};
 use crate::b_eff_io::plan::run::writing_backends;
@@ -24,25 +25,13 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         })?)),
     };
     let (ranks_of_host, cache_share_bytes) = caches_of_rank(args.ranks)?;
-    let input = PreviewInput {
-        ranks: args.ranks,
-        release: config.release,
-        partitions: config.partitions.clone(),
-        time_seconds: config.time_seconds,
-        types: config.types.clone(),
-        full_rewrite: config.full_rewrite,
-        shared_pointer: config.shared_pointer,
-        memory_per_rank_bytes: memory_of_rank(config.memory_per_process_bytes, args.ranks)?,
-        limit_bytes,
-        backends: writing,
-        segment_multiple_bytes: config.segment_multiple_bytes,
-        ranks_of_host,
+    let host = Host {
+        ranks: ranks_of_host,
         cache_share_bytes,
-        domain_bytes: plan_memory::domain_bytes(&config, args.ranks),
-        shares_memory: plan_memory::shares_memory(&config, args.ranks),
-        maps_files: plan_memory::maps_files(&config),
-        rate_bytes_per_second: args.rate as f64,
+        memory_per_rank_bytes: memory_of_rank(config.memory_per_process_bytes, args.ranks)?,
     };
+    let input =
+        PreviewInput { limit_bytes, rate_bytes_per_second: args.rate as f64, ..input(&config, args.ranks, &host) };
     let plan = preview(&input).map_err(|e| UsageError::new(e.to_string(), "Change the options it names."))?;
     if args.json {
         publish_json_once(&plan)?;
@@ -50,4 +39,87 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
         publish_once(plan_table::text(&plan).as_bytes())?;
     }
     Ok(Exit::Ok)
+}
+
+/// What is taken of each host of the run.
+struct Host {
+    ranks: u64,
+    cache_share_bytes: u64,
+    memory_per_rank_bytes: u64,
+}
+
+/// Without a limit of space.
+fn input(config: &Config, ranks: u64, host: &Host) -> PreviewInput {
+    PreviewInput {
+        ranks,
+        release: config.release,
+        partitions: config.partitions.clone(),
+        time_seconds: config.time_seconds,
+        types: config.types.clone(),
+        full_rewrite: config.full_rewrite,
+        shared_pointer: config.shared_pointer,
+        memory_per_rank_bytes: host.memory_per_rank_bytes,
+        limit_bytes: None,
+        backends: writing_backends(config),
+        segment_multiple_bytes: config.segment_multiple_bytes,
+        ranks_of_host: host.ranks,
+        cache_share_bytes: host.cache_share_bytes,
+        domain_bytes: plan_memory::domain_bytes(config, ranks),
+        shares_memory: plan_memory::shares_memory(config, ranks),
+        maps_files: plan_memory::maps_files(config),
+        reused_reads: plan_memory::reused_reads(config),
+        rate_bytes_per_second: 1e9,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::plan::memory::RankMemory;
+    use crate::b_eff_io::plan::run::{Facts, RunPlan};
+    use crate::frame::benchmark::of_words;
+
+    /// Whatever decides the memory of a run decides that of its plan.
+    #[test]
+    fn the_plan_and_the_run_take_the_same_memory() {
+        let mut seen = Vec::new();
+        for options in [
+            "",
+            "--direct off",
+            "--collective independent",
+            "--collective two-phase --domain 16M",
+            "--exchange messages",
+            "--buffers reused",
+            "--buffers reused --depth 1",
+            "--backend posix,mmap --direct auto",
+            "--types 2,4",
+            "--partitions 1,2",
+        ] {
+            let words = format!("--ranks 4 --memory-per-process 2G --backend uring {options}");
+            let words: Vec<&str> = words.split_whitespace().collect();
+            // The last one of an option counts.
+            let words = if options.contains("--backend") { [&words[..4], &words[6..]].concat() } else { words };
+            let config = of_words::<PlanArgs>(words).config(&known_backends()).unwrap();
+            let host = Host { ranks: 4, cache_share_bytes: 16 << 20, memory_per_rank_bytes: 2 << 30 };
+            let plan = preview(&input(&config, 4, &host)).unwrap();
+            let facts = Facts {
+                ranks: 4,
+                ranks_of_first_host: 4,
+                memory_per_rank_bytes: 2 << 30,
+                cache_share_bytes: host.cache_share_bytes,
+                limit_bytes: None,
+                writing_backends: 1,
+            };
+            let planned = RankMemory {
+                own_bytes: plan.rank_memory_bytes,
+                neighbours_bytes: plan.neighbours_memory_bytes,
+                file_bytes: plan.file_memory_bytes,
+            };
+            assert_eq!(planned, RunPlan::new(&config, &facts).unwrap().rank_memory, "{options}");
+            seen.push(planned.resident_bytes());
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert!(seen.len() >= 5, "the options make no difference: {seen:?}");
+    }
 }

@@ -2,7 +2,7 @@ use clap::error::ErrorKind;
 use std::path::PathBuf;
 
 use super::*;
-use crate::b_eff_io::cli::{IoArgs, PlanArgs, Rewrite, RunArgs};
+use crate::b_eff_io::cli::{IoArgs, PlanArgs, Rewrite, RunArgs, WayArgs};
 use crate::b_eff_io::config::{
     Buffers, CollectivePolicy, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination,
     Verify,
@@ -86,20 +86,23 @@ fn defaults() {
     assert_eq!(args.measure.space, None);
     assert_eq!(args.measure.path, PathBuf::from("."));
     assert!(!args.details && !args.progress.quiet);
-    let run = RunArgs {
-        hint: Vec::new(),
-        run_dir: None,
-        keep_files: false,
+    let way = WayArgs {
         direct: DirectPolicy::ByBackend,
         depth: None,
-        sqpoll: false,
-        cache: CachePolicy::Drop,
         collective: CollectivePolicy::Auto,
         aggregators: None,
         domain: None,
         exchange: ExchangePolicy::Auto,
-        preallocate: PreallocatePolicy::Auto,
         buffers: Buffers::Cold,
+    };
+    assert_eq!(format!("{:?}", args.way), format!("{way:?}"));
+    let run = RunArgs {
+        hint: Vec::new(),
+        run_dir: None,
+        keep_files: false,
+        sqpoll: false,
+        cache: CachePolicy::Drop,
+        preallocate: PreallocatePolicy::Auto,
         ranks: BindArgs { bind: None },
         rounds: None,
         repeat: None,
@@ -128,7 +131,7 @@ fn values_of_every_kind() {
     assert_eq!(args.measure.rewrite, Some(Rewrite::Scatter));
     assert_eq!(args.measure.space, Some(SpaceLimit::Bytes(200 << 30)));
     assert_eq!(args.measure.termination, Termination::PerCall);
-    assert_eq!((args.run.direct, args.run.depth), (DirectPolicy::Auto, Some(64)));
+    assert_eq!((args.way.direct, args.way.depth), (DirectPolicy::Auto, Some(64)));
     assert_eq!((args.run.verify, args.run.inject), (Verify::Full, Some(Inject::OtherRank)));
     assert_eq!(io("beff-raw --partitions small,medium,all").measure.partitions, Some(Partitions::SmallMediumAll));
     assert_eq!(io("beff-raw --partitions all").measure.partitions, Some(Partitions::All));

@@ -6,7 +6,7 @@ use beff_backends::{Ring, DEFAULT_DOMAIN_BYTES};
 use super::patterns::patterns;
 use super::space::PartitionSpace;
 use super::{two_phase, PatternSpec, PATTERNS};
-use crate::b_eff_io::config::{Config, ExchangePolicy};
+use crate::b_eff_io::config::{Buffers, Config, ExchangePolicy};
 use crate::frame::backends;
 
 /// The backend that maps files.
@@ -73,11 +73,17 @@ pub fn reads_under_way(config: &Config, backend: &str) -> u64 {
     }
 }
 
+/// With `--buffers reused`: reads that some backend may have under way at most; None: each call has memory of its own.
+#[must_use]
+pub fn reused_reads(config: &Config) -> Option<u64> {
+    let most = || config.backends.iter().map(|backend| reads_under_way(config, backend)).max().unwrap_or(1);
+    (config.buffers == Buffers::Reused).then(most)
+}
+
 /// Period of a ring that has room for the windows of all patterns.
 #[must_use]
-pub fn reused_period_bytes(config: &Config, max_call_bytes: u64) -> u64 {
-    let most = config.backends.iter().map(|backend| reads_under_way(config, backend)).max().unwrap_or(1);
-    let small = if most > 1 { LANDING_BYTES } else { 0 };
+pub fn reused_period_bytes(reads_under_way: u64, max_call_bytes: u64) -> u64 {
+    let small = if reads_under_way > 1 { LANDING_BYTES } else { 0 };
     window_bytes(max_call_bytes).max(small)
 }
 
@@ -243,10 +249,11 @@ mod tests {
         let config = |options: &str| config(&format!("--buffers reused {options}"));
         assert_eq!(reads_under_way(&config("--backend posix"), "posix"), 1);
         assert_eq!(reads_under_way(&config("--backend uring --depth 5"), "uring"), 5);
-        assert_eq!(reused_period_bytes(&config("--backend mpiio,mmap"), 8 * MIB), 8 * MIB);
-        assert_eq!(reused_period_bytes(&config("--backend uring"), 8 * MIB), 32 * MIB);
+        let reused = |options: &str| reused_reads(&config(options)).unwrap();
+        assert_eq!(reused_period_bytes(reused("--backend mpiio,mmap"), 8 * MIB), 8 * MIB);
+        assert_eq!(reused_period_bytes(reused("--backend uring"), 8 * MIB), 32 * MIB);
         for call in [1, 1000, 32776, MIB, MIB + 8, 8 * MIB] {
-            assert!(landing_bytes(call, 64) <= reused_period_bytes(&config("--backend uring"), 8 * MIB), "{call}");
+            assert!(landing_bytes(call, 64) <= reused_period_bytes(reused("--backend uring"), 8 * MIB), "{call}");
         }
     }
 

@@ -47,6 +47,8 @@ pub struct PreviewInput {
     pub shares_memory: bool,
     /// A backend maps files.
     pub maps_files: bool,
+    /// Calls use one window of memory: reads of a backend that may be under way at most; `None`: each call has memory of its own.
+    pub reused_reads: Option<u64>,
     /// Assumed bandwidth of every partition, all its ranks together, for all patterns alike.
     pub rate_bytes_per_second: f64,
 }
@@ -149,9 +151,12 @@ pub fn preview(input: &PreviewInput) -> Result<Preview, PlanError> {
         .collect::<Result<Vec<_>, _>>()?;
     let one_backend: u128 = partitions.iter().map(|p| u128::from(p.first_write_bytes)).sum();
     let total_bytes = countable(one_backend * u128::from(input.backends))?;
-    let period_bytes = memory::period_bytes(input.cache_share_bytes, input.memory_per_rank_bytes);
-    let specs = patterns(space.first().map_or(wanted, |s| s.m_part_bytes));
+    let specs = patterns(space.iter().map(|s| s.m_part_bytes).max().unwrap_or(wanted));
     let max_call_bytes = memory::max_call_bytes(&specs, &input.types, input.segment_multiple_bytes);
+    let period_bytes = match input.reused_reads {
+        None => memory::period_bytes(input.cache_share_bytes, input.memory_per_rank_bytes),
+        Some(reads) => memory::reused_period_bytes(reads, max_call_bytes),
+    };
     let rank_memory = RankMemory::of(Parts {
         period_bytes,
         max_call_bytes,

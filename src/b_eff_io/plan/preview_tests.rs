@@ -22,6 +22,7 @@ fn input(ranks: u64) -> PreviewInput {
         domain_bytes: 24 * MIB,
         shares_memory: true,
         maps_files: true,
+        reused_reads: None,
         rate_bytes_per_second: 2e9,
     }
 }

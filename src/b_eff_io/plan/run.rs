@@ -2,7 +2,7 @@
 
 use beff_backends::driver;
 
-use crate::b_eff_io::config::{Buffers, Config, RepeatPolicy};
+use crate::b_eff_io::config::{Config, RepeatPolicy};
 use crate::b_eff_io::plan::memory::{Parts, RankMemory};
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_bytes, patterns};
@@ -67,9 +67,9 @@ impl RunPlan {
         )?;
         let m_part = partitions.iter().map(|p| p.m_part_bytes).max().unwrap_or(m_part);
         let max_call_bytes = memory::max_call_bytes(&patterns(m_part), &config.types, config.segment_multiple_bytes);
-        let period_bytes = match config.buffers {
-            Buffers::Cold => memory::period_bytes(facts.cache_share_bytes, memory_bytes),
-            Buffers::Reused => memory::reused_period_bytes(config, max_call_bytes),
+        let period_bytes = match memory::reused_reads(config) {
+            None => memory::period_bytes(facts.cache_share_bytes, memory_bytes),
+            Some(reads) => memory::reused_period_bytes(reads, max_call_bytes),
         };
         let shares = memory::shares_memory(config, facts.ranks) && facts.ranks == facts.ranks_of_first_host;
         let rank_memory = RankMemory::of(Parts {

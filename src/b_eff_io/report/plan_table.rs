@@ -242,6 +242,7 @@ mod tests {
             domain_bytes: 24 << 20,
             shares_memory: true,
             maps_files: true,
+            reused_reads: None,
             rate_bytes_per_second: 2e9,
         }
     }
