@@ -107,7 +107,7 @@ def two_phase(arguments, directory):
     """The table of pairs."""
     pairs, ranks, own_of_runs = {}, arguments.ranks or 2, []
     # Where several patterns of a type have chunks of one size, each is a pair.
-    options = ["--backend", "uring,mpiio", "--collective", "two-phase", "--types", "0,4"]
+    options = ["--backend", "uring,mpiio", "--collective", "two-phase", "--types", "0,4", "--repeat", "off"]
     for run in range(arguments.runs):
         # In turns, so that what drifts with time hits both alike.
         own = own_files(arguments, directory, ranks) if run % 2 else None

@@ -8,6 +8,7 @@
 #
 # PROGRAM (release build), RANKS (2), BEFF_MPIRUN. Results stay in $OUT (a new directory), so that the figures can be made again:
 #   OUT=directory benches/repeat/honest.sh --again
+# Intervals of ratios of several backends: ladders.py.
 # Only on a quiet machine: what others do changes from run to run, and is no fault of an interval.
 set -euo pipefail
 
