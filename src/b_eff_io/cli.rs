@@ -163,8 +163,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = TRUST)]
     pub rounds: Option<u32>,
     /// What is done with the time that the first pass leaves of T. auto: types are measured again, so that each pattern, type and
-    /// b_eff_io has a 95 % interval. rounds: patterns with fewer than three rounds, the long calls, are measured until they have
-    /// three, so that the ratio of two backends in each type has one. off: the run ends. The values stay those of the first pass
+    /// b_eff_io has a 95 % interval. rounds: patterns with fewer than three rounds, the long calls, are measured twice
+    /// again, so that the ratio of two backends in each type has one. off: the run ends. The values stay those of the first pass
     /// [default: with T of 10 s or more auto with one backend, rounds with several; else off]
     #[arg(long, value_enum, value_name = "HOW", help_heading = TRUST)]
     pub repeat: Option<RepeatPolicy>,
@@ -258,7 +258,7 @@ words! { Buffers:
 words! { RepeatPolicy:
     Off = "off", "the run ends after the first pass";
     Auto = "auto", "types are measured again until T is over, for intervals of values";
-    Rounds = "rounds", "patterns with fewer than three rounds are measured until they have three, for intervals of ratios";
+    Rounds = "rounds", "patterns with fewer than three rounds are measured twice again, for intervals of ratios";
 }
 words! { PreallocatePolicy:
     Auto = "auto", "native where the file system can";

@@ -111,7 +111,7 @@ pub enum RepeatPolicy {
     Off,
     /// Types are measured again until T is over, so that values have intervals.
     Auto,
-    /// Patterns with fewer than three rounds are measured again until they have three, so that ratios of backends have intervals.
+    /// Patterns with fewer than three rounds are measured twice again, so that ratios of backends have intervals.
     Rounds,
 }
 

@@ -91,6 +91,7 @@ fn build(
     check_preallocate(way, run, &chosen, known)?;
     check_buffers(way, run)?;
     check_time(measure.time)?;
+    check_rounds(measure, run)?;
     check_until(measure, run)?;
     check_sizes(measure)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
@@ -138,10 +139,25 @@ fn build(
     })
 }
 
+/// Backends that can be compared.
+fn rivals(measure: &MeasureArgs) -> usize {
+    measure.backend.iter().filter(|name| *name != NULL_BACKEND).count()
+}
+
+/// `--repeat rounds` is about ratios of backends.
+fn check_rounds(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
+    if run.repeat != Some(RepeatPolicy::Rounds) || rivals(measure) > 1 {
+        return Ok(());
+    }
+    Err(UsageError::new(
+        "--repeat rounds has no effect: there are no two backends to compare",
+        "Add --backend posix,uring or the like, or say --repeat auto for intervals of one backend.",
+    ))
+}
+
 /// Several backends are compared, which takes rounds, and each has a T of its own: a run ends when all patterns have enough of them.
 fn default_repeat(measure: &MeasureArgs) -> RepeatPolicy {
-    let rivals = measure.backend.iter().filter(|name| *name != NULL_BACKEND).count();
-    match (measure.backend.len(), rivals) {
+    match (measure.backend.len(), rivals(measure)) {
         _ if measure.time < LEAST_REPEATED_SECONDS => RepeatPolicy::Off,
         (1, 1) => RepeatPolicy::Auto,
         (_, 2..) => RepeatPolicy::Rounds,

@@ -6,10 +6,12 @@ use std::process::Command;
 use crate::support::{is_command, launcher, skip, Launch, Scratch, SHORT};
 
 /// Options, and what the message must have. All refused with exit code 2.
-const REFUSED: [(&[&str], &[&str]); 18] = [
+const REFUSED: [(&[&str], &[&str]); 20] = [
     (&["-T", "0.5s"], &["-T 0.5", "at least 1s"]),
     (&["--backend", "mpio"], &["no backend 'mpio'", "Choose from", "mpiio"]),
     (&["--backend", "posix,posix"], &["listed twice"]),
+    (&["--backend", "posix,null", "--repeat", "rounds"], &["no two backends to compare", "--repeat auto"]),
+    (&["--backend", "posix,uring", "--until", "5%"], &["nothing is measured again for an interval", "--repeat auto"]),
     (&["--bakend", "posix"], &["--bakend", "--backend"]),
     (&["--direct", "required", "--backend", "mpiio"], &["--direct required: mpiio", "posix, uring"]),
     (&["--direct", "required", "--backend", "uring,mmap"], &["--direct required: mmap cannot", "posix, uring"]),

@@ -37,21 +37,22 @@ const STAT_BLOCK_BYTES: u64 = 512;
 /// Why blocks cannot be made in an empty file, which stays empty. With mode 0, as they will be: NFS knows no other. A full disk is no
 /// answer. A success is not believed where the blocks can be counted: ZFS, which copies what it writes, makes the file longer and no more.
 pub(super) fn refusal(file: &File) -> io::Result<Option<String>> {
-    let blocks = || file.metadata().map(|told| told.blocks());
+    let name = file_system(file);
+    let counts = COUNTS_AT_ONCE.contains(&name.as_str());
+    let blocks = || if counts { file.metadata().map(|told| told.blocks()) } else { Ok(0) };
     let before = blocks()?;
     match allocate(file, 0, TRIAL_BYTES) {
         Ok(()) => {
             let after = blocks();
             empty(file)?;
             let made_bytes = after?.saturating_sub(before) * STAT_BLOCK_BYTES;
-            let name = file_system(file);
-            let is_faked = made_bytes < TRIAL_BYTES / 2 && COUNTS_AT_ONCE.contains(&name.as_str());
+            let is_faked = counts && made_bytes < TRIAL_BYTES / 2;
             Ok(is_faked.then(|| format!("fallocate accepted by {name}, which made no blocks")))
         }
         Err(error) if is_refusal(&error) => {
             let cached = is_block_mapped(file)?;
             let why = if cached { format!("; {BLOCK_MAPPED}") } else { String::new() };
-            Ok(Some(format!("fallocate refused by {}: {error}{why}", file_system(file))))
+            Ok(Some(format!("fallocate refused by {name}: {error}{why}")))
         }
         Err(error) if is_full(&error) => empty(file).map(|()| None),
         Err(error) => Err(error),

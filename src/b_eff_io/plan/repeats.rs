@@ -130,13 +130,15 @@ fn even_shares(units: &[&mut Unit], left_seconds: f64) -> Vec<f64> {
     units.iter().enumerate().map(share).collect()
 }
 
+/// True if the files of its type hold less than it would rewrite or read.
+fn is_lost(unit: &Unit, units: &[Unit]) -> bool {
+    unit.access != Access::Write && units.iter().any(|w| w.has_cut_files() && w.pattern_type == unit.pattern_type)
+}
+
 /// The unit to measure again; None: nothing fits any more.
 #[must_use]
 pub fn next(units: &[Unit], left_seconds: f64) -> Option<usize> {
-    let is_lost = |unit: &Unit| {
-        unit.access != Access::Write && units.iter().any(|w| w.has_cut_files() && w.pattern_type == unit.pattern_type)
-    };
-    let fitting = || units.iter().enumerate().filter(|(_, unit)| unit.fits(left_seconds) && !is_lost(unit));
+    let fitting = || units.iter().enumerate().filter(|(_, unit)| unit.fits(left_seconds) && !is_lost(unit, units));
     let last = |unit: &Unit| unit.makes_less() && unit.access == Access::Write;
     let unknown = fitting().filter(|(_, unit)| unit.repeats < unit.least_repeats).min_by(|a, b| {
         let by_repeats = || a.1.repeats.cmp(&b.1.repeats).then(a.1.seconds.total_cmp(&b.1.seconds));
@@ -157,10 +159,12 @@ pub fn next_of_rounds(units: &[Unit], left_seconds: f64, least_need: f64) -> Opt
     let lacks = |unit: &Unit| unit.least_repeats.saturating_sub(unit.repeats);
     let takes = |unit: &Unit| f64::from(lacks(unit)) * unit.seconds * SLOWER;
     let is_needed = |unit: &Unit| unit.need >= least_need;
-    let needed_seconds: f64 = units.iter().filter(|unit| is_needed(unit)).map(takes).sum();
+    let needed = units.iter().filter(|unit| is_needed(unit)).map(takes).filter(|seconds| *seconds <= left_seconds);
+    let needed_seconds: f64 = needed.sum();
     let fits = |unit: &Unit| takes(unit) + if is_needed(unit) { 0.0 } else { needed_seconds } <= left_seconds;
     let order = |unit: &Unit| (unit.repeats == 0, unit.access == Access::Write, !is_needed(unit));
-    let open = units.iter().enumerate().filter(|(_, unit)| lacks(unit) > 0 && fits(unit));
+    let is_open = |unit: &Unit| lacks(unit) > 0 && fits(unit) && !is_lost(unit, units);
+    let open = units.iter().enumerate().filter(|(_, unit)| is_open(unit));
     open.min_by(|a, b| order(a.1).cmp(&order(b.1)).then(a.1.seconds.total_cmp(&b.1.seconds))).map(|(at, _)| at)
 }
 
@@ -226,10 +230,17 @@ mod tests {
             order
         };
         assert_eq!(order(100.0), [1, 1, 3, 3, 2, 2, 0, 0]);
-        // The dear one does not fit twice, and where a ratio needs the time, what has one anyway does not take it.
-        assert_eq!(order(12.0), [1, 1, 0, 0]);
+        // The dear one does not fit twice, and keeps no time from others.
+        assert_eq!(order(12.0), [1, 1, 2, 2, 0, 0]);
+        // Where a ratio needs the time, what has one anyway does not take it.
         assert_eq!(order(2.2), [0, 0], "one repeat alone is none: {units:?}");
         assert!(order(1.1).is_empty() && order(f64::NAN).is_empty());
+        // What was written anew is not read, however much time is left.
+        let mut written = units.to_vec();
+        written[0].repeats = 2;
+        assert_eq!(next_of_rounds(&written, 100.0, 0.1), Some(3), "type 1 has its files");
+        written.truncate(3);
+        assert_eq!(next_of_rounds(&written, 100.0, 0.1), None);
     }
 
     #[test]

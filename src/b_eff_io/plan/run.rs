@@ -28,6 +28,9 @@ pub struct Facts {
     pub writing_backends: u64,
 }
 
+/// Share of the scheduled time that repeats of long calls take in the middle.
+const OF_ROUNDS: f64 = 0.2;
+
 /// The plan of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunPlan {
@@ -96,7 +99,17 @@ impl RunPlan {
     pub fn planned_seconds(&self, config: &Config) -> f64 {
         match config.repeat {
             RepeatPolicy::Auto => self.limit_seconds(config),
-            RepeatPolicy::Rounds | RepeatPolicy::Off => self.scheduled_seconds(config),
+            RepeatPolicy::Rounds | RepeatPolicy::Off => self.scheduled_seconds(config) + self.rounds_seconds(config),
+        }
+    }
+
+    /// What is expected of repeats of long calls, nothing for other policies: it depends on the storage, mostly on how long those calls are.
+    #[must_use]
+    pub fn rounds_seconds(&self, config: &Config) -> f64 {
+        if config.repeat == RepeatPolicy::Rounds {
+            OF_ROUNDS * self.scheduled_seconds(config)
+        } else {
+            0.0
         }
     }
 

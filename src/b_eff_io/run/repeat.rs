@@ -9,9 +9,11 @@ use std::time::Instant;
 use beff_backends::BackendError;
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::RepeatPolicy;
+use crate::b_eff_io::config::{RepeatPolicy, Verify};
 use crate::b_eff_io::plan::repeats::{cut, next, next_of_rounds, share_of, Unit, LEAST_REPEATS};
 use crate::b_eff_io::plan::schedule::is_rewritten;
+use crate::b_eff_io::run::batching::SyncModel;
+use crate::b_eff_io::run::counted::Counters;
 use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::passed::{Passed, Took};
 use crate::b_eff_io::run::place::{Place, Repeat};
@@ -32,14 +34,20 @@ pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f6
     if !of_rounds {
         cut(&mut units, of_root(place.comm, seconds)?);
     }
+    learn_of_root(run, place.comm)?;
     let begin = Instant::now();
     let mut writings = 0;
+    let expected_seconds: f64 = units.iter().map(|unit| f64::from(unit.least_repeats) * unit.seconds).sum();
+    let share_seconds = run.plan.rounds_seconds(run.config) / run.plan.partitions.len() as f64;
     while run.stop.is_none() {
         let left = of_root(place.comm, seconds - begin.elapsed().as_secs_f64())?;
-        let Some(needs) = judged(run, place.comm, number)? else { break };
+        if is_interrupted(run, place.comm)? {
+            break;
+        }
         let chosen = if of_rounds {
             next_of_rounds(&units, left, 1.0 - SAMPLED_SHARE)
         } else {
+            let Some(needs) = judged(run, place.comm, number)? else { break };
             for unit in &mut units {
                 unit.need = needs[3 * usize::from(unit.pattern_type) + unit.access as usize];
             }
@@ -47,6 +55,7 @@ pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f6
         };
         let Some(at) = chosen else { break };
         let unit = &mut units[at];
+        let expected = unit.seconds;
         unit.repeats += 1;
         writings += 1;
         let repeat = Repeat {
@@ -64,9 +73,31 @@ pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f6
         if place.access != Access::Write || make_way(run, place)? {
             run_type(run, place)?;
         }
+        if of_rounds {
+            run.done_seconds = (run.done_seconds + share_seconds * expected / expected_seconds).min(run.all_seconds);
+        }
         let took = slowest(place.comm, started.elapsed().as_secs_f64())?;
         // What a part of the first pass took was guessed.
         unit.seconds = if unit.is_partial && unit.repeats == 1 { took } else { unit.seconds.max(took) };
+    }
+    Ok(())
+}
+
+/// Ranks outside the partitions before have learned nothing there, and what is not equal on all ranks lets them make different numbers of
+/// calls. Rank 0 is in every partition. Collective over the partition.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn learn_of_root(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
+    for backend in &mut run.backends {
+        let mut parts = backend.sync.to_parts();
+        comm.bcast_f64(&mut parts, 0)?;
+        backend.sync = SyncModel::from_parts(parts);
+        if let Some(counters) = &mut backend.counters {
+            let mut parts = counters.to_parts();
+            comm.bcast_f64(&mut parts, 0)?;
+            *counters = Counters::from_parts(parts);
+        }
     }
     Ok(())
 }
@@ -81,30 +112,36 @@ fn units(run: &Run<'_>, ranks: u64) -> Vec<Unit> {
     let unit = |took: &Took| {
         let own = |p: &&Passed| p.ranks == ranks && p.access == took.access && p.pattern_type == took.pattern_type;
         let passed = || run.passed.iter().filter(own);
-        let is_few = |p: &&Passed| run.has_few_rounds(ranks, p.access, p.pattern);
+        let is_few = |p: &&Passed| p.time_units == 0 || run.has_few_rounds(ranks, p.access, p.pattern);
         let clocked_seconds = passed().map(|p| p.seconds).sum::<f64>();
         let few_seconds = passed().filter(is_few).map(|p| p.seconds).sum::<f64>();
         let fixed_seconds = (took.seconds - clocked_seconds).max(0.0);
-        // Most of what is not clocked is done once for each pattern.
-        let fixed_part = passed().filter(is_few).count() as f64 / passed().count().max(1) as f64;
+        // Most of what is not clocked is done once for each pattern, but everything is compared once for the type.
+        let fixed_part = match config.verify {
+            Verify::Full => 1.0,
+            Verify::Ring => passed().filter(is_few).count() as f64 / passed().count().max(1) as f64,
+        };
+        let need = if of_rounds { few_share(run, &passed().collect::<Vec<_>>()) } else { 0.0 };
+        let lacks = passed().any(|p| p.time_units > 0 && is_few(&p)) || need >= 1.0 - SAMPLED_SHARE;
         // Files that are kept for the user hold all patterns.
         let is_partial = of_rounds && !(took.access == Access::Write && config.keep_files);
         Unit {
             access: took.access,
             pattern_type: took.pattern_type,
             repeats: 0,
-            least_repeats: if of_rounds && !passed().any(|p| is_few(&p)) { 0 } else { LEAST_REPEATS },
+            least_repeats: if of_rounds && !lacks { 0 } else { LEAST_REPEATS },
             seconds: if is_partial { fixed_part * fixed_seconds + few_seconds } else { took.seconds },
             fixed_seconds,
             share: 1.0,
             is_partial,
-            need: if of_rounds { few_share(run, &passed().collect::<Vec<_>>()) } else { 0.0 },
+            need,
         }
     };
     run.took.iter().filter(is_done).map(unit).filter(|unit| unit.least_repeats > 0).collect()
 }
 
-/// Share of the patterns with few rounds in the time of these, of the backend in which it is largest.
+/// Share of the patterns with few rounds, warm-up and fill-up too, in the time of these, of the backend in which it is largest. 0 where
+/// there is nothing to compare.
 fn few_share(run: &Run<'_>, passed: &[&Passed]) -> f64 {
     let share = |backend: usize| {
         let of = |counts: &dyn Fn(&Passed) -> bool| {
@@ -113,13 +150,23 @@ fn few_share(run: &Run<'_>, passed: &[&Passed]) -> f64 {
         };
         of(&|p| run.has_few_rounds(p.ranks, p.access, p.pattern)) / of(&|_| true).max(f64::MIN_POSITIVE)
     };
-    (0..run.backends.len()).map(share).fold(0.0, f64::max)
+    (0..run.backends.len()).filter(|backend| run.backends[*backend].moves_data).map(share).fold(0.0, f64::max)
 }
 
 /// Numbers of one partition in what rank 0 works out: the half width of the value, then what each unit weighs.
 pub const JUDGED: usize = 1 + 15;
 
-/// What each unit weighs; None: the value is known well enough, or somebody wants the run to end.
+/// True if somebody wants the run to end.
+fn is_interrupted(run: &mut Run<'_>, comm: &Comm) -> Result<bool, MpiError> {
+    let mut wanted = [u64::from(run.interrupt.raised())];
+    comm.max_u64(&mut wanted)?;
+    if wanted[0] > 0 {
+        run.stop = Some(Outcome::Interrupted);
+    }
+    Ok(wanted[0] > 0)
+}
+
+/// What each unit weighs; None: the value is known well enough.
 fn judged(run: &mut Run<'_>, comm: &Comm, number: usize) -> Result<Option<[f64; JUDGED - 1]>, MpiError> {
     let all = run.observer.judgement();
     let own = all.get(number * JUDGED..(number + 1) * JUDGED).unwrap_or_default();
@@ -127,12 +174,6 @@ fn judged(run: &mut Run<'_>, comm: &Comm, number: usize) -> Result<Option<[f64; 
     told[0] = f64::INFINITY;
     told.iter_mut().zip(own).for_each(|(told, own)| *told = *own);
     comm.bcast_f64(&mut told, 0)?;
-    let mut wanted = [u64::from(run.interrupt.raised())];
-    comm.max_u64(&mut wanted)?;
-    if wanted[0] > 0 {
-        run.stop = Some(Outcome::Interrupted);
-        return Ok(None);
-    }
     if run.config.until_percent.is_some_and(|percent| told[0] <= percent / 100.0) {
         return Ok(None);
     }

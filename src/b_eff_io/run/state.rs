@@ -201,14 +201,15 @@ impl<'a> Run<'a> {
         self.passed.iter().find(is_it).copied()
     }
 
-    /// True for a pattern of which some backend made too few rounds to be compared by them; warm-up and fill-up have no weight.
+    /// True for a pattern of which one of several backends made too few rounds to be compared by them.
     #[must_use]
     pub fn has_few_rounds(&self, ranks: u64, access: Access, pattern: u8) -> bool {
-        let own = |p: &&Passed| p.ranks == ranks && p.access == access && p.pattern == pattern;
-        let is_few = |p: &Passed| {
-            p.time_units > 0 && p.calls > 0 && (p.rounds as usize) < MIN_ROUNDS && self.backends[p.backend].moves_data
+        let is_rival = |p: &&Passed| {
+            let own = p.ranks == ranks && p.access == access && p.pattern == pattern;
+            own && p.calls > 0 && self.backends[p.backend].moves_data
         };
-        self.passed.iter().filter(own).any(is_few)
+        let rivals = || self.passed.iter().filter(is_rival);
+        rivals().count() > 1 && rivals().any(|p| (p.rounds as usize) < MIN_ROUNDS)
     }
 
     /// The ring is about to be read into.

@@ -10,16 +10,14 @@ use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{Ending, JournalLine};
-use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::calibrate::calibrate;
-use crate::b_eff_io::run::counted::Counters;
 use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::first_writes::try_first_writes;
 use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::passed::Took;
 use crate::b_eff_io::run::place::Place;
 use crate::b_eff_io::run::recheck;
-use crate::b_eff_io::run::repeat::run_again;
+use crate::b_eff_io::run::repeat::{learn_of_root, run_again};
 use crate::b_eff_io::run::state::{Backend, Run};
 use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
@@ -169,17 +167,8 @@ fn run_partition(
 ) -> Result<(), MpiError> {
     for backend in &mut run.backends {
         backend.debt_seconds = 0.0;
-        // Ranks outside the partitions before have learned nothing there, and what is not equal on all ranks lets
-        // them make different numbers of calls. Rank 0 is in every partition.
-        let mut parts = backend.sync.to_parts();
-        comm.bcast_f64(&mut parts, 0)?;
-        backend.sync = SyncModel::from_parts(parts);
-        if let Some(counters) = &mut backend.counters {
-            let mut parts = counters.to_parts();
-            comm.bcast_f64(&mut parts, 0)?;
-            *counters = Counters::from_parts(parts);
-        }
     }
+    learn_of_root(run, comm)?;
     for &pattern_type in &run.config.types {
         if access == Access::Rewrite && !is_rewritten(run.config.full_rewrite, pattern_type) {
             continue;
@@ -196,13 +185,15 @@ fn run_partition(
 
 /// The time that is left, divided among the partitions.
 fn repeats(run: &mut Run<'_>, parts: &[(&PartitionSpace, Option<Inside<'_>>)]) -> Result<(), MpiError> {
+    let mut end_seconds = run.plan.limit_seconds(run.config);
+    if run.config.repeat == RepeatPolicy::Rounds {
+        // Storage that is slower than the schedule must not leave ratios without intervals.
+        end_seconds = end_seconds.max(run.begin.elapsed().as_secs_f64() + run.plan.partition_seconds);
+    }
     for (number, (part, inside)) in parts.iter().enumerate() {
         // Rank 0 is in every partition, and its clock is the one that counts.
-        let left = run.plan.limit_seconds(run.config) - run.begin.elapsed().as_secs_f64();
+        let left = end_seconds - run.begin.elapsed().as_secs_f64();
         let seconds = left / (parts.len() - number) as f64;
-        // Storage that is slower than the schedule must not leave ratios without intervals.
-        let least = if run.config.repeat == RepeatPolicy::Rounds { run.plan.partition_seconds } else { 0.0 };
-        let seconds = seconds.max(least);
         if let (Some(Inside { comm, site, cpus }), None) = (inside, run.stop) {
             let place = Place { access: Access::Write, part, comm, site, cpus, pattern_type: 0, repeat: None };
             run_again(run, place, number, seconds)?;

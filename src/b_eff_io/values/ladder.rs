@@ -294,32 +294,37 @@ struct Sample {
     pairs: Vec<Totals>,
     /// Rounds of the first pass, in pairs.
     rounds: usize,
-    /// The sum of what `pairs` stands for in the first pass.
+    /// Both in the first pass.
     first: Totals,
     is_of_passes: bool,
 }
 
 impl Sample {
     fn of(record: &PatternRecord, base: &PatternRecord, repeats: &Repeats<'_>) -> Self {
+        let first = Totals {
+            bytes: record.moved_bytes as f64,
+            seconds: record.seconds(),
+            base_bytes: base.moved_bytes as f64,
+            base_seconds: base.seconds(),
+        };
         let rounds = pairs(&record.rounds, &base.rounds);
         let passes = if rounds.len() < MIN_ROUNDS { repeats.passes(record, base) } else { Vec::new() };
-        let number = rounds.len();
-        if passes.len() >= MIN_ROUNDS {
-            let first = Totals {
-                bytes: record.moved_bytes as f64,
-                seconds: record.seconds(),
-                base_bytes: base.moved_bytes as f64,
-                base_seconds: base.seconds(),
-            };
-            return Self { pairs: passes, rounds: number, first, is_of_passes: true };
-        }
-        let mut first = Totals::default();
-        rounds.iter().for_each(|r| first.add(r, 1.0));
-        Self { pairs: rounds, rounds: number, first, is_of_passes: false }
+        let (number, is_of_passes) = (rounds.len(), passes.len() >= MIN_ROUNDS);
+        Self { pairs: if is_of_passes { passes } else { rounds }, rounds: number, first, is_of_passes }
     }
 
     fn is_enough(&self) -> bool {
         self.pairs.len() >= MIN_ROUNDS
+    }
+
+    /// What stands for the pattern in its type. Rounds that only one backend had are in it by those that both had.
+    fn drawn(&self) -> Vec<Totals> {
+        if self.is_of_passes {
+            return self.pairs.clone();
+        }
+        let mut sum = Totals::default();
+        self.pairs.iter().for_each(|pair| sum.add(pair, 1.0));
+        self.pairs.iter().map(|pair| pair.scaled(&self.first, &sum)).collect()
     }
 }
 
@@ -368,9 +373,10 @@ fn type_ratio(entry: &Entry<'_>, best: &Entry<'_>, samples: &[Sample]) -> Option
     let mut middle = whole;
     for sample in drawn() {
         middle.add(&sample.first, -1.0);
-        sample.pairs.iter().for_each(|pair| middle.add(pair, 1.0));
     }
-    let ratio = pooled(&middle, &drawn().map(|s| s.pairs.as_slice()).collect::<Vec<_>>())?.around(value);
+    let patterns: Vec<Vec<Totals>> = drawn().map(Sample::drawn).collect();
+    patterns.iter().flatten().for_each(|pair| middle.add(pair, 1.0));
+    let ratio = pooled(&middle, &patterns.iter().map(Vec::as_slice).collect::<Vec<_>>())?.around(value);
     Some(Ratio { rounds: fewest(drawn().map(|s| s.rounds).min()), passes: fewest_passes(drawn()), ..ratio })
 }
 

@@ -106,6 +106,17 @@ impl Totals {
         self.base_seconds += weight * other.base_seconds;
     }
 
+    /// As many times as `all` is `sum`, each number for itself.
+    #[must_use]
+    pub fn scaled(&self, all: &Self, sum: &Self) -> Self {
+        Self {
+            bytes: self.bytes * all.bytes / sum.bytes,
+            seconds: self.seconds * all.seconds / sum.seconds,
+            base_bytes: self.base_bytes * all.base_bytes / sum.base_bytes,
+            base_seconds: self.base_seconds * all.base_seconds / sum.base_seconds,
+        }
+    }
+
     /// Part of these totals that `one` is responsible for in the logarithm of the ratio.
     fn influence(&self, one: &Self) -> f64 {
         one.bytes / self.bytes - one.seconds / self.seconds - one.base_bytes / self.base_bytes

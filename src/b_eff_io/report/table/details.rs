@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult, SubmissionRecord, TypeRecord};
 use crate::b_eff_io::report::cells::pattern_marks;
 use crate::b_eff_io::report::layout;
@@ -121,6 +122,8 @@ fn known(page: &mut Page, spot: Spot<'_>, result: &RunResult, again: &Again<'_>)
         let shown = |v: f64| fit_known(v, known_digits(r), 7);
         match again.get(&(r.access, r.pattern)).map(|interval| (interval.low, interval.high)) {
             Some((Some(low), Some(high))) => cells.push(format!("{:>2} [{}, {}]", r.pattern, shown(low), shown(high))),
+            // The others have rounds.
+            _ if result.config.repeat == RepeatPolicy::Rounds => {}
             _ => unknown.push(r.pattern.to_string()),
         }
     }

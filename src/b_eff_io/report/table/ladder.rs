@@ -91,8 +91,8 @@ fn no_interval(repeat: RepeatPolicy, unknown: usize, types: usize) -> String {
     let (cause, next_step) = match repeat {
         RepeatPolicy::Off => ("were not measured again", "--repeat rounds measures them again."),
         RepeatPolicy::Rounds | RepeatPolicy::Auto => (
-            "could not be measured twice again in the time left of T",
-            "A longer T, or less --memory-per-process (shorter calls), gives them time.",
+            "were not measured three times by both",
+            "If they had no time: a longer T, or less --memory-per-process (shorter calls).",
         ),
     };
     format!(

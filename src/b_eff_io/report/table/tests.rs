@@ -1,5 +1,5 @@
 use super::*;
-use crate::b_eff_io::config::Release;
+use crate::b_eff_io::config::{Release, RepeatPolicy};
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 use crate::frame::report::text::WIDTH;
@@ -122,4 +122,20 @@ fn an_empty_result_is_still_a_report() {
     result.manifest.machine.hosts.clear();
     let derived = derive(&result);
     assert!(table(&result, &derived, true).contains("nothing was measured"));
+}
+
+/// Where only long calls were measured again the others have rounds: they are not told as unknown, and no value has an interval.
+#[test]
+fn repeats_for_ratios_say_nothing_of_the_other_patterns() {
+    let mut result = fixtures::repeated();
+    for (policy, told) in [(RepeatPolicy::Auto, true), (RepeatPolicy::Rounds, false)] {
+        result.config.repeat = policy;
+        let derived = derive(&result);
+        let text = table(&result, &derived, true);
+        for part in ["measured less than three times", "in the time left of T (values are"] {
+            assert_eq!(text.contains(part), told, "{policy:?}: {part}");
+        }
+        assert!(text.contains("95 % intervals of patterns"), "{policy:?}");
+        assert_eq!(derived.intervals.types.is_empty() && derived.intervals.values.is_empty(), !told, "{policy:?}");
+    }
 }
