@@ -216,9 +216,9 @@ fn long_calls_are_measured_again_until_ratios_have_intervals() {
 #[test]
 fn every_byte_is_compared_where_only_long_calls_are_written_again() {
     let scratch = Scratch::new();
-    let args = ["-T", "12s", "--partitions", "2,3", "--types", "0,1,3", "--backend", "mpiio,uring", "--quiet"];
+    let args = ["-T", "10s", "--partitions", "2,3", "--types", "1,3", "--backend", "mpiio,uring", "--quiet"];
     // 8 MiB a call, and space for one or two of them.
-    let space = ["--memory-per-process", "1G", "--space", "400M", "--verify", "full"];
+    let space = ["--memory-per-process", "1G", "--space", "240M", "--verify", "full"];
     Launch::new(3).args(args).args(space).into(&scratch).run().expect(0);
     let result = document(&scratch);
     let again = |access: &str| items(&result["repeats"]).iter().filter(|r| r["measured"]["access"] == access).count();
