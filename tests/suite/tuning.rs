@@ -77,7 +77,7 @@ fn every_trial_is_in_the_result_and_its_file_is_gone() {
     for (ranks, direct) in [(2, "auto"), (3, "off")] {
         let scratch = Scratch::new();
         let args = ["-T", "240s", "--backend", "posix,uring", "--direct", direct, "--keep-files", "--run-dir", "kept"];
-        Launch::new(ranks).args(BY_SPACE).args(args).into(&scratch).run().expect(0);
+        Launch::new(ranks).args(BY_SPACE).args(args).args(["--repeat", "off"]).into(&scratch).run().expect(0);
         let result = document(&scratch);
         check(&result, ranks, 2 << 20);
         let tunings = items(&result["tunings"]);
