@@ -231,6 +231,7 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
         max_calls: work.chunks,
         calls_end: CallsEnd::Count,
         time_seconds: None,
+        whole_seconds: None,
         time_is_guard: false,
         sync: None,
         expected_call_seconds: None,
@@ -271,7 +272,7 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
 }
 
 fn made(progress: &mut Progress, calls: u64, seconds: f64) {
-    *progress = Progress { calls: progress.calls + calls, last_calls: calls, last_seconds: seconds, ..*progress };
+    *progress = progress.and_batch(calls, seconds);
 }
 
 /// Batches that follow each other without an end between them, as far as there is room for them, as in the loop of a pattern.

@@ -5,6 +5,10 @@
 //! 0.25 s (a signal or another rank's error is seen soon). Of the two the faster one counts: a rank that had a pause in one batch is not
 //! slower for that, and calls that stay slower are known with the next.
 //!
+//! A pattern in rounds has batches as long as a pattern in one piece, from its second round on at once: a batch that the ranks move
+//! together begins and ends with nothing under way, so short ones are slower. Where data can be in the page cache they are at most 1/16 of
+//! the time up to the end of the round: one that is ten times slower is not to take the time of the rounds behind it.
+//!
 //! While the ranks agree on some batches they may run others, of which nothing is known yet: calls *ahead*. What is ahead and the next
 //! batch are together small enough that, slower than predicted, they overrun the time no more than one batch alone, and never longer than
 //! two of the longest. Slower means ten times where data can be in the page cache and twice where it cannot. Where that leaves too
@@ -98,6 +102,8 @@ pub struct Limits {
     pub calls_end: CallsEnd,
     /// Time for the whole pattern, its sync included; None: only calls count.
     pub time_seconds: Option<f64>,
+    /// The same without rounds: what the length of a batch is a part of.
+    pub whole_seconds: Option<f64>,
     /// What it means when the time is used up.
     pub time_is_guard: bool,
     /// Prediction of the sync at the end; None: there is none.
@@ -128,6 +134,8 @@ pub struct Progress {
     pub elapsed_seconds: f64,
     /// Calls of the last batch.
     pub last_calls: u64,
+    /// Calls of the largest batch.
+    pub largest_calls: u64,
     /// Time of the last batch, slowest rank.
     pub last_seconds: f64,
     /// Time of a call in the batch before that, slowest rank; None: there was none.
@@ -143,8 +151,8 @@ pub struct Progress {
 pub struct Made {
     /// Calls of all batches.
     pub calls: u64,
-    /// Calls of the last one.
-    pub last_calls: u64,
+    /// Calls of the largest one.
+    pub largest_calls: u64,
 }
 
 impl Progress {
@@ -152,6 +160,18 @@ impl Progress {
     #[must_use]
     pub fn call_seconds(&self) -> f64 {
         self.last_seconds.max(1e-9) / self.last_calls.max(1) as f64
+    }
+
+    /// This state after one more batch; the time of the pattern is not this one's matter.
+    #[must_use]
+    pub fn and_batch(self, calls: u64, seconds: f64) -> Self {
+        Self {
+            calls: self.calls + calls,
+            last_calls: calls,
+            largest_calls: self.largest_calls.max(calls),
+            last_seconds: seconds,
+            ..self
+        }
     }
 
     /// This state, known after `earlier`.
@@ -167,7 +187,7 @@ impl Progress {
     /// The calls of this state alone: nothing is ahead of it.
     #[must_use]
     pub fn made(&self) -> Made {
-        Made { calls: self.calls, last_calls: self.last_calls }
+        Made { calls: self.calls, largest_calls: self.largest_calls }
     }
 }
 
@@ -214,7 +234,8 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
     let sync_now = limits.sync.map_or(0.0, |s| s.predict_seconds(unsynced_bytes));
     let sync_one = limits.sync.map_or(0.0, |s| s.predict_seconds(limits.call_bytes_all_ranks) - s.predict_seconds(0));
     let fit = (unused - ahead_seconds - sync_now) / (per_call + sync_one);
-    let share = (time * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
+    let whole = if agreed.is_direct { limits.whole_seconds.unwrap_or(f64::INFINITY) } else { time };
+    let share = (whole * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
     // Of which nothing is known yet.
     let slower = if agreed.is_direct { SLOWER_DIRECT } else { SLOWER };
     let window = (share + unused / slower).min(2.0 * LONGEST_BATCH_SECONDS);
@@ -228,7 +249,7 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
         return stop;
     }
     let by_time = (batch_seconds.min(room) / per_call) as u64;
-    Step::Run(made.last_calls.saturating_mul(2).min(by_time).min(fit as u64).clamp(1, left))
+    Step::Run(made.largest_calls.saturating_mul(2).min(by_time).min(fit as u64).clamp(1, left))
 }
 
 impl Limits {

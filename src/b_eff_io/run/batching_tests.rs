@@ -7,6 +7,7 @@ fn limits(time: f64) -> Limits {
         max_calls: u64::MAX,
         calls_end: CallsEnd::Count,
         time_seconds: Some(time),
+        whole_seconds: Some(time),
         time_is_guard: false,
         sync: None,
         expected_call_seconds: None,
@@ -37,6 +38,8 @@ struct Played {
     waits: u64,
     /// The most time of batches of which nothing was known when the last of them began.
     unknown_seconds: f64,
+    /// Where it stopped.
+    progress: Progress,
 }
 
 /// Plays a loop whose call `n` takes `cost(n)` seconds, with so many agreements under way while a batch runs.
@@ -58,7 +61,7 @@ fn play_from(slots: usize, limits: &Limits, nothing: Progress, cost: impl Fn(u64
             Step::Run(calls) => {
                 let last_seconds: f64 = (made.calls..made.calls + calls).map(&cost).sum();
                 let elapsed_seconds = made.elapsed_seconds + last_seconds;
-                made = Progress { calls: made.calls + calls, elapsed_seconds, last_calls: calls, last_seconds, ..made };
+                made = Progress { elapsed_seconds, ..made.and_batch(calls, last_seconds) };
                 told.push_back(made);
                 unknown_seconds = unknown_seconds.max(told.iter().map(|p| p.last_seconds).sum());
                 if told.len() > slots {
@@ -74,7 +77,8 @@ fn play_from(slots: usize, limits: &Limits, nothing: Progress, cost: impl Fn(u64
                 let by_calls = matches!(ended, Ended::Count | Ended::Space);
                 assert!(by_calls || told.is_empty(), "a guess ended the loop: {told:?}");
                 let Progress { calls, elapsed_seconds: seconds, .. } = made;
-                return Played { calls, seconds, batches, waits, unknown_seconds };
+                let progress = told.pop_back().map_or(agreed, |last| last.after(&agreed));
+                return Played { calls, seconds, batches, waits, unknown_seconds, progress };
             }
         }
     }
@@ -151,6 +155,33 @@ fn rounds_share_time_and_calls() {
     assert!(endless.until(0, 8).max_calls >= u64::MAX / 8);
 }
 
+/// Plays a pattern in rounds, each from where the last one stopped; the rounds.
+fn play_rounds(slots: usize, whole: &Limits, rounds: u32, is_direct: bool, cost: impl Fn(u64) -> f64) -> Vec<Played> {
+    let mut from = Progress { is_direct, ..Progress::default() };
+    let round = |round| {
+        let played = play_from(slots, &whole.until(round, rounds), from, &cost);
+        from = played.progress;
+        played
+    };
+    (0..rounds).map(round).collect()
+}
+
+#[test]
+fn rounds_have_batches_as_long_as_a_pattern_in_one_piece() {
+    // Calls of 1.3 ms and 1 us, as of 1 MiB and 1 kB, in a pattern of a tenth of a second.
+    for (slots, per_call) in SLOTS.into_iter().flat_map(|slots| [1.3e-3, 1e-6].map(|per_call| (slots, per_call))) {
+        let whole = limits(0.104);
+        let growth = (whole.time_seconds.unwrap() * BATCH_SHARE / per_call).log2().ceil() as u64;
+        let rounds = play_rounds(slots, &whole, 5, true, |_| per_call);
+        for (number, played) in rounds.iter().enumerate() {
+            // A fifth of the time is little more than three of the longest batches, and the end takes shorter ones.
+            let most = if number == 0 { 8 + growth } else { 8 };
+            assert!(played.batches <= most, "{slots}, {per_call}: {} in round {number}", played.batches);
+        }
+        assert!(rounds[4].seconds > 0.1 && rounds[4].seconds <= 0.104, "{}", rounds[4].seconds);
+    }
+}
+
 #[test]
 fn a_sync_that_has_been_is_not_predicted_again() {
     let mut model = SyncModel::default();
@@ -224,7 +255,7 @@ fn nobody_waits_for_a_first_call_that_an_earlier_pass_tells_of() {
     }
     let many = Limits { max_calls: 100, expected_call_seconds: Some(1e-3), ..limits(0.6) };
     let mut known = Progress::default();
-    let made = |calls| Made { calls, last_calls: 1 };
+    let made = |calls| Made { calls, largest_calls: 1 };
     assert!(matches!(next(&many, &known, made(1)), Step::Run(_)));
     assert_eq!(next(&many, &known, made(2)), Step::Agree);
     known.is_direct = true;
@@ -248,7 +279,7 @@ fn past_the_page_cache_a_rank_may_be_ahead_of_one_that_was_slow_for_a_batch() {
     let limits = Limits { max_calls: 113, expected_call_seconds: Some(1.2e-3), ..limits(0.625) };
     let slow =
         Progress { calls: 63, elapsed_seconds: 0.072, last_calls: 32, last_seconds: 0.072, ..Progress::default() };
-    let made = Made { calls: 98, last_calls: 35 };
+    let made = Made { calls: 98, largest_calls: 35 };
     assert_eq!(next(&limits, &slow, made), Step::Agree);
     assert_eq!(next(&limits, &Progress { is_direct: true, ..slow }, made), Step::Run(15));
 }
@@ -317,6 +348,26 @@ proptest! {
         prop_assert!(direct.seconds < time + SLOWER_DIRECT * (share + per_call), "{} of {time}", direct.seconds);
     }
 
+    /// Past the page cache no round takes the whole time of the next, whenever the calls become twice as slow, and all of them together take
+    /// the time of the pattern.
+    #[test]
+    fn rounds_leave_time_to_each_other(
+        slots in 0_usize..9, turn in 0_u64..100_000, factor in 1.0_f64..2.0, time in 0.05_f64..20.0, calls in 500.0_f64..1e5,
+        count in 3_u32..8, is_direct in proptest::bool::ANY,
+    ) {
+        let per_call = time / calls;
+        let cost = |n: u64| if n < turn { per_call } else { factor * per_call };
+        let rounds = play_rounds(slots, &limits(time), count, is_direct, cost);
+        let mut before = 0;
+        for (number, played) in rounds.iter().enumerate() {
+            prop_assert!(played.calls > before, "round {number} of {count} is empty");
+            before = played.calls;
+        }
+        let (whole, share) = (rounds[rounds.len() - 1].seconds, (time * BATCH_SHARE).min(LONGEST_BATCH_SECONDS));
+        prop_assert!(whole < time + factor * (share + per_call), "{whole} of {time}");
+        prop_assert!(whole > time - 1.01 * factor * per_call, "{whole} of {time}");
+    }
+
     /// Faster and slower by chance: no loop ends before its time or without a call, and all ends are those of the limits.
     #[test]
     fn ahead_loops_end_at_their_limits(
@@ -345,7 +396,7 @@ fn held_up_seconds(limits: &Limits, cost: impl Fn(usize, u64) -> f64) -> f64 {
                     own[rank] += seconds[rank];
                 }
                 let last_seconds = seconds[0].max(seconds[1]);
-                made = Progress { calls: made.calls + calls, last_calls: calls, last_seconds, ..made };
+                made = made.and_batch(calls, last_seconds);
                 let told_seconds = clocks[0].max(clocks[1]);
                 told.push_back((Progress { elapsed_seconds: told_seconds, ..made }, told_seconds));
                 if told.len() <= 8 {

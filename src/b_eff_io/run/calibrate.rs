@@ -58,6 +58,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
         max_calls: pattern.max_calls,
         calls_end: CallsEnd::Count,
         time_seconds: Some(run.plan.partition_seconds * TIME_SHARE),
+        whole_seconds: Some(run.plan.partition_seconds * TIME_SHARE),
         time_is_guard: false,
         sync: None,
         expected_call_seconds: None,

@@ -127,8 +127,7 @@ impl Loop<'_, '_> {
 
     /// A batch was made.
     fn made(&mut self, calls: u64, seconds: f64) {
-        let calls_made = self.progress.calls + calls;
-        self.progress = Progress { calls: calls_made, last_calls: calls, last_seconds: seconds, ..self.progress };
+        self.progress = self.progress.and_batch(calls, seconds);
     }
 
     /// Time of the pattern so far, without the turns of others between its rounds and without inspections.

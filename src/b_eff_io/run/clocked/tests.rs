@@ -18,6 +18,7 @@ fn refused(calls: u64) -> (Measured, u64) {
         max_calls: calls,
         calls_end: CallsEnd::Count,
         time_seconds: Some(1.0),
+        whole_seconds: Some(1.0),
         time_is_guard: false,
         sync: None,
         expected_call_seconds: None,
