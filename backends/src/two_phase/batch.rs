@@ -6,7 +6,7 @@ use super::domain::Cut;
 use super::edge::Tail;
 use super::lane::{Lane, Way};
 use super::messages::{Directory, Mail};
-use super::pass::{subs, Pass, Pending};
+use super::pass::{subs, PartSizes, Pass, Pending};
 use super::peers::Link;
 use super::rows::Layout;
 use super::shared::Control;
@@ -80,6 +80,7 @@ impl TwoPhase {
             _ => return Err(BackendError::not_prepared(operation, &files.path)),
         };
         let by_points = matches!(together, Together::Points(..));
+        let parts = (!matches!(together, Together::Messages(..))).then_some(PartSizes::USUAL);
         let blocks = super::setup::blocks(&mut memory.blocks, memory.block_bytes, memory.queue.as_ref());
         let mut pass = Pass {
             rows: active.rows,
@@ -92,6 +93,7 @@ impl TwoPhase {
             file: way.file,
             bases: &active.bases,
             tail,
+            parts,
             error: flushed.err(),
             path: &files.path,
         };

@@ -10,6 +10,20 @@ use super::rows::Rows;
 use super::shared::Control;
 use crate::{BackendError, Batch};
 
+/// How pieces are divided where nobody counts on whole ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartSizes {
+    /// What is copied moves in parts up to multiples of this: the first is under way while the next is copied.
+    pub(crate) copied_bytes: u64,
+    /// Whole sectors between the unaligned ends of a piece move straight if they are at least as long.
+    pub(crate) least_straight_bytes: u64,
+}
+
+impl PartSizes {
+    /// Shorter parts are requests that the storage takes longer for; less is copied faster than it is moved by a request of its own.
+    pub(crate) const USUAL: Self = Self { copied_bytes: 2 << 20, least_straight_bytes: 256 << 10 };
+}
+
 /// Memory of the domains: one aligned block per slot of the lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
@@ -71,6 +85,8 @@ pub(crate) struct Pass<'a> {
     /// First byte of the ring of each part; null where it cannot be reached.
     pub(crate) bases: &'a [*mut u8],
     pub(crate) tail: Option<Tail>,
+    /// None: pieces are moved whole, as others count on it.
+    pub(crate) parts: Option<PartSizes>,
     pub(crate) error: Option<BackendError>,
     /// What the lane's errors are told with.
     pub(crate) path: &'a std::path::Path,
@@ -98,18 +114,34 @@ impl Pass<'_> {
     pub(crate) unsafe fn write_pieces(&mut self, cut: &Cut) {
         let Some(me) = self.me else { return };
         let (mut number, mut slot) = (0, 0);
-        while let Some((found, piece)) = cut.next_of(me, number) {
+        while let Some((found, mut piece)) = cut.next_of(me, number) {
             number = found + 1;
-            self.finish(slot);
-            if self.error.is_some() {
-                break;
+            while piece.begin < piece.end {
+                let part = self.first_part(piece);
+                piece.begin = part.end;
+                self.finish(slot);
+                if self.error.is_some() {
+                    return self.finish_all();
+                }
+                let bases = self.bases;
+                // SAFETY: the caller's promise: the index lies in a window of the part's ring.
+                unsafe { self.write_piece(slot, part, |part, index, _| bases[part].wrapping_add(index)) };
+                slot = (slot + 1) % self.lane.depth();
             }
-            let bases = self.bases;
-            // SAFETY: the caller's promise: the index lies in a window of the part's ring.
-            unsafe { self.write_piece(slot, piece, |part, index, _| bases[part].wrapping_add(index)) };
-            slot = (slot + 1) % self.lane.depth();
         }
         self.finish_all();
+    }
+
+    /// What of a piece is moved first, by one transfer.
+    fn first_part(&self, piece: Piece) -> Piece {
+        let Some(parts) = self.parts.filter(|_| self.lane.depth() > 1) else { return piece };
+        let body = Piece { begin: self.grid.up(piece.begin), end: self.grid.down(piece.end), ..piece };
+        let body_bytes = body.end.saturating_sub(body.begin);
+        if body_bytes >= parts.least_straight_bytes && self.straight(body).is_some() {
+            return if piece.begin < body.begin { Piece { end: body.begin, ..piece } } else { body };
+        }
+        let end = self.grid.up((piece.begin / parts.copied_bytes + 1) * parts.copied_bytes);
+        Piece { end: piece.end.min(end), ..piece }
     }
 
     /// Begins to write a piece; `source` gives the memory of each fragment (part, index in its ring, length), in order.
@@ -191,13 +223,14 @@ impl Pass<'_> {
         self.own?.buffer(memory as usize - self.bases[0] as usize, len)
     }
 
-    /// Begins to read the next pieces of this rank, as many as there are slots for.
+    /// Begins to read the next pieces of this rank or parts of them, as many as there are slots for.
     ///
     /// # Safety
     /// The windows of the pieces are writable and not otherwise used until the pieces have been finished.
     pub(crate) unsafe fn read_ahead(&mut self, ahead: &mut Ahead, pending: &mut VecDeque<Pending>) {
         while pending.len() < self.lane.depth() && self.error.is_none() {
-            let Some((sub, piece)) = ahead.here else { return };
+            let Some((sub, rest)) = ahead.here else { return };
+            let piece = self.first_part(rest);
             let straight = self.straight(piece);
             if straight.is_some() && pending.front().is_some_and(|p| p.sub < sub) {
                 // Its windows may be those of calls before, which must come first.
@@ -215,7 +248,11 @@ impl Pass<'_> {
             unsafe { self.lane.begin(slot, op) };
             pending.push_back(Pending { slot, sub, piece, straight: straight.is_some() });
             ahead.begun += 1;
-            ahead.advance(self.me);
+            if piece.end < rest.end {
+                ahead.here = Some((sub, Piece { begin: piece.end, ..rest }));
+            } else {
+                ahead.advance(self.me);
+            }
         }
     }
 

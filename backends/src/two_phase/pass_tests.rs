@@ -23,6 +23,7 @@ struct Bench {
     tail: Option<Tail>,
     blocks: Ring,
     queue: Option<Queue>,
+    parts: Option<PartSizes>,
 }
 
 impl Bench {
@@ -57,6 +58,7 @@ impl Bench {
             grid,
             blocks,
             queue,
+            parts: Some(PartSizes::USUAL),
         }
     }
 
@@ -85,6 +87,7 @@ impl Bench {
             file: &self.file,
             bases: &bases,
             tail: self.tail,
+            parts: self.parts,
             error: None,
             path,
         };
@@ -175,6 +178,27 @@ fn an_operation_names_a_buffer_only_if_it_lies_in_it() {
     assert_eq!(Own { first: 65_535, ..own }.buffer(4096, 1), None);
 }
 
+/// Small enough to divide the pieces of these tests, or none.
+fn some_parts() -> impl Strategy<Value = Option<PartSizes>> {
+    let sizes = |(copied_bytes, least_straight_bytes)| PartSizes { copied_bytes, least_straight_bytes };
+    proptest::option::of((1_u64..10_000, 512_u64..10_000).prop_map(sizes))
+}
+
+/// Of a segment that begins and ends inside of sectors, the whole ones between move straight, and nothing else of it is copied.
+#[test]
+fn whole_sectors_between_unaligned_ends_move_straight() {
+    let mut bench = Bench::new(some_pattern(129, 1, 1, 0), Grid::new(512, 1 << 16, 1), true);
+    bench.parts = Some(PartSizes { copied_bytes: 1 << 16, least_straight_bytes: 1024 });
+    bench.write(Batch { first_call: 0, calls: 3 });
+    bench.blocks.bytes_mut().fill(0xEE);
+    bench.write(Batch { first_call: 3, calls: 4 });
+    bench.flush();
+    assert_eq!(bench.bytes(), bench.expected(7, &[]));
+    // The sector in which the second batch begins, and the one in which it ends, went by way of a block.
+    let copied = bench.blocks.bytes().iter().filter(|byte| **byte != 0xEE).count();
+    assert!((1..=1024).contains(&copied), "{copied} bytes were copied");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -183,11 +207,12 @@ proptest! {
     fn files_hold_what_the_patterns_say(
         words in 1_u64..300, per_call in 1_u64..3, ranks in 1_u64..4, stream in 0_u64..300, domain in 1_u64..20_000,
         aggregators in 1_u64..4, batches in proptest::collection::vec((1_u64..9, any::<bool>()), 1..6),
-        old in 0_usize..60_000, with_queue in any::<bool>(),
+        old in 0_usize..60_000, with_queue in any::<bool>(), parts in some_parts(),
     ) {
         let pattern = some_pattern(words, per_call, ranks, stream);
         let grid = Grid::new(512, domain, if ranks == 1 { 1 } else { aggregators });
         let mut bench = Bench::new(pattern, grid, with_queue);
+        bench.parts = parts;
         bench.file.write_all_at(&vec![0xEE; old], 0).unwrap();
         let mut calls = 0;
         for &(more, sync) in &batches {
@@ -207,11 +232,12 @@ proptest! {
     #[test]
     fn rings_hold_what_reads_in_order_leave(
         words in 1_u64..300, per_call in 1_u64..3, ranks in 1_u64..4, stream in 0_u64..300, domain in 1_u64..20_000,
-        calls in 1_u64..30, first in 0_u64..5, with_queue in any::<bool>(),
+        calls in 1_u64..30, first in 0_u64..5, with_queue in any::<bool>(), parts in some_parts(),
     ) {
         let pattern = some_pattern(words, per_call, ranks, stream);
         // Several aggregators are kept in order by the points they reach together, which one process alone cannot do.
         let mut bench = Bench::new(pattern, Grid::new(512, domain, 1), with_queue);
+        bench.parts = parts;
         bench.write(Batch { first_call: 0, calls: first + calls });
         bench.flush();
         // Other bytes in every period, so that the order of calls can be seen.

@@ -6,7 +6,7 @@ use super::domain::Grid;
 use super::edge::Edge;
 use super::lane::Slot;
 use super::messages::{staging_bytes, Mail};
-use super::pass::{Blocks, Own, Pending};
+use super::pass::{Blocks, Own, PartSizes, Pending};
 use super::rows::{Layout, Rows};
 use super::shelf::Shelf;
 use crate::direct::{Domains, FdPair};
@@ -165,7 +165,12 @@ impl Memory {
             }
             None => "one domain at a time".to_owned(),
         };
-        format!("two-phase {way}, {file}, {who}domains of {}, {exchange}, {overlap}", size(grid.domain))
+        let in_parts = self.slots.len() > 1 && self.mail.is_none() && grid.domain > PartSizes::USUAL.copied_bytes;
+        let parts = match in_parts {
+            true => format!(" in parts of {}", size(PartSizes::USUAL.copied_bytes)),
+            false => String::new(),
+        };
+        format!("two-phase {way}, {file}, {who}domains of {}{parts}, {exchange}, {overlap}", size(grid.domain))
     }
 }
 
