@@ -232,6 +232,7 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
         calls_end: CallsEnd::Count,
         time_seconds: None,
         whole_seconds: None,
+        rounds: 1,
         time_is_guard: false,
         sync: None,
         expected_call_seconds: None,

@@ -4,6 +4,9 @@
 //! memory or `messages`; `setup` holds what a file needs. `batch` leads the ranks through a batch, `pass` moves pieces
 //! between rings, domains and the file, with the transfers of `lane`. `shelf` keeps the memory of domains between files, `edge` the sector in which a region ends.
 //!
+//! Where ranks reach each other's memory a piece moves in parts, so that the first is under way while the next is copied; of a segment whole
+//! sectors move straight, and only those that it shares with other batches are copied. Pieces of messages are moved whole.
+//!
 //! All ranks go through the same steps in the same order, whatever goes wrong on one of them, and agree on the outcome
 //! at the end of each batch.
 //!
@@ -54,7 +57,7 @@ pub(crate) struct TwoPhase {
     /// Why domains of this file are not moved directly although they could be: it is a new one, and buffered first writes were
     /// chosen.
     buffered: Option<String>,
-    /// Domains under way at once, through io_uring; None: one at a time, with system calls.
+    /// Domains under way at once, or parts of them, through io_uring; None: one at a time, with system calls.
     depth: Option<u32>,
     /// Where the memory of domains comes from.
     shelf: Shelf,

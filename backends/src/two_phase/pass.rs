@@ -13,7 +13,8 @@ use crate::{BackendError, Batch};
 /// How pieces are divided where nobody counts on whole ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartSizes {
-    /// What is copied moves in parts up to multiples of this: the first is under way while the next is copied.
+    /// What is copied moves in parts up to multiples of this, none of them shorter than a quarter but at the ends: the first is under way
+    /// while the next is copied.
     pub(crate) copied_bytes: u64,
     /// Whole sectors between the unaligned ends of a piece move straight if they are at least as long.
     pub(crate) least_straight_bytes: u64,
@@ -140,8 +141,11 @@ impl Pass<'_> {
         if body_bytes >= parts.least_straight_bytes && self.straight(body).is_some() {
             return if piece.begin < body.begin { Piece { end: body.begin, ..piece } } else { body };
         }
-        let end = self.grid.up((piece.begin / parts.copied_bytes + 1) * parts.copied_bytes);
-        Piece { end: piece.end.min(end), ..piece }
+        // None of the two sides shall be short.
+        let least_bytes = parts.copied_bytes / 4;
+        let next = (piece.begin + least_bytes) / parts.copied_bytes + 1;
+        let end = self.grid.up(next * parts.copied_bytes);
+        Piece { end: if end + least_bytes < piece.end { end } else { piece.end }, ..piece }
     }
 
     /// Begins to write a piece; `source` gives the memory of each fragment (part, index in its ring, length), in order.

@@ -184,6 +184,29 @@ fn some_parts() -> impl Strategy<Value = Option<PartSizes>> {
     proptest::option::of((1_u64..10_000, 512_u64..10_000).prop_map(sizes))
 }
 
+#[test]
+fn what_is_copied_moves_in_parts_where_several_can_be_under_way() {
+    let parts = Some(PartSizes { copied_bytes: 8192, least_straight_bytes: 1024 });
+    let divided = |with_queue, parts, begin, end| {
+        let mut bench = Bench::new(some_pattern(128, 1, 2, 0), Grid::new(512, 1 << 20, 2), with_queue);
+        bench.parts = parts;
+        let mut ends = Vec::new();
+        bench.with_pass(0, Direction::Write, |pass| {
+            let mut piece = Piece { begin, end, owner: 0 };
+            while piece.begin < piece.end {
+                piece.begin = pass.first_part(piece).end;
+                ends.push(piece.begin);
+            }
+        });
+        ends
+    };
+    assert_eq!(divided(true, parts, 100, 18_000), [8192, 18_000], "the last part would be short");
+    assert_eq!(divided(true, parts, 7_000, 30_000), [16_384, 24_576, 30_000], "the first part would be short");
+    assert_eq!(divided(true, parts, 6_000, 9_000), [9_000]);
+    assert_eq!(divided(true, None, 0, 30_000), [30_000], "others count on whole pieces");
+    assert_eq!(divided(false, parts, 0, 30_000), [30_000], "one at a time");
+}
+
 /// Of a segment that begins and ends inside of sectors, the whole ones between move straight, and nothing else of it is copied.
 #[test]
 fn whole_sectors_between_unaligned_ends_move_straight() {

@@ -167,14 +167,14 @@ impl Memory {
         };
         let in_parts = self.slots.len() > 1 && self.mail.is_none() && grid.domain > PartSizes::USUAL.copied_bytes;
         let parts = match in_parts {
-            true => format!(" in parts of {}", size(PartSizes::USUAL.copied_bytes)),
+            true => format!(", what is copied in parts of {}", size(PartSizes::USUAL.copied_bytes)),
             false => String::new(),
         };
         format!("two-phase {way}, {file}, {who}domains of {}{parts}, {exchange}, {overlap}", size(grid.domain))
     }
 }
 
-/// Domains under way at once.
+/// Domains under way at once, or parts of them. A part has the memory of a domain: messages need that.
 fn slots(depth: Option<u32>) -> u32 {
     depth.unwrap_or(1).max(1)
 }
@@ -251,6 +251,24 @@ mod tests {
     fn interleaved(chunk: u64) -> Pattern {
         let one = Pattern { kind: AccessKind::Collective, ..pattern(chunk, 1, 100) };
         Pattern { stride_bytes: 2 * chunk, ranks: 2, rank_distance_bytes: chunk, ..one }
+    }
+
+    #[test]
+    fn parts_are_told_where_there_are_some() {
+        let dir = scratch();
+        let path = FilePath::of(&dir.path().join("f")).unwrap();
+        let files = FdPair::open_as(&path, OpenMode::CreateNew, Direct::Off, true, Ok).unwrap();
+        let ring = Ring::new(4096, 0).unwrap();
+        for (domain, depth, told) in [
+            (4 << 20, Some(4), "domains of 4 MiB, what is copied in parts of 2 MiB, "),
+            (4 << 20, None, "domains of 4 MiB, each"),
+            (1 << 20, Some(4), "domains of 1 MiB, each"),
+        ] {
+            let grid = Grid::new(4096, domain, 1);
+            let memory = Memory::new(grid, depth, &Shelf::default(), &files).unwrap();
+            let text = described(&memory, &ring, grid, &files);
+            assert!(text.contains(told), "{told}: {text}");
+        }
     }
 
     /// Where ranks are on several hosts, or messages were asked for; from pattern to pattern, and from file to file.

@@ -34,7 +34,7 @@ use crate::{
 use pump::{Job, Pump};
 use stream::Failure;
 
-/// Domains of a two-phase transfer under way at once: enough to gather one while others are written.
+/// Domains of a two-phase transfer under way at once, or parts of them: enough to gather one while others are written.
 const DOMAINS_IN_FLIGHT: u32 = 4;
 /// What is registered: the memory of all transfers.
 const REGISTERED: &str = "registered buffers";

@@ -5,9 +5,10 @@
 //! 0.25 s (a signal or another rank's error is seen soon). Of the two the faster one counts: a rank that had a pause in one batch is not
 //! slower for that, and calls that stay slower are known with the next.
 //!
-//! A pattern in rounds has batches as long as a pattern in one piece, from its second round on at once: a batch that the ranks move
-//! together begins and ends with nothing under way, so short ones are slower. Where data can be in the page cache they are at most 1/16 of
-//! the time up to the end of the round: one that is ten times slower is not to take the time of the rounds behind it.
+//! A pattern in rounds has such batches too, but none longer than a third of a round. A batch that the ranks move together begins and ends
+//! with nothing under way, so short ones are slower. Past the page cache the second round goes on from the largest batch of the first. Where
+//! data can be in the page cache batches stay shorter, as the next may be so much slower: 1/16 of the time up to the end of the round, and
+//! they double from the last one.
 //!
 //! While the ranks agree on some batches they may run others, of which nothing is known yet: calls *ahead*. What is ahead and the next
 //! batch are together small enough that, slower than predicted, they overrun the time no more than one batch alone, and never longer than
@@ -31,6 +32,8 @@ const LONGEST_BATCH_SECONDS: f64 = 0.25;
 /// A batch predicted from the last one takes at most this part of the pattern's time: the next may be so many times slower.
 const BATCH_SHARE: f64 = 1.0 / 16.0;
 const SLOWER: f64 = 10.0;
+/// And at most this part of a round: two are ahead at most, and twice as slow they leave something to the next round.
+const ROUND_SHARE: f64 = 1.0 / 3.0;
 /// The same where nothing passes through the page cache.
 const SLOWER_DIRECT: f64 = 2.0;
 /// Calls that may be made before anything is known, by the speed of an earlier pass and through the page cache.
@@ -100,10 +103,12 @@ pub struct Limits {
     pub max_calls: u64,
     /// What it means when they are used up.
     pub calls_end: CallsEnd,
-    /// Time for the whole pattern, its sync included; None: only calls count.
+    /// Time from the pattern's begin to the end of the round, its sync included; None: only calls count.
     pub time_seconds: Option<f64>,
-    /// The same without rounds: what the length of a batch is a part of.
+    /// Time of the whole pattern, of which a batch takes a part; None: only calls count.
     pub whole_seconds: Option<f64>,
+    /// Rounds of the whole pattern.
+    pub rounds: u32,
     /// What it means when the time is used up.
     pub time_is_guard: bool,
     /// Prediction of the sync at the end; None: there is none.
@@ -151,6 +156,8 @@ pub struct Progress {
 pub struct Made {
     /// Calls of all batches.
     pub calls: u64,
+    /// Calls of the last one.
+    pub last_calls: u64,
     /// Calls of the largest one.
     pub largest_calls: u64,
 }
@@ -187,7 +194,7 @@ impl Progress {
     /// The calls of this state alone: nothing is ahead of it.
     #[must_use]
     pub fn made(&self) -> Made {
-        Made { calls: self.calls, largest_calls: self.largest_calls }
+        Made { calls: self.calls, last_calls: self.last_calls, largest_calls: self.largest_calls }
     }
 }
 
@@ -234,8 +241,13 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
     let sync_now = limits.sync.map_or(0.0, |s| s.predict_seconds(unsynced_bytes));
     let sync_one = limits.sync.map_or(0.0, |s| s.predict_seconds(limits.call_bytes_all_ranks) - s.predict_seconds(0));
     let fit = (unused - ahead_seconds - sync_now) / (per_call + sync_one);
-    let whole = if agreed.is_direct { limits.whole_seconds.unwrap_or(f64::INFINITY) } else { time };
-    let share = (whole * BATCH_SHARE).min(LONGEST_BATCH_SECONDS);
+    let (longest, largest_calls) = match (agreed.is_direct, limits.whole_seconds) {
+        (true, Some(whole)) => {
+            ((whole * BATCH_SHARE).min(whole / f64::from(limits.rounds) * ROUND_SHARE), made.largest_calls)
+        }
+        _ => (time * BATCH_SHARE, made.last_calls),
+    };
+    let share = longest.min(LONGEST_BATCH_SECONDS);
     // Of which nothing is known yet.
     let slower = if agreed.is_direct { SLOWER_DIRECT } else { SLOWER };
     let window = (share + unused / slower).min(2.0 * LONGEST_BATCH_SECONDS);
@@ -249,7 +261,7 @@ pub fn next(limits: &Limits, agreed: &Progress, made: Made) -> Step {
         return stop;
     }
     let by_time = (batch_seconds.min(room) / per_call) as u64;
-    Step::Run(made.largest_calls.saturating_mul(2).min(by_time).min(fit as u64).clamp(1, left))
+    Step::Run(largest_calls.saturating_mul(2).min(by_time).min(fit as u64).clamp(1, left))
 }
 
 impl Limits {
@@ -263,6 +275,7 @@ impl Limits {
             // Not larger than max_calls, as round + 1 is at most rounds.
             max_calls: calls.div_ceil(u128::from(rounds)) as u64,
             time_seconds: self.time_seconds.map(|seconds| seconds * share),
+            rounds,
             ..*self
         }
     }

@@ -59,6 +59,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
         calls_end: CallsEnd::Count,
         time_seconds: Some(run.plan.partition_seconds * TIME_SHARE),
         whole_seconds: Some(run.plan.partition_seconds * TIME_SHARE),
+        rounds: 1,
         time_is_guard: false,
         sync: None,
         expected_call_seconds: None,

@@ -19,6 +19,7 @@ fn refused(calls: u64) -> (Measured, u64) {
         calls_end: CallsEnd::Count,
         time_seconds: Some(1.0),
         whole_seconds: Some(1.0),
+        rounds: 1,
         time_is_guard: false,
         sync: None,
         expected_call_seconds: None,
