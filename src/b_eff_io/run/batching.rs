@@ -5,10 +5,10 @@
 //! 0.25 s (a signal or another rank's error is seen soon). Of the two the faster one counts: a rank that had a pause in one batch is not
 //! slower for that, and calls that stay slower are known with the next.
 //!
-//! A pattern in rounds has such batches too, but none longer than a third of a round. A batch that the ranks move together begins and ends
-//! with nothing under way, so short ones are slower. Past the page cache the second round goes on from the largest batch of the first. Where
-//! data can be in the page cache batches stay shorter, as the next may be so much slower: 1/16 of the time up to the end of the round, and
-//! they double from the last one.
+//! A batch that the ranks move together begins and ends with nothing under way, so short ones are slower. Past the page cache a pattern in
+//! rounds therefore has batches as long, but none longer than a third of a round, and each round goes on from the largest batch so far. Where
+//! data can be in the page cache the next batch may be much slower: there it is 1/16 of the time up to the end of the round, and doubles from
+//! the last one.
 //!
 //! While the ranks agree on some batches they may run others, of which nothing is known yet: calls *ahead*. What is ahead and the next
 //! batch are together small enough that, slower than predicted, they overrun the time no more than one batch alone, and never longer than
