@@ -37,6 +37,11 @@ fn rounds_add_up_and_every_call_is_timed() {
         assert_eq!(sum("moved_bytes"), number(&p["moved_bytes"]), "{what}");
         let seconds: f64 = rounds.iter().map(|r| r["seconds"].as_f64().unwrap()).sum();
         let parts = p["intervals"].as_object().unwrap().values().map(|v| v.as_f64().unwrap()).sum::<f64>();
+        let numbers: Vec<u64> = rounds.iter().map(|r| number(&r["number"])).collect();
+        assert!(
+            numbers.is_sorted_by(|a, b| a < b) && numbers.iter().all(|n| (1..=3).contains(n)),
+            "{what}: {numbers:?}"
+        );
         assert!((seconds - parts).abs() < 1e-6 + 1e-6 * parts, "{what}: {seconds} s in rounds, {parts} s in intervals");
         assert_eq!(p["allocations_in_clock"], 0, "{what}");
         assert_eq!(p["verification"]["words_wrong"], 0, "{what}");

@@ -129,18 +129,18 @@ impl Turn {
         let during = describe(run, place, open, &self.prelude);
         run.failed(place.comm, m.error.as_ref(), &during)?;
         let calls = first_call..m.progress.calls;
-        self.take(run, m);
+        self.take(run, m, round + 1);
         if direction == Direction::Read && !calls.is_empty() {
             self.verify(run, place, open, &pattern, calls, inspected)?;
         }
         Ok(())
     }
 
-    /// Adds what a round has measured.
-    fn take(&mut self, run: &Run<'_>, m: Measured) {
+    /// Adds what round `number` has measured, from 1.
+    fn take(&mut self, run: &Run<'_>, m: Measured, number: u32) {
         if m.calls > 0 {
             let seconds = m.intervals.total_seconds();
-            self.rounds.push(RoundRecord { calls: m.calls, moved_bytes: m.moved_bytes, seconds });
+            self.rounds.push(RoundRecord { number, calls: m.calls, moved_bytes: m.moved_bytes, seconds });
         }
         if let Some(histogram) = run.notes.latency.histogram() {
             match &mut self.latency {

@@ -344,15 +344,13 @@ fn compare(entries: &mut [Entry<'_>], ratio: impl Fn(&Entry<'_>, &Entry<'_>) -> 
     Some(best)
 }
 
-/// From the rounds that both have, or from passes around the ratio of the first one; from all bytes and seconds if there are neither.
+/// From all bytes and seconds, with an interval from the rounds that both have or from passes, stretched to it.
 fn pattern_ratio(samples: &[Sample], whole: &Totals) -> Option<Ratio> {
-    let alone = || whole.ratio().map(|value| Ratio::alone(value, 0));
-    let Some(sample) = samples.first() else { return alone() };
-    if !sample.is_of_passes {
-        return paired(&sample.pairs).or_else(alone);
-    }
-    let ratio = paired(&sample.pairs)?.around(whole.ratio()?);
-    Some(Ratio { rounds: sample.rounds as u64, passes: sample.pairs.len() as u64, ..ratio })
+    let value = whole.ratio()?;
+    let found = samples.first().and_then(|sample| Some((sample, paired(&sample.pairs)?)));
+    let Some((sample, ratio)) = found else { return Some(Ratio::alone(value, 0)) };
+    let passes = if sample.is_of_passes { sample.pairs.len() as u64 } else { 0 };
+    Some(Ratio { rounds: sample.rounds as u64, passes, ..ratio.around(value) })
 }
 
 /// From all bytes and seconds of the first pass; the interval from the patterns that have rounds or passes, if they are nearly all of it.

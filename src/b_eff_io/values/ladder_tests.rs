@@ -23,7 +23,10 @@ fn run(speeds: &[(&str, f64)]) -> RunResult {
             let seconds = p.seconds() / 8.0;
             // Up and down by 2 %, for each backend in another order; together nothing.
             let noise = |i: usize| 1.0 + if (i >> number) % 2 == 0 { 0.02 } else { -0.02 };
-            let round = |i| RoundRecord { calls: 1, moved_bytes: p.moved_bytes / 8, seconds: seconds * noise(i) };
+            let round = |i| {
+                let number = i as u32 + 1;
+                RoundRecord { number, calls: 1, moved_bytes: p.moved_bytes / 8, seconds: seconds * noise(i) }
+            };
             p.rounds = (0..8).map(round).collect();
             p.moved_bytes = p.rounds.iter().map(|r| r.moved_bytes).sum();
             p
@@ -157,12 +160,23 @@ fn rounds_of_one_backend_alone_do_not_take_the_interval_away() {
     for p in result.patterns.iter_mut().filter(|p| p.backend == "mpiio") {
         let [first, second] = [5, 2].map(|n| {
             let of: Vec<RoundRecord> = p.rounds.drain(..n).collect();
-            let seconds = of.iter().map(|r| r.seconds).sum();
-            RoundRecord { calls: n as u64, moved_bytes: of.iter().map(|r| r.moved_bytes).sum(), seconds }
+            let (seconds, moved_bytes) = (of.iter().map(|r| r.seconds).sum(), of.iter().map(|r| r.moved_bytes).sum());
+            RoundRecord { number: of[0].number, calls: n as u64, moved_bytes, seconds }
         });
         p.rounds.splice(..0, [first, second]);
     }
-    for (rung, whole) in derive(&result).ladder.types.iter().zip(&whole).filter(|(rung, _)| rung.backend == "mpiio") {
+    let ladder = derive(&result).ladder;
+    // What is shown fits the rates beside it, whatever rounds the other one lacks.
+    for rung in
+        ladder.patterns.iter().filter(|rung| rung.backend == "mpiio" && rung.ratio.is_some_and(|r| r.rounds > 0))
+    {
+        let rate = |backend| of(&ladder, backend, rung.access, rung.pattern).mb_per_second.unwrap();
+        let (ratio, rates) = (rung.ratio.unwrap(), rate("mpiio") / rate("posix"));
+        let interval = ratio.interval.unwrap();
+        assert!((ratio.value / rates - 1.0).abs() < 1e-9 && ratio.rounds == 3, "{ratio:?} {rates}");
+        assert!(interval.low <= ratio.value && ratio.value <= interval.high, "{ratio:?}");
+    }
+    for (rung, whole) in ladder.types.iter().zip(&whole).filter(|(rung, _)| rung.backend == "mpiio") {
         let (ratio, known) = (rung.ratio.unwrap(), whole.ratio.unwrap());
         let [interval, of_all] = [ratio, known].map(|ratio| ratio.interval.unwrap());
         assert!((ratio.value / known.value - 1.0).abs() < 1e-9 && ratio.rounds == 3);
@@ -277,7 +291,7 @@ fn long_calls(random: &mut Pcg64Mcg, repeats: u32, spread: f64, order: f64) -> R
         let even = p.seconds() / 8.0;
         if LONG.contains(&p.pattern) {
             slower(p, (spread * normal(random) + late(p, 0)).exp());
-            p.rounds = vec![RoundRecord { calls: 1, moved_bytes: p.moved_bytes, seconds: p.seconds() }];
+            p.rounds = vec![RoundRecord { number: 1, calls: 1, moved_bytes: p.moved_bytes, seconds: p.seconds() }];
         } else {
             p.rounds.iter_mut().for_each(|r| r.seconds = even * (spread * normal(random)).exp());
             slower(p, p.rounds.iter().map(|r| r.seconds).sum::<f64>() / p.seconds());

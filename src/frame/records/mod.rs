@@ -63,6 +63,10 @@ impl Access {
 /// are compared by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundRecord {
+    /// Which of the rounds, from 1: the same number is the same turn of all backends. A round without a call has no record. 0: not known,
+    /// in results of versions before it was; then the place in the list tells.
+    #[serde(default)]
+    pub number: u32,
     /// Calls per rank.
     pub calls: u64,
     /// Bytes of all ranks.
