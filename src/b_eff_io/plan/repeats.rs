@@ -151,6 +151,13 @@ pub fn next(units: &[Unit], left_seconds: f64) -> Option<usize> {
     unknown.or_else(|| fitting().max_by(by_worth)).map(|(at, _)| at)
 }
 
+/// True if this choice of [`next`] is a unit that does not know its own spread yet. Before, a narrow interval is narrow by what stands for
+/// others, or by chance, and ends nothing.
+#[must_use]
+pub fn is_unknown(units: &[Unit], chosen: Option<usize>) -> bool {
+    chosen.is_some_and(|at| units[at].repeats < units[at].least_repeats)
+}
+
 /// The unit to measure again for ratios, which need all repeats of it: one that is begun is ended first, and none is begun that does not fit
 /// whole. Where `need` is so large that there is no ratio without, its time is kept from others; first writes leave less in the files, and
 /// come last.
@@ -206,6 +213,21 @@ mod tests {
         assert_eq!(play(units.clone(), 12.5), [1, 1, 2], "the dear one comes before others again");
         let repeats = play(units, 60.0);
         assert!(repeats.iter().all(|n| *n >= 2) && repeats[2] > repeats[1] && repeats[1] > repeats[0], "{repeats:?}");
+    }
+
+    #[test]
+    fn a_narrow_interval_ends_nothing_before_all_that_fits_was_measured_as_often_as_planned() {
+        let mut units = vec![unit(Access::Write, 0, 8.0, 0.1), unit(Access::Read, 0, 1.0, 0.8)];
+        let mut unknown = 0;
+        while let Some(at) = next(&units, 10.0).filter(|at| is_unknown(&units, Some(*at))) {
+            units[at].repeats += 1;
+            unknown += 1;
+        }
+        assert_eq!((unknown, units[0].repeats, units[1].repeats), (4, 2, 2));
+        // What does not fit any more is not waited for.
+        units[0].repeats = 1;
+        assert!(is_unknown(&units, next(&units, 10.0)) && !is_unknown(&units, next(&units, 5.0)));
+        assert!(!is_unknown(&units, None));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use beff_backends::BackendError;
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::{RepeatPolicy, Verify};
-use crate::b_eff_io::plan::repeats::{cut, next, next_of_rounds, share_of, Unit, LEAST_REPEATS};
+use crate::b_eff_io::plan::repeats::{cut, is_unknown, next, next_of_rounds, share_of, Unit, LEAST_REPEATS};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::run::batching::SyncModel;
 use crate::b_eff_io::run::counted::Counters;
@@ -47,11 +47,12 @@ pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f6
         let chosen = if of_rounds {
             next_of_rounds(&units, left, 1.0 - SAMPLED_SHARE)
         } else {
-            let Some(needs) = judged(run, place.comm, number)? else { break };
+            let judged = judged(run, place.comm, number)?;
             for unit in &mut units {
-                unit.need = needs[3 * usize::from(unit.pattern_type) + unit.access as usize];
+                unit.need = judged.needs[3 * usize::from(unit.pattern_type) + unit.access as usize];
             }
-            next(&units, left)
+            let chosen = next(&units, left);
+            chosen.filter(|_| !judged.is_narrow || is_unknown(&units, chosen))
         };
         let Some(at) = chosen else { break };
         let unit = &mut units[at];
@@ -166,20 +167,25 @@ fn is_interrupted(run: &mut Run<'_>, comm: &Comm) -> Result<bool, MpiError> {
     Ok(wanted[0] > 0)
 }
 
-/// What each unit weighs; None: the value is known well enough.
-fn judged(run: &mut Run<'_>, comm: &Comm, number: usize) -> Result<Option<[f64; JUDGED - 1]>, MpiError> {
+/// What the measurements so far say of one partition.
+struct Judged {
+    /// The value is known as well as `--until` asks.
+    is_narrow: bool,
+    /// What each unit weighs.
+    needs: [f64; JUDGED - 1],
+}
+
+fn judged(run: &mut Run<'_>, comm: &Comm, number: usize) -> Result<Judged, MpiError> {
     let all = run.observer.judgement();
     let own = all.get(number * JUDGED..(number + 1) * JUDGED).unwrap_or_default();
     let mut told = [0.0; JUDGED];
     told[0] = f64::INFINITY;
     told.iter_mut().zip(own).for_each(|(told, own)| *told = *own);
     comm.bcast_f64(&mut told, 0)?;
-    if run.config.until_percent.is_some_and(|percent| told[0] <= percent / 100.0) {
-        return Ok(None);
-    }
+    let is_narrow = run.config.until_percent.is_some_and(|percent| told[0] <= percent / 100.0);
     let mut needs = [0.0; JUDGED - 1];
     needs.copy_from_slice(&told[1..]);
-    Ok(Some(needs))
+    Ok(Judged { is_narrow, needs })
 }
 
 /// Makes way for files of a type that are written anew under the same names in the same space. Those before are removed; where little is

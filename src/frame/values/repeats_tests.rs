@@ -133,6 +133,49 @@ fn the_truth_is_in_the_interval() {
     }
 }
 
+/// The run after so many repeats of all.
+fn until(cells: &[Cell], repeats: usize) -> Vec<Cell> {
+    let cut =
+        |c: &Cell| Cell { logs: c.logs[..=repeats].to_vec(), seconds: c.seconds[..=repeats].to_vec(), ..c.clone() };
+    cells.iter().map(cut).collect()
+}
+
+/// `--until` looks after each repeat and ends at the first interval that is narrow enough, which may be narrow by chance. All were
+/// measured three times by then.
+#[test]
+fn an_interval_that_ends_the_run_holds_the_truth_too() {
+    const MOST: usize = 12;
+    let cases = [
+        ("each for itself", 0.95, QUIET),
+        ("fast and common", 0.93, Machine { together: 0.05, correlated_seconds: 5.0, ..QUIET }),
+        // A run that ends early has watched for less time: the limit that the documentation names.
+        ("slow and common", 0.82, Machine { together: 0.05, correlated_seconds: 20.0, ..QUIET }),
+    ];
+    for (name, least, machine) in cases {
+        let width = |seed| bound(&until(&run(seed, &machine, &EARLY, [MOST; 3]), 4)).unwrap().half_width();
+        let typical = (0..50).map(width).sum::<f64>() / 50.0;
+        for wanted in [0.7, 0.85, 1.0, 1.3].map(|factor| factor * typical) {
+            let (mut held, mut early) = (0, 0);
+            for seed in 1000..1200 {
+                let cells = run(seed, &machine, &EARLY, [MOST; 3]);
+                let value: f64 = cells.iter().map(|c| c.weight * c.logs[0]).sum();
+                let mut looks = (2..=MOST).map(|n| (n, bound(&until(&cells, n)).unwrap()));
+                let (end, bound) = looks.find(|(n, b)| b.half_width() <= wanted || *n == MOST).unwrap();
+                held += u32::from(value + bound.low.ln() <= 0.0 && value + bound.high.ln() >= 0.0);
+                early += u32::from(end < MOST);
+            }
+            let [held, early] = [held, early].map(|n| f64::from(n) / 200.0);
+            println!(
+                "{name}, until {:.1} %: {:.1} % held, {:.0} % ended early",
+                100.0 * wanted,
+                100.0 * held,
+                100.0 * early
+            );
+            assert!(held >= least, "{name} {wanted}: {held}");
+        }
+    }
+}
+
 /// What changes more slowly than the run cannot be seen within it: the limit that the documentation names.
 #[test]
 fn what_outlasts_the_run_is_held_less_often() {
