@@ -4,6 +4,7 @@ use crate::frame::report::text::{count, nanoseconds, percent};
 use crate::frame::report::warnings as frame_warnings;
 use crate::frame::report::Brief;
 use crate::frame::units::{format_seconds, format_size};
+use crate::frame::values::repeated::LEAST_TO_END;
 use crate::imb_io::values::{ImbWarning, CALIBRATION_ERROR, CLOCK_SHARE};
 
 /// Cause and next step of a warning, each a few plain sentences.
@@ -42,6 +43,9 @@ pub fn brief(warning: &ImbWarning) -> Brief {
         }
         ImbWarning::ClockCost { rows, of, .. } => {
             (51, None, format!("reading the clock is a part of the time of {rows} of {of} rows"))
+        }
+        ImbWarning::NotNarrow { rows, of, until_share, .. } => {
+            (52, None, format!("{rows} of {of} rows are not known within {}", percent(*until_share)))
         }
         ImbWarning::Overrun { limit_seconds, real_seconds, .. } => (
             60,
@@ -94,6 +98,19 @@ fn cause(warning: &ImbWarning) -> String {
                 format_seconds(*seconds)
             )
         }
+        ImbWarning::NotNarrow { rows, of, until_share, benchmark, sample_bytes, measured, reach_share } => {
+            let size = sample_bytes.map_or_else(String::new, |bytes| format!(" with {}", format_size(bytes)));
+            let reached = match reach_share {
+                Some(share) if *measured >= LEAST_TO_END as u64 => format!("reaches {} from its mean", percent(*share)),
+                _ => format!("was measured {}, {LEAST_TO_END} are needed", count(*measured, "time")),
+            };
+            format!(
+                "{rows} of {} {} not known within {} (--until); {benchmark}{size} {reached}.",
+                count(*of, "row"),
+                if *rows == 1 { "is" } else { "are" },
+                percent(*until_share)
+            )
+        }
         ImbWarning::Overrun { limit_seconds, expected_seconds, real_seconds } => {
             let [limit, expected] = [limit_seconds, expected_seconds].map(|seconds| format_seconds(*seconds));
             let at_most = if limit == expected { String::new() } else { format!(" and {limit} at most") };
@@ -119,6 +136,9 @@ fn next_step(warning: &ImbWarning) -> &'static str {
         ImbWarning::ClockCost { .. } => {
             "Take these times as upper limits; compare by larger sizes. The processor may have no cycle counter that \
              never stops, or the kernel a slow clock source (available_clocksource)."
+        }
+        ImbWarning::NotNarrow { .. } => {
+            "Give each row more time (--time) or more repeats (--repeat), or be content with a wider --until."
         }
         ImbWarning::Overrun { .. } => {
             "The trial of a row may be faster than its repetitions: one sync behind all of them has more to write, and memory \

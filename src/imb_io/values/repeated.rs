@@ -61,7 +61,7 @@ mod tests {
     use crate::frame::records::{Outcome, Record};
     use crate::imb_io::plan::Mode;
     use crate::imb_io::records::{ImbLine, RowRepeat};
-    use crate::imb_io::values::{derive, fixture, Verdict};
+    use crate::imb_io::values::{derive, fixture, ImbWarning, Verdict};
 
     fn result(factors: &[f64]) -> ImbResult {
         let mut result = fixture::run();
@@ -98,6 +98,39 @@ mod tests {
         failed.repeats[1].measured.ended = RowEnd::Error("no".into());
         failed.repeats.push(RowRepeat { row: 99, ..failed.repeats[0].clone() });
         assert_eq!(derive(&failed).rows[1].repeated.unwrap().measured, 2);
+    }
+
+    /// By the rule that ends the repeats of a row: five measurements, and narrow.
+    #[test]
+    fn rows_that_are_not_known_as_well_as_asked_are_told() {
+        let told = |factors: &[f64], until: Option<f64>, outcome: Outcome| {
+            let mut result = result(factors);
+            result.rows.truncate(2);
+            result.config.until_share = until;
+            result.ending.outcome = outcome;
+            derive(&result).warnings.into_iter().find_map(|w| match w {
+                ImbWarning::NotNarrow { rows, of, measured, reach_share, .. } => {
+                    Some((rows, of, measured, reach_share.is_some()))
+                }
+                _ => None,
+            })
+        };
+        let (complete, narrow, wide) = (Outcome::Complete, [1.001, 0.999, 1.0, 1.002], [2.0, 4.0, 3.0, 1.0]);
+        // The first row was measured once.
+        assert_eq!(told(&narrow, Some(0.05), complete), Some((1, 2, 1, false)));
+        assert_eq!(told(&wide, Some(0.05), complete), Some((2, 2, 1, false)));
+        assert_eq!(told(&narrow[..3], Some(0.05), complete).map(|t| t.0), Some(2), "four are too few");
+        assert_eq!(told(&narrow, None, complete), None);
+        assert_eq!(told(&narrow, Some(0.05), Outcome::Interrupted), None);
+        let mut second = result(&wide);
+        second.rows = second.rows.drain(1..2).collect();
+        second.repeats.iter_mut().for_each(|again| again.row = 0);
+        let mut is_told = |until| {
+            second.config.until_share = Some(until);
+            let mut all = derive(&second).warnings.into_iter();
+            all.any(|w| matches!(w, ImbWarning::NotNarrow { measured: 5, reach_share: Some(_), .. }))
+        };
+        assert!(is_told(0.05) && !is_told(50.0));
     }
 
     #[test]

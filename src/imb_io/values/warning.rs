@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::row::RowValue;
 use super::verdict::{is_not_verified, ImbVerdict};
-use crate::frame::records::Warning;
+use crate::frame::records::{Outcome, Warning};
 use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
+use crate::frame::values::repeated::LEAST_TO_END;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, memory_taken_back, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{hints, MPI_IO, NULL_BACKEND};
@@ -87,6 +88,23 @@ pub enum ImbWarning {
         /// One reading.
         lap_ns: f64,
     },
+    /// Rows that are not known as well as `--until` asks.
+    NotNarrow {
+        /// How many.
+        rows: u64,
+        /// Of how many complete ones that took any time.
+        of: u64,
+        /// What was asked for, as a share.
+        until_share: f64,
+        /// Benchmark of the one that is known least.
+        benchmark: String,
+        /// Its size; None: Open_Close.
+        sample_bytes: Option<u64>,
+        /// How often it was measured, the first time included; a row is known by five measurements at least.
+        measured: u64,
+        /// How far its interval reaches; None: there is none.
+        reach_share: Option<f64>,
+    },
     /// The rows took longer than they may.
     Overrun {
         /// Longest time announced.
@@ -128,6 +146,7 @@ pub(super) fn warnings(result: &ImbResult, values: &[RowValue], verdict: &ImbVer
     found.extend(machine_share::warning("row", watched).map(ImbWarning::Shared));
     found.extend(load_not_calibrated(result));
     found.extend(clock_cost(result));
+    found.extend(not_narrow(result, values));
     found.extend(overrun(result, verdict));
     without_repetition(found)
 }
@@ -201,6 +220,33 @@ fn clock_cost(result: &ImbResult) -> Option<ImbWarning> {
         sample_bytes: worst.sample_bytes,
         seconds: *seconds,
         lap_ns,
+    })
+}
+
+/// Of a run that came to its end: one that was stopped says so anyway.
+fn not_narrow(result: &ImbResult, values: &[RowValue]) -> Option<ImbWarning> {
+    let until_share = result.config.until_share.filter(|_| result.ending.outcome == Outcome::Complete)?;
+    // What takes no time at all has no logarithm, and is not measured again.
+    let takes_time = |r: &RowRecord| r.times.iter().any(|t| t.max_seconds > 0.0);
+    let is_asked = |r: &RowRecord| r.ended == RowEnd::Complete && takes_time(r);
+    let known = |v: &RowValue| v.repeated.map_or((1, None), |repeated| (repeated.measured, repeated.reach_share));
+    let asked: Vec<(&RowRecord, u64, Option<f64>)> =
+        result.rows.iter().zip(values).filter(|(r, _)| is_asked(r)).map(|(r, v)| (r, known(v).0, known(v).1)).collect();
+    // What says nothing reaches everywhere; the rule is that which ends the repeats of a row.
+    let reach = |(_, measured, reach): &(&RowRecord, u64, Option<f64>)| {
+        reach.filter(|_| *measured >= LEAST_TO_END as u64).unwrap_or(f64::INFINITY)
+    };
+    let wide = || asked.iter().filter(|row| reach(row) > until_share);
+    // The first of those that are known as little.
+    let (least, measured, reach_share) = wide().rev().max_by(|a, b| reach(a).total_cmp(&reach(b)))?;
+    Some(ImbWarning::NotNarrow {
+        rows: wide().count() as u64,
+        of: asked.len() as u64,
+        until_share,
+        benchmark: least.benchmark.clone(),
+        sample_bytes: least.sample_bytes,
+        measured: *measured,
+        reach_share: *reach_share,
     })
 }
 
