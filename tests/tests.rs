@@ -87,6 +87,8 @@ mod replay_reuse;
 mod reused;
 #[path = "suite/room.rs"]
 mod room;
+#[path = "suite/room_elsewhere.rs"]
+mod room_elsewhere;
 #[path = "suite/round_trip.rs"]
 mod round_trip;
 #[path = "suite/run_directory.rs"]
