@@ -104,8 +104,8 @@ pub struct WayArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = ACCESS)]
     pub depth: Option<u32>,
     /// Collective patterns of posix and uring, which have no collective calls. auto: each rank at its own offsets, or
-    /// two-phase where direct I/O would need sectors that ranks share; independent: never two-phase; two-phase: ranks
-    /// exchange their data, aggregators move aligned domains of the file
+    /// two-phase where direct I/O would need sectors that ranks share, or first writes new blocks that they share; independent:
+    /// never two-phase; two-phase: ranks exchange their data, aggregators move aligned domains of the file
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
     pub collective: CollectivePolicy,
     /// Ranks that move data in a two-phase transfer [default: all ranks]
