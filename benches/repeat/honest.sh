@@ -36,7 +36,7 @@ again() {
           ([.[].types[]] | group_by(.name)[] | ([.[].value] | median) as $m
               | "\(.[0].name): \([.[] | select(.low <= $m and $m <= .high)] | length) of \(length)")
     ' "${files[@]}"
-    if [ -e "$1/long.json" ]; then
+    if [ -s "$1/long.json" ]; then
         jq -rn --slurpfile long "$1/long.json" '
             def value: .derived.systems[0].values["release_" + (.config.release | sub("[.]"; "_"))];
             [inputs | {value: value, low: .derived.intervals.values[0].low, high: .derived.intervals.values[0].high}]
