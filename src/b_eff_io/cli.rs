@@ -168,8 +168,8 @@ pub struct RunArgs {
     /// [default: with T of 10 s or more auto with one backend, rounds with several; else off]
     #[arg(long, value_enum, value_name = "HOW", help_heading = TRUST)]
     pub repeat: Option<RepeatPolicy>,
-    /// End the repeats when the interval of b_eff_io reaches no farther than this share of it and all types were measured three times (first
-    /// writes that are cut twice); if it never does by the end of T, that is said
+    /// End the repeats when the interval of b_eff_io reaches no farther than this share of it and all types were measured three times, or as
+    /// often as T has time for; if it never does by the end of T, that is said
     #[arg(long, value_name = "PERCENT", value_parser = percentage, help_heading = TRUST)]
     pub until: Option<f64>,
     /// Record the time of every call: median, 99 %, 99.9 % and largest

@@ -175,6 +175,7 @@ struct Judged {
     needs: [f64; JUDGED - 1],
 }
 
+/// Worked out on rank 0 and told to the others. Collective over the partition.
 fn judged(run: &mut Run<'_>, comm: &Comm, number: usize) -> Result<Judged, MpiError> {
     let all = run.observer.judgement();
     let own = all.get(number * JUDGED..(number + 1) * JUDGED).unwrap_or_default();
