@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Dependencies as Cargo.lock has them: licences and double versions against scripts/licences.txt, sources, and advisories
-# where a database is on this machine. Fetches nothing but packages that are not here yet. Exit status 1 with a line for each
+# Dependencies as Cargo.lock has them: licences and double versions against scripts/licences.txt, sources, the Rust they need,
+# and advisories where a database is on this machine. Fetches nothing but packages that are not here yet. Exit status 1 with a line for each
 # fault.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -40,6 +40,12 @@ faulty "another source than the one registry" < <(grep '^source = ' Cargo.lock |
 faulty "sources and checksums of Cargo.lock" < <(
     sources=$(grep -c '^source = ' Cargo.lock) sums=$(grep -c '^checksum = ' Cargo.lock)
     [ "$sources" -eq "$sums" ] || echo "$sources and $sums"
+)
+
+# Also what builds and tests need: `make test` compiles all of it.
+needed=$(cargo metadata --locked --format-version 1 | grep -o '"rust_version":"[^"]*"' | cut -d '"' -f 4 | sort -uV | tail -n 1)
+faulty "packages of Cargo.lock need this Rust, but rust-version in Cargo.toml is $(rust_version)" < <(
+    [ "$needed" = "$(rust_version)" ] || echo "Rust $needed"
 )
 
 databases=${CARGO_HOME:-$HOME/.cargo}

@@ -364,7 +364,7 @@ fn open_direct(buffered: &File, path: &FilePath, mode: OpenMode, wanted: Direct)
         Ok(None) => return DirectFd::Impossible(no_alignment(path.open(flags(mode) | OFlag::O_DIRECT))),
         Err(e) => return DirectFd::Impossible(format!("statx for the alignment of direct I/O failed: {e}")),
     };
-    if RING_ALIGN_BYTES % align.memory_bytes != 0 {
+    if !RING_ALIGN_BYTES.is_multiple_of(align.memory_bytes) {
         return DirectFd::Impossible(format!(
             "the file system wants memory aligned to {} bytes, the buffers are aligned to {RING_ALIGN_BYTES}",
             align.memory_bytes

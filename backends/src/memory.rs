@@ -269,7 +269,7 @@ fn make_huge(memory: &mut [u8]) -> std::io::Result<()> {
 
 /// Length of a ring and of its mapping, in whole huge pages.
 fn lengths(period_bytes: u64, max_call_bytes: u64) -> std::io::Result<(usize, usize)> {
-    assert!(period_bytes > 0 && period_bytes % 4096 == 0, "period must be a multiple of 4096");
+    assert!(period_bytes > 0 && period_bytes.is_multiple_of(4096), "period must be a multiple of 4096");
     let mapped = period_bytes + max_call_bytes + SLACK_BYTES;
     let mapped = usize::try_from(mapped).map_err(std::io::Error::other)?;
     Ok((mapped - SLACK_BYTES as usize, mapped.next_multiple_of(HUGE_BYTES)))

@@ -194,9 +194,9 @@ impl Pattern {
         if self.is_contiguous() {
             let first = self.base_bytes - self.rank * self.rank_distance_bytes;
             // Segments: their beginning lies `stream_bytes` before the pattern.
-            return self.rank_distance_bytes % align_bytes == 0 && first == self.stream_bytes;
+            return self.rank_distance_bytes.is_multiple_of(align_bytes) && first == self.stream_bytes;
         }
-        self.is_aligned(align_bytes) && self.rank_distance_bytes % align_bytes == 0
+        self.is_aligned(align_bytes) && self.rank_distance_bytes.is_multiple_of(align_bytes)
     }
 
     /// True if the chunks of this rank follow each other without a gap.
@@ -243,7 +243,7 @@ impl Pattern {
     /// the stream do.
     pub(crate) fn stays_aligned(&self, period_bytes: u64, align_bytes: u64) -> bool {
         let end = self.max_calls.checked_mul(self.call_bytes()).and_then(|bytes| bytes.checked_add(self.stream_bytes));
-        period_bytes % align_bytes == 0 || end.is_some_and(|end| end <= period_bytes)
+        period_bytes.is_multiple_of(align_bytes) || end.is_some_and(|end| end <= period_bytes)
     }
 
     /// True if every offset, length and memory position is a multiple of `align_bytes`.

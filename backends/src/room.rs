@@ -401,7 +401,7 @@ fn target(has: Range<u64>, needed: u64, limit: u64, ahead_bytes: &RangeInclusive
 /// a block is filled and each block is marked as written (counts: benches/README.md). Where ranks share a stretch, room keeps them
 /// from making the file longer in turns.
 fn cuts_blocks(pattern: &Pattern, block: u64) -> bool {
-    let is_whole = |bytes: u64| block == 0 || bytes % block == 0;
+    let is_whole = |bytes: u64| block == 0 || bytes.is_multiple_of(block);
     pattern.chunk_bytes > block
         && !pattern.is_interleaved()
         && !(is_whole(pattern.chunk_bytes) && is_whole(pattern.base_bytes))

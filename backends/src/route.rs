@@ -22,7 +22,7 @@ impl Route {
     /// aligned place, and stops elsewhere only at the end of the file.
     #[inline]
     pub(crate) fn can_continue(&self, moved_bytes: u64) -> bool {
-        self.align_bytes().is_none_or(|align_bytes| moved_bytes % align_bytes == 0)
+        self.align_bytes().is_none_or(|align_bytes| moved_bytes.is_multiple_of(align_bytes))
     }
 
     /// What offsets and lengths of the transfers are multiples of, if they bypass the page cache.

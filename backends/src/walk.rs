@@ -193,7 +193,7 @@ pub(crate) fn check_fits(pattern: &Pattern, ring: &Ring, path: &Path) -> Result<
 fn fits_without_overhang(pattern: &Pattern, call_bytes: Option<u64>, ring: &Ring, path: &Path) -> Result<()> {
     let (period, len) = (ring.period_bytes(), ring.bytes().len() as u64);
     let begin = pattern.stream_bytes % period;
-    let divides = |bytes: u64| bytes > 0 && period % bytes == 0 && begin % bytes == 0;
+    let divides = |bytes: u64| bytes > 0 && period % bytes == 0 && begin.is_multiple_of(bytes);
     let never_wraps = |bytes| begin.checked_add(pattern.max_calls.checked_mul(bytes)?).map(|end| end <= period);
     let fits = call_bytes.is_some_and(|bytes| divides(bytes) || never_wraps(bytes) == Some(true));
     if pattern.chunks_per_call > 0 && fits {

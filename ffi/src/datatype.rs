@@ -105,7 +105,7 @@ impl TransferType {
     /// # Panics
     /// If `bytes` is no whole number of elements.
     pub fn new(element: Element, bytes: u64, max_count: Option<u64>) -> Result<Self> {
-        assert!(bytes % element.bytes() == 0, "transfers are whole elements");
+        assert!(bytes.is_multiple_of(element.bytes()), "transfers are whole elements");
         let elements = bytes / element.bytes();
         let max_count = max_count.unwrap_or(i32::MAX as u64);
         if elements <= max_count {

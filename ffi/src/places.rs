@@ -57,7 +57,7 @@ impl Walk {
     fn fits(self, message_bytes: usize, messages: usize) -> bool {
         let Some(last) = self.last(message_bytes) else { return false };
         let advance = self.advance_bytes.max(1);
-        let on_grid = self.begin % advance == 0;
+        let on_grid = self.begin.is_multiple_of(advance);
         message_bytes <= advance && messages + usize::from(!on_grid) <= last / advance + 1
     }
 }

@@ -380,7 +380,7 @@ const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 
 fn check_sizes(measure: &MeasureArgs) -> Result<(), UsageError> {
     let multiple = measure.segment_multiple;
-    if multiple == 0 || multiple % 8 != 0 {
+    if multiple == 0 || !multiple.is_multiple_of(8) {
         return Err(UsageError::new(
             format!("--segment-multiple {multiple}: not a positive multiple of 8 bytes, the size of an element"),
             "Give the striping unit of the file system, e.g. 1M or 4M.",

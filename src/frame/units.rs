@@ -106,11 +106,11 @@ pub fn format_size(bytes: u64) -> String {
     let Some((name, unit)) = fits.clone().next() else {
         return format!("{bytes} B");
     };
-    if bytes % unit == 0 {
+    if bytes.is_multiple_of(*unit) {
         return format!("{} {name}", bytes / unit);
     }
     if bytes < EXACT_BELOW_BYTES {
-        return match fits.clone().find(|(_, unit)| bytes % unit == 0) {
+        return match fits.clone().find(|(_, unit)| bytes.is_multiple_of(*unit)) {
             Some((name, unit)) => format!("{} {name}", bytes / unit),
             None => format!("{bytes} B"),
         };

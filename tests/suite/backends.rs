@@ -18,7 +18,7 @@ fn direct_here(result: &Value) -> bool {
 
 fn is_odd(p: &Value) -> bool {
     // Chunks of 1 kB + 8 and the like; fill-ups (U = 0 beside the warm-up) have any size.
-    number(&p["chunk_bytes"]) % 512 != 0
+    !number(&p["chunk_bytes"]).is_multiple_of(512)
 }
 
 #[test]

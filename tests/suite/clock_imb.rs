@@ -161,7 +161,7 @@ pub fn take(made: &mut Vec<Vec<Opened>>, row: &Value, seconds: &Value, step: f64
     for at in 0..made.len() {
         let moves = made[at][0].moves.len();
         let alike = made[at].iter().all(|of| of.moves.len() == moves);
-        if made[at].len() != ranks || !alike || moves % repetitions != 0 {
+        if made[at].len() != ranks || !alike || !moves.is_multiple_of(repetitions) {
             continue;
         }
         for pass in 0..moves / repetitions {

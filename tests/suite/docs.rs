@@ -105,6 +105,14 @@ fn links_lead_to_files() {
     }
 }
 
+/// `scripts/licences.sh` holds the number against the packages of Cargo.lock.
+#[test]
+fn the_readme_names_the_rust_that_is_needed() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let needed = format!("Rust {} or newer", env!("CARGO_PKG_RUST_VERSION"));
+    assert!(text.contains(&needed), "README.md does not say {needed}");
+}
+
 /// Somebody who has two minutes reads all of it.
 #[test]
 fn the_readme_is_short() {

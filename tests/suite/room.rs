@@ -106,7 +106,7 @@ fn check_room(result: &Value, backend: &str, policy: &str, what: &str) -> bool {
     for p in &mine {
         assert!(strategy(p).contains(told), "{what}: {}", strategy(p));
         // Chunks of a rank alone that would cut blocks go in whole ones.
-        let cuts = number(&p["chunk_bytes"]) > 4096 && number(&p["chunk_bytes"]) % 4096 != 0;
+        let cuts = number(&p["chunk_bytes"]) > 4096 && !number(&p["chunk_bytes"]).is_multiple_of(4096);
         let in_blocks = cuts && is_separate(p) && !strategy(p).contains("two-phase");
         assert!(!in_blocks || strategy(p).contains("whole blocks of 4096"), "{what}: {}", strategy(p));
         assert_eq!(strategy(p).contains("room"), policy != "off", "{what}: {}", strategy(p));

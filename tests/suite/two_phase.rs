@@ -158,7 +158,7 @@ fn only_what_shares_sectors_is_exchanged_by_default() {
     let block_bytes = if (512..=4096).contains(&told) { told } else { 512 };
     let shares = |p: &&Value| {
         let whole_bytes = if p["access"] == "write" { block_bytes } else { 512 };
-        number(&p["chunk_bytes"]) % whole_bytes != 0
+        !number(&p["chunk_bytes"]).is_multiple_of(whole_bytes)
     };
     let of_blocks = if block_bytes > 1024 { 2 } else { 0 };
     assert_eq!(items(&result["patterns"]).iter().filter(shares).count(), 3 * 6 + of_blocks);

@@ -186,7 +186,7 @@ impl Files {
             }
             Err(error) => return (None, Some(format!("statx for the alignment of direct I/O failed: {error}"))),
         };
-        if MEMORY_ALIGN_BYTES % align.memory_bytes != 0 {
+        if !MEMORY_ALIGN_BYTES.is_multiple_of(align.memory_bytes) {
             return (None, Some(format!("the file system wants memory aligned to {} bytes", align.memory_bytes)));
         }
         if align.new_blocks_cached && self.direct == Direct::Required && !amode.has("rdonly") {

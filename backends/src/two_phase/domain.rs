@@ -150,7 +150,7 @@ impl Cut {
 
     /// The aggregator that keeps the last sector, if the region ends inside of one.
     pub(crate) fn last_holder(&self) -> Option<u64> {
-        let inside = self.end % self.grid.align != 0 && self.count() > 0;
+        let inside = !self.end.is_multiple_of(self.grid.align) && self.count() > 0;
         inside.then(|| self.piece(self.count() - 1).owner)
     }
 }

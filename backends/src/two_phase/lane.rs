@@ -200,7 +200,7 @@ impl<'a> Lane<'a> {
             return false;
         }
         // A direct transfer stops inside of a sector only at the end of the file.
-        if result > 0 && state.moved as u64 % self.way.align == 0 {
+        if result > 0 && (state.moved as u64).is_multiple_of(self.way.align) {
             return true;
         }
         let (need, moved) = (op.need as u64, state.moved as u64);

@@ -211,14 +211,14 @@ impl Pass<'_> {
 
     /// The memory of a piece that can be moved without a copy: whole sectors of one part, contiguous and aligned.
     fn straight(&self, piece: Piece) -> Option<*mut u8> {
-        let sectors = piece.begin % self.grid.align == 0 && piece.end % self.grid.align == 0;
+        let sectors = piece.begin.is_multiple_of(self.grid.align) && piece.end.is_multiple_of(self.grid.align);
         if self.rows.parts != 1 || !sectors {
             return None;
         }
         let (index, len) = self.rows.stretch(piece.begin - self.rows.origin);
         let memory = self.bases[0].wrapping_add(index);
         // The ring begins at a page, which is aligned enough for every device that is used directly.
-        let aligned = memory as u64 % self.grid.align.min(4096) == 0;
+        let aligned = (memory as u64).is_multiple_of(self.grid.align.min(4096));
         (len >= piece.end - piece.begin && aligned).then_some(memory)
     }
 

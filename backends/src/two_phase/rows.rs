@@ -25,7 +25,7 @@ impl Layout {
             // Sectors that two segments share must not be written by both in the same pattern.
             let used = p.max_calls.checked_mul(p.call_bytes());
             let gap = used.and_then(|used| p.rank_distance_bytes.checked_sub(used));
-            let meets = p.rank_distance_bytes % align_bytes == 0 && p.base_bytes % align_bytes == 0;
+            let meets = p.rank_distance_bytes.is_multiple_of(align_bytes) && p.base_bytes.is_multiple_of(align_bytes);
             return match gap {
                 Some(gap) if meets || gap >= align_bytes => Ok(Self::Segmented),
                 _ => Err(format!(

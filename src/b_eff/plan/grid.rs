@@ -109,7 +109,7 @@ pub fn dims_3d(ranks: u64) -> [u64; 3] {
 
 /// The divisors of a number up to its square root.
 fn divisors_to_root(number: u64) -> impl Iterator<Item = u64> {
-    (1..).take_while(move |d| d * d <= number).filter(move |d| number % d == 0)
+    (1..).take_while(move |d| d * d <= number).filter(move |d| number.is_multiple_of(*d))
 }
 
 #[cfg(test)]

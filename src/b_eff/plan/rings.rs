@@ -124,7 +124,7 @@ pub(super) fn worst_cycle_rank(ranks: u64, position: u64) -> u64 {
 
 /// Neighbours of a rank in the worst-case cycle, left and right.
 pub(super) fn worst_cycle_neighbours(ranks: u64, rank: u64) -> (u64, u64) {
-    let position = if rank % 2 == 0 { rank / 2 } else { ranks - 1 - rank / 2 };
+    let position = if rank.is_multiple_of(2) { rank / 2 } else { ranks - 1 - rank / 2 };
     let at = |position| worst_cycle_rank(ranks, position % ranks);
     (at(position + ranks - 1), at(position + 1))
 }

@@ -74,7 +74,7 @@ impl Walk {
     pub fn stretch(self, message_bytes: u64) -> Stretch {
         let advance = advance_bytes(message_bytes);
         let fits = self.base + message_bytes <= self.memory_bytes;
-        let apart = self.base % advance == 0 || (PLACES + 1) * advance <= self.memory_bytes;
+        let apart = self.base.is_multiple_of(advance) || (PLACES + 1) * advance <= self.memory_bytes;
         Stretch { memory_bytes: self.memory_bytes, base: if fits && apart { self.base } else { 0 }, message_bytes }
     }
 

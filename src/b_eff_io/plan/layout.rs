@@ -69,7 +69,7 @@ fn check(p: &Place, spec: &PatternSpec) -> Result<(), PlanError> {
     if p.rank >= p.ranks {
         return Err(PlanError::argument(format!("rank {} of a partition of {} ranks", p.rank, p.ranks)));
     }
-    if spec.chunk_bytes == 0 || spec.call_bytes == 0 || spec.call_bytes % spec.chunk_bytes != 0 {
+    if spec.chunk_bytes == 0 || spec.call_bytes == 0 || !spec.call_bytes.is_multiple_of(spec.chunk_bytes) {
         return Err(PlanError::argument(format!(
             "pattern {} with chunks of {} bytes and calls of {} bytes; a call must be a whole number of chunks",
             spec.number, spec.chunk_bytes, spec.call_bytes

@@ -89,7 +89,7 @@ pub fn reused_period_bytes(reads_under_way: u64, max_call_bytes: u64) -> u64 {
 
 /// Trial division: periods are some hundred thousand pages at most.
 fn is_prime(n: u64) -> bool {
-    n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)
+    n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
 /// Largest call of one rank: of the patterns of these types, and of a fill-up that is as long as it can be.

@@ -122,7 +122,7 @@ pub fn segment(
 /// # Errors
 /// [`PlanError::Argument`] with the value.
 pub fn check_multiple(multiple_bytes: u64) -> Result<(), PlanError> {
-    if multiple_bytes == 0 || multiple_bytes % 8 != 0 {
+    if multiple_bytes == 0 || !multiple_bytes.is_multiple_of(8) {
         return Err(PlanError::argument(format!(
             "segments rounded up to a multiple of {multiple_bytes} bytes; give a multiple of 8, usually the striping \
              unit or 1M"

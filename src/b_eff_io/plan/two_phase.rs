@@ -35,7 +35,7 @@ pub fn has_domains(config: &Config, backend: &str, ranks: u64) -> bool {
 #[must_use]
 pub fn has_choice(config: &Config, backend: &str, ranks: u64) -> bool {
     let by_name = config.collective == CollectivePolicy::TwoPhase;
-    let shares_sectors = |t: u8| t != SEGMENTED || config.segment_multiple_bytes % SECTOR_BYTES != 0;
+    let shares_sectors = |t: u8| t != SEGMENTED || !config.segment_multiple_bytes.is_multiple_of(SECTOR_BYTES);
     let is_one = |t: &u8| TYPES.contains(t) && (by_name || shares_sectors(*t));
     let is_open = config.direct.of(backend) == DirectPolicy::Auto;
     ranks > 1 && is_open && may_be(config, backend) && config.types.iter().any(is_one)

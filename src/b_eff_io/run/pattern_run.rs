@@ -43,7 +43,7 @@ pub fn run_pattern(
     for round in 0..rounds {
         // There and back, so that what drifts with time hits all alike; a long call has one round in each pass.
         let forth = 0..turns.len();
-        let order: Vec<usize> = if (round + pass) % 2 == 0 { forth.collect() } else { forth.rev().collect() };
+        let order: Vec<usize> = if (round + pass).is_multiple_of(2) { forth.collect() } else { forth.rev().collect() };
         for i in order {
             if run.stop.is_none() && !turns[i].is_over() {
                 let seconds = turns[i].prelude.scheduled_seconds / f64::from(rounds);

@@ -78,7 +78,7 @@ fn in_file(path: &FilePath) -> Result<ProbeRecord, String> {
     let align = align.map(|align| align.bytes_of(Direction::Write).max(align.bytes_of(Direction::Read)));
     match align {
         None => return Err("the file system does no direct I/O, or does not tell".into()),
-        Some(bytes) if BLOCK_BYTES % bytes.max(1) != 0 => {
+        Some(bytes) if !BLOCK_BYTES.is_multiple_of(bytes.max(1)) => {
             return Err(format!("direct I/O asks for multiples of {bytes} bytes here"))
         }
         Some(_) => {}

@@ -180,7 +180,7 @@ impl Data {
     /// From this length on, bytes can be asked where in the stream they stand.
     #[must_use]
     pub fn findable_bytes(&self) -> u64 {
-        if self.lap_bytes % 8 == 0 {
+        if self.lap_bytes.is_multiple_of(8) {
             WORD_INSIDE_BYTES as u64 + 1
         } else {
             WORD_BEHIND_CUT_BYTES as u64

@@ -141,7 +141,7 @@ impl Shape {
             (Group::Collective, _) => AccessKind::Collective,
             _ => AccessKind::Independent,
         };
-        let equal = self.sample_bytes % (UNIT_BYTES * self.ranks) == 0;
+        let equal = self.sample_bytes.is_multiple_of(UNIT_BYTES * self.ranks);
         let distance = if alone { 0 } else { part(self.sample_bytes, self.ranks, 0)?.length_bytes };
         Ok(Pattern {
             kind,

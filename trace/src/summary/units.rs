@@ -13,7 +13,7 @@ pub(super) fn ratio(part: u64, whole: u64) -> f64 {
 /// Bytes with a unit, three digits.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn bytes(bytes: u64) -> String {
-    if bytes < 10_000 || (bytes < 1 << 20 && bytes % 1024 != 0) {
+    if bytes < 10_000 || (bytes < 1 << 20 && !bytes.is_multiple_of(1024)) {
         return format!("{} bytes", count(bytes));
     }
     let (mut value, mut unit) = (bytes as f64 / 1024.0, "KiB");
@@ -58,7 +58,7 @@ pub(super) fn count(number: u64) -> String {
     let plain = number.to_string();
     let mut text = String::with_capacity(plain.len() + plain.len() / 3);
     for (n, digit) in plain.chars().enumerate() {
-        if n > 0 && (plain.len() - n) % 3 == 0 && plain.len() > 4 {
+        if n > 0 && (plain.len() - n).is_multiple_of(3) && plain.len() > 4 {
             text.push(' ');
         }
         text.push(digit);

@@ -58,7 +58,7 @@ pub fn chunks(least: u64, most: u64, pilot_seconds: f64, seconds: f64) -> Option
 #[must_use]
 pub fn order(pair: usize) -> [FirstWriteWay; 2] {
     let [first, second] = [FirstWriteWay::Direct, FirstWriteWay::Buffered];
-    if pair % 2 == 0 {
+    if pair.is_multiple_of(2) {
         [first, second]
     } else {
         [second, first]

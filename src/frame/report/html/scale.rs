@@ -101,7 +101,7 @@ pub fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     let Some((unit, name)) = UNITS.into_iter().find(|(unit, _)| bytes >= *unit) else { return bytes.to_string() };
     let value = bytes as f64 / unit as f64;
-    if bytes % unit == 0 || value >= 9.95 {
+    if bytes.is_multiple_of(unit) || value >= 9.95 {
         format!("{value:.0}{name}")
     } else {
         format!("{value:.1}{name}")
