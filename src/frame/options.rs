@@ -109,7 +109,7 @@ pub struct ProgressArgs {
     /// What stderr gets while the run goes on
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto", conflicts_with = "quiet", help_heading = OUTPUT)]
     pub progress: ProgressMode,
-    /// Keep a file in the format of OpenMetrics up to date, for monitoring: replaced as a whole, once a second at most
+    /// Keep a text file of Prometheus metrics up to date, for monitoring: replaced as a whole, once a second at most
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub metrics: Option<PathBuf>,
     /// No announcement and no progress on stderr

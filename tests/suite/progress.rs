@@ -1,11 +1,16 @@
 //! What a run tells while it goes on.
 
 use std::fs;
-use std::process::Command;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{is_command, items, launcher, skip, Launch, Run, Scratch, PROGRAM, SHORT};
+use crate::support::{is_command, items, launcher, signal, skip, Launch, Run, Scratch, PROGRAM, SHORT};
 
 fn io(scratch: &Scratch, more: &[&str]) -> Run {
     Launch::new(2)
@@ -75,6 +80,101 @@ fn quiet_is_quiet() {
     }
 }
 
+/// The value of the only sample of this name in what a file or an exporter says.
+fn metric(text: &str, name: &str) -> f64 {
+    let begin = format!("beff_raw_{name}{{");
+    let samples: Vec<&str> = text.lines().filter(|line| line.starts_with(&begin)).collect();
+    assert_eq!(samples.len(), 1, "{name}: {text}");
+    samples[0].rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn metrics_of_an_interrupted_run_say_how_far_it_came() {
+    let commands: [&[&str]; 2] = [
+        &["io", "-T", "30s", "--memory-per-process", "64M", "--space", "200M", "--backend", "posix"],
+        &["comm", "--time", "30s"],
+    ];
+    for command in commands {
+        let scratch = Scratch::new();
+        let file = scratch.join("run.prom");
+        let launch = Launch::alone().args(command).args(["--progress", "json", "--metrics"]).arg(&file);
+        let mut running = if command[0] == "comm" { launch.start() } else { launch.into(&scratch).start() };
+        let is_under_way = |text: String| metric(&text, "progress_ratio") > 0.02;
+        running.until("a part", || fs::read_to_string(&file).is_ok_and(is_under_way));
+        signal(running.pid(), "INT");
+        let run = running.wait();
+        run.expect(130);
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!([metric(&text, "finished"), metric(&text, "remaining_seconds")], [0.0, 0.0], "{text}");
+        let share = metric(&text, "progress_ratio");
+        assert!(share > 0.02 && share < 0.7, "{text}");
+        let end = run.stderr.lines().rfind(|line| line.contains(r#""event":"end""#)).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(end).unwrap()["share"], share, "{run}");
+    }
+}
+
+/// What a node exporter says that reads the files in this directory; the reason if it cannot be asked.
+fn exported(directory: &Path) -> Result<String, String> {
+    const EXPORTER: &str = "prometheus-node-exporter";
+    if !is_command(EXPORTER) {
+        return Err(format!("no {EXPORTER}"));
+    }
+    // Free a moment ago. If another program has taken it, the exporter ends, and the reason is in its words.
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).map_err(|e| e.to_string())?.port();
+    let mut exporter = Command::new(EXPORTER)
+        .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+        .args(["--web.disable-exporter-metrics", "--collector.disable-defaults", "--collector.textfile"])
+        .arg(format!("--collector.textfile.directory={}", directory.display()))
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{EXPORTER}: {e}"))?;
+    let connected = (0..200).find_map(|_| {
+        thread::sleep(Duration::from_millis(20));
+        TcpStream::connect(("127.0.0.1", port)).ok()
+    });
+    let mut answer = String::new();
+    let asked = connected.ok_or_else(|| "it listens on no port".to_owned()).and_then(|mut socket| {
+        let asked = socket.write_all(b"GET /metrics HTTP/1.0\r\n\r\n");
+        asked.and_then(|()| socket.read_to_string(&mut answer)).map_err(|e| e.to_string())
+    });
+    let _ = exporter.kill();
+    let _ = exporter.wait();
+    asked.map(|_| answer).map_err(|e| format!("{EXPORTER}: {e}"))
+}
+
+/// Every sample of two runs whose files are in one directory, under names that the format would break at.
+#[test]
+fn a_node_exporter_reads_the_metrics_of_all_runs() {
+    let scratch = Scratch::new();
+    let directory = scratch.join("metrics");
+    fs::create_dir(&directory).unwrap();
+    let names = ["a.prom", "b \"\\\n{}.prom"];
+    for name in names {
+        let comm = ["comm", "--quick", "--time", "2s", "--families", "ping-pong", "--metrics"];
+        Launch::new(2).args(comm).arg(directory.join(name)).run().expect(0);
+    }
+    let answer = match exported(&directory) {
+        Ok(answer) => answer,
+        Err(reason) => return skip(&reason),
+    };
+    assert!(answer.contains("\nnode_textfile_scrape_error 0\n"), "{answer}");
+    for name in names {
+        let file = fs::read_to_string(directory.join(name)).unwrap();
+        for line in file.lines().filter(|line| !line.starts_with('#')) {
+            // It sorts labels and writes numbers in its own way.
+            let (sample, value) = line.rsplit_once(' ').unwrap();
+            let (metric, labels) = sample.split_once('{').unwrap();
+            let run = labels.split("\",").next().unwrap().trim_end_matches("\"}");
+            let same = |l: &&str| l.starts_with(&format!("{metric}{{")) && l.contains(&format!("{run}\""));
+            let told: Vec<&str> = answer.lines().filter(same).collect();
+            let of = |text: &str| text.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+            assert_eq!(told.iter().map(|l| of(l)).collect::<Vec<_>>(), [of(value)], "{line}: {answer}");
+        }
+    }
+    assert!(answer.contains(r#"run="b \"\\\n{}""#), "{answer}");
+}
+
 #[test]
 fn metrics_are_there_in_every_benchmark() {
     let commands: [&[&str]; 3] = [
@@ -89,9 +189,8 @@ fn metrics_are_there_in_every_benchmark() {
         let run = if command[0] == "comm" { launch.run() } else { launch.into(&scratch).run() };
         run.expect(0);
         let text = fs::read_to_string(&file).unwrap();
-        assert!(text.ends_with("# EOF\n") && text.contains("\nbeff_raw_finished 1\n"), "{command:?}: {text}");
-        let moved = text.lines().find_map(|line| line.strip_prefix("beff_raw_moved_bytes_total ")).unwrap();
-        assert!(moved.parse::<u64>().unwrap() > 0, "{command:?}: {text}");
+        assert_eq!([metric(&text, "finished"), metric(&text, "progress_ratio")], [1.0, 1.0], "{command:?}: {text}");
+        assert!(metric(&text, "moved_bytes_total") > 0.0, "{command:?}: {text}");
     }
 }
 

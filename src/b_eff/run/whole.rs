@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
             repetitions[index] += 1;
         }
         let last = self.last.take().into_iter().collect();
-        self.observer.progress(&Standing::at_the_end(self.all_seconds(), last));
+        self.observer.measured(!self.interrupted, last);
         Ok(())
     }
 

@@ -29,7 +29,6 @@ use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::pages;
 use crate::frame::run::probe::{Probe, LEAST_RUN_SECONDS};
 use crate::frame::run::stamp::Generation;
-use crate::frame::run::Standing;
 use crate::frame::system::memory::high_water_bytes;
 
 /// Works through the schedule. Collective; a failure of the storage is in the records, not in the result.
@@ -77,7 +76,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
         repeats(run, &parts)?;
     }
     let last = std::mem::take(&mut run.last);
-    run.observer.progress(&Standing::at_the_end(run.all_seconds, last));
+    run.observer.measured(run.stop.is_none(), last);
     let real_seconds = begin.elapsed().as_secs_f64();
     if run.stop.is_none() {
         probe_storage(run, &probe, ProbeAt::End)?;

@@ -2,9 +2,9 @@
 
 use super::complain;
 use super::progress::Progress;
-use crate::frame::records::{Record, Warning};
+use crate::frame::records::{Outcome, Record, Warning};
 use crate::frame::report::Outputs;
-use crate::frame::run::{Live, Observer, Standing};
+use crate::frame::run::{Live, Moved, Observer, Standing};
 
 /// Collects the records of a run. Lives on rank 0.
 pub struct Collector<R> {
@@ -56,7 +56,7 @@ impl<R: Record> Collector<R> {
     /// Nothing more is measured: gives the result back.
     #[must_use]
     pub fn finish(mut self) -> (R, Option<Outputs>) {
-        self.progress.end();
+        self.progress.end(self.result.outcome() == Outcome::Complete);
         (self.result, self.outputs)
     }
 }
@@ -69,6 +69,10 @@ impl<R: Record> Observer<R::Line> for Collector<R> {
 
     fn progress(&mut self, standing: &Standing) {
         self.progress.part(standing);
+    }
+
+    fn measured(&mut self, is_complete: bool, last: Vec<Moved>) {
+        self.progress.measured(is_complete, last);
     }
 
     fn judgement(&self) -> Vec<f64> {

@@ -43,16 +43,6 @@ pub struct Standing {
     pub last: Vec<Moved>,
 }
 
-impl Standing {
-    /// Nothing more is measured.
-    #[must_use]
-    pub fn at_the_end(all_seconds: f64, last: Vec<Moved>) -> Self {
-        let what = "cleaning up".to_owned();
-        let stage = what.clone();
-        Self { what, stage, done_seconds: all_seconds, all_seconds, next_seconds: 0.0, ranks: 1, last }
-    }
-}
-
 /// What a part of a run has moved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
@@ -74,6 +64,9 @@ pub trait Observer<Line> {
     fn record(&mut self, line: Line);
     /// A new part begins.
     fn progress(&mut self, standing: &Standing);
+    /// Nothing more is measured: all that was planned has been, or a signal or an error has ended the run. `last`: what was moved
+    /// since the last part began.
+    fn measured(&mut self, is_complete: bool, last: Vec<Moved>);
     /// Numbers that follow from the records so far, in the order that the benchmark agreed with itself; none: nobody works them out.
     fn judgement(&self) -> Vec<f64> {
         Vec::new()
@@ -87,6 +80,7 @@ pub trait Observer<Line> {
 impl<Line> Observer<Line> for NoObserver {
     fn record(&mut self, _line: Line) {}
     fn progress(&mut self, _standing: &Standing) {}
+    fn measured(&mut self, _is_complete: bool, _last: Vec<Moved>) {}
 }
 
 /// Looks away; for the ranks that report nothing.

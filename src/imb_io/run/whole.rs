@@ -181,7 +181,7 @@ impl<'a> Run<'a> {
             self.compare_bare()?;
         }
         let last = std::mem::take(&mut self.last);
-        self.observer.progress(&Standing::at_the_end(self.expected_seconds, last));
+        self.observer.measured(!self.interrupted, last);
         Ok(ImbEnding {
             outcome: if self.interrupted { Outcome::Interrupted } else { Outcome::Complete },
             real_seconds: self.begin.elapsed().as_secs_f64(),

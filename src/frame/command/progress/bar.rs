@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use beff_ffi::alloc;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{Moment, Teller};
+use super::{End, Moment, Teller};
 use crate::frame::plain::line;
 use crate::frame::run::{Live, Standing};
 use crate::frame::system::affinity;
@@ -123,7 +123,7 @@ impl Teller for Bar {
         draw(&self.bar, &self.part, &self.live);
     }
 
-    fn end(&mut self, _elapsed_seconds: f64) {
+    fn end(&mut self, _end: End) {
         self.over.store(true, Ordering::Release);
         if let Some(ticker) = self.ticker.take() {
             ticker.thread().unpark();

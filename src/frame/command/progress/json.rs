@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::stage::Stage;
-use super::{Moment, Teller};
+use super::{End, Moment, Teller};
 
 /// What happened. Every line has the same fields; those that an event does not have are null.
 #[derive(Debug, Default, Serialize)]
@@ -52,7 +52,7 @@ fn of_moment<'a>(event: &'static str, now: &Moment<'a>) -> Event<'a> {
         event,
         what: Some(&now.standing.what),
         stage: Some(&now.standing.stage),
-        share: Some(now.share()),
+        share: Some(now.share),
         elapsed_seconds: Some(now.elapsed_seconds),
         left_seconds: Some(now.left_seconds),
         ..Event::default()
@@ -81,8 +81,8 @@ impl Teller for Json {
         });
     }
 
-    fn end(&mut self, elapsed_seconds: f64) {
-        let (share, left_seconds) = (Some(1.0), Some(0.0));
-        tell(Event { event: "end", share, left_seconds, elapsed_seconds: Some(elapsed_seconds), ..Event::default() });
+    fn end(&mut self, end: End) {
+        let (share, elapsed_seconds, left_seconds) = (Some(end.share), Some(end.elapsed_seconds), Some(0.0));
+        tell(Event { event: "end", share, left_seconds, elapsed_seconds, ..Event::default() });
     }
 }

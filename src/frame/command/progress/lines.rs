@@ -24,7 +24,7 @@ fn told(over: &Stage, now: &Moment<'_>, end: &str) -> String {
     let rates: Vec<String> = over.rates().map(|(who, rate)| format!("{} {rate:.1}", line(who))).collect();
     let rates = if rates.is_empty() { String::new() } else { format!(": {} MB/s", rates.join(", ")) };
     let (took, left) = (format_seconds(over.took_seconds), format_seconds(now.left_seconds.ceil()));
-    format!("{:3.0} %  {}{rates}, took {took}; about {left} left, until {end}", 100.0 * now.share(), line(&over.name))
+    format!("{:3.0} %  {}{rates}, took {took}; about {left} left, until {end}", 100.0 * now.share, line(&over.name))
 }
 
 impl Teller for Lines {
@@ -49,7 +49,7 @@ mod tests {
             moved: vec![moved("mpiio", 1_000_000), moved("posix", 2_000_000), moved("null", 0)],
         };
         let standing = standing("first write, type 1 (shared)");
-        let now = Moment { standing: &standing, elapsed_seconds: 15.0, left_seconds: 44.2 };
+        let now = Moment { standing: &standing, elapsed_seconds: 15.0, left_seconds: 44.2, share: 0.25 };
         assert_eq!(
             told(&over, &now, "22:19:06 UTC"),
             " 25 %  first write, type 0 (scatter): mpiio 1.0, posix 2.0, null 0.0 MB/s, took 12.3 s; about 45.0 s left, \

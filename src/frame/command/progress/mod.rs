@@ -21,7 +21,7 @@ use self::pace::left_seconds;
 use self::stage::{Stage, Stages};
 use crate::frame::error::UsageError;
 use crate::frame::options::{ProgressArgs, ProgressMode};
-use crate::frame::run::{Live, Standing};
+use crate::frame::run::{Live, Moved, Standing};
 use crate::frame::system::terminal;
 
 /// A moment of a run.
@@ -33,17 +33,46 @@ pub(crate) struct Moment<'a> {
     pub elapsed_seconds: f64,
     /// Until it ends, by what was measured so far.
     pub left_seconds: f64,
+    /// How much of all that is planned is done, 0 to 1, by time.
+    pub share: f64,
 }
 
-impl Moment<'_> {
-    /// How much of all is done, 0 to 1, by time.
-    fn share(&self) -> f64 {
-        let all = self.elapsed_seconds + self.left_seconds;
-        if all > 0.0 {
-            (self.elapsed_seconds / all).clamp(0.0, 1.0)
-        } else {
-            0.0
-        }
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct End {
+    /// Since the run began.
+    elapsed_seconds: f64,
+    /// How much of all that was planned was done, 0 to 1, by time.
+    share: f64,
+    /// Whether all of it was done: neither a signal nor an error ended the run.
+    is_complete: bool,
+}
+
+/// The part under way, as planned.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    done_seconds: f64,
+    next_seconds: f64,
+    all_seconds: f64,
+    /// Of the run, when it began.
+    begin_seconds: f64,
+}
+
+impl Part {
+    /// How much of all that is planned is done, if the run is cut in this part. A part is done no further than planned.
+    fn share_if_cut(&self, elapsed_seconds: f64) -> f64 {
+        let done_seconds = self.done_seconds + (elapsed_seconds - self.begin_seconds).min(self.next_seconds).max(0.0);
+        share(elapsed_seconds, left_seconds(elapsed_seconds, done_seconds, self.all_seconds))
+    }
+}
+
+/// How much of all is done, 0 to 1, by time.
+fn share(elapsed_seconds: f64, left_seconds: f64) -> f64 {
+    let all = elapsed_seconds + left_seconds;
+    if all > 0.0 {
+        (elapsed_seconds / all).clamp(0.0, 1.0)
+    } else {
+        0.0
     }
 }
 
@@ -56,7 +85,7 @@ trait Teller {
     /// A stage is over.
     fn stage(&mut self, _over: &Stage, _now: &Moment<'_>) {}
     /// Nothing more comes.
-    fn end(&mut self, _elapsed_seconds: f64) {}
+    fn end(&mut self, _end: End) {}
 }
 
 /// All who tell it.
@@ -65,6 +94,9 @@ pub struct Progress {
     stages: Stages,
     begin: Instant,
     live: Live,
+    now: Part,
+    /// The share at the end of measuring, which cleaning up follows.
+    measured_share: Option<f64>,
 }
 
 impl std::fmt::Debug for Progress {
@@ -103,7 +135,7 @@ impl Progress {
             })?;
             tellers.push(Box::new(metrics));
         }
-        let mut this = Self { tellers, stages: Stages::default(), begin: Instant::now(), live };
+        let mut this = Self { tellers, live, ..Self::silent() };
         this.tellers.iter_mut().for_each(|teller| teller.begin(title));
         Ok(this)
     }
@@ -111,7 +143,14 @@ impl Progress {
     /// Tells nobody.
     #[must_use]
     pub fn silent() -> Self {
-        Self { tellers: Vec::new(), stages: Stages::default(), begin: Instant::now(), live: Live::default() }
+        Self {
+            tellers: Vec::new(),
+            stages: Stages::default(),
+            begin: Instant::now(),
+            live: Live::default(),
+            now: Part::default(),
+            measured_share: None,
+        }
     }
 
     /// Where bytes are counted while the clock runs.
@@ -122,21 +161,48 @@ impl Progress {
     /// A new part begins.
     pub(super) fn part(&mut self, standing: &Standing) {
         let elapsed_seconds = self.begin.elapsed().as_secs_f64();
-        let left_seconds = left_seconds(elapsed_seconds, standing.done_seconds, standing.all_seconds);
-        let now = Moment { standing, elapsed_seconds, left_seconds };
-        let over = self.stages.part(standing, elapsed_seconds);
+        let Standing { done_seconds, next_seconds, all_seconds, .. } = *standing;
+        self.now = Part { done_seconds, next_seconds, all_seconds, begin_seconds: elapsed_seconds };
+        let left_seconds = left_seconds(elapsed_seconds, done_seconds, all_seconds);
+        self.tell(&Moment { standing, elapsed_seconds, left_seconds, share: share(elapsed_seconds, left_seconds) });
+    }
+
+    fn tell(&mut self, now: &Moment<'_>) {
+        let over = self.stages.part(now.standing, now.elapsed_seconds);
         for teller in &mut self.tellers {
             if let Some(over) = &over {
-                teller.stage(over, &now);
+                teller.stage(over, now);
             }
-            teller.part(&now);
+            teller.part(now);
         }
     }
 
-    /// Nothing more comes.
-    pub(super) fn end(&mut self) {
+    /// How much of all is done if nothing more is.
+    fn share_at_end(&self, is_complete: bool, elapsed_seconds: f64) -> f64 {
+        if is_complete {
+            1.0
+        } else {
+            self.measured_share.unwrap_or_else(|| self.now.share_if_cut(elapsed_seconds))
+        }
+    }
+
+    /// Nothing more is measured.
+    pub(super) fn measured(&mut self, is_complete: bool, last: Vec<Moved>) {
         let elapsed_seconds = self.begin.elapsed().as_secs_f64();
-        self.tellers.iter_mut().for_each(|teller| teller.end(elapsed_seconds));
+        let share = self.share_at_end(is_complete, elapsed_seconds);
+        self.measured_share = Some(share);
+        let what = "cleaning up".to_owned();
+        let stage = what.clone();
+        let (done_seconds, all_seconds) = (self.now.all_seconds, self.now.all_seconds);
+        let standing = Standing { what, stage, done_seconds, all_seconds, next_seconds: 0.0, ranks: 1, last };
+        self.tell(&Moment { standing: &standing, elapsed_seconds, left_seconds: 0.0, share });
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(&mut self, is_complete: bool) {
+        let elapsed_seconds = self.begin.elapsed().as_secs_f64();
+        let share = self.share_at_end(is_complete, elapsed_seconds);
+        self.tellers.iter_mut().for_each(|teller| teller.end(End { elapsed_seconds, share, is_complete }));
         self.tellers.clear();
     }
 }
