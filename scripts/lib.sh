@@ -36,6 +36,12 @@ find_cargo() {
 }
 rust_version() { sed -n 's/^rust-version *= *"\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1; }
 
+# find_nextest: makes `cargo nextest` work, with the one on PATH or that of the set-up; fails if there is none.
+find_nextest() {
+    if ! have cargo-nextest && [ -x "$beff_dir/nextest/bin/cargo-nextest" ]; then PATH=$PATH:$beff_dir/nextest/bin; fi
+    cargo nextest --version >/dev/null 2>&1
+}
+
 # mpi_flavour MPICC: mpich, openmpi or intel, from the header it compiles against; fails if it cannot compile.
 mpi_flavour() {
     local macros

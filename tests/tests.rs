@@ -5,28 +5,40 @@
 
 #[path = "suite/again.rs"]
 mod again;
-#[path = "suite/alone.rs"]
-mod alone;
 #[path = "suite/architecture.rs"]
 mod architecture;
 #[path = "suite/backends.rs"]
 mod backends;
+#[path = "suite/binding.rs"]
+mod binding;
 #[path = "suite/clock.rs"]
 mod clock;
+#[path = "suite/clock_overlap.rs"]
+mod clock_overlap;
+#[path = "suite/cluster.rs"]
+mod cluster;
 #[path = "suite/comm.rs"]
 mod comm;
 #[path = "suite/compare.rs"]
 mod compare;
+#[path = "suite/costs.rs"]
+mod costs;
 #[path = "suite/damage.rs"]
 mod damage;
+#[path = "suite/direct.rs"]
+mod direct;
 #[path = "suite/direct_checks.rs"]
 mod direct_checks;
 #[path = "suite/docs.rs"]
 mod docs;
+#[path = "suite/evidence.rs"]
+mod evidence;
 #[path = "suite/faults.rs"]
 mod faults;
 #[path = "suite/few_calls.rs"]
 mod few_calls;
+#[path = "suite/first_writes.rs"]
+mod first_writes;
 #[path = "suite/full_disk.rs"]
 mod full_disk;
 #[path = "suite/hidden_errors.rs"]
@@ -39,6 +51,10 @@ mod imb_faults;
 mod imb_format;
 #[path = "suite/inject.rs"]
 mod inject;
+#[path = "suite/launcher.rs"]
+mod launcher;
+#[path = "suite/machine.rs"]
+mod machine;
 #[path = "suite/matrix.rs"]
 mod matrix;
 #[path = "suite/measured_again.rs"]
@@ -71,6 +87,8 @@ mod profile;
 mod profile_support;
 #[path = "suite/progress.rs"]
 mod progress;
+#[path = "suite/rank_memory.rs"]
+mod rank_memory;
 #[path = "suite/removal.rs"]
 mod removal;
 #[path = "suite/repeat.rs"]
@@ -91,6 +109,8 @@ mod room;
 mod room_elsewhere;
 #[path = "suite/round_trip.rs"]
 mod round_trip;
+#[path = "suite/rounds.rs"]
+mod rounds;
 #[path = "suite/run_directory.rs"]
 mod run_directory;
 #[path = "suite/schedule.rs"]
@@ -103,6 +123,10 @@ mod space;
 mod start;
 #[path = "suite/support.rs"]
 mod support;
+#[path = "suite/time_left.rs"]
+mod time_left;
+#[path = "suite/tuning.rs"]
+mod tuning;
 #[path = "suite/two_phase.rs"]
 mod two_phase;
 #[path = "suite/unable.rs"]

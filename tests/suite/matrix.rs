@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::direct_checks::check_direct;
 use crate::pairs::pairs;
-use crate::support::{document, items, number, skip, Launch, Scratch, SHORT};
+use crate::support::{document, items, launcher, number, skip, Launch, Scratch, SHORT};
 
 const ALL: &str = "mpiio,posix,uring,mmap";
 
@@ -67,15 +67,23 @@ const BACKENDS: [&str; 4] = ["mpiio", "posix", "uring", "mmap"];
 const DIRECT: [&str; 2] = ["off", "auto"];
 const TERMINATION: [&str; 2] = ["geometric", "per-call"];
 const RELEASE: [&str; 2] = ["1", "0.5"];
+const MPI: [&str; 2] = ["mpich", "openmpi"];
 
-/// The cases with so many ranks.
+/// True if the tests run with both of [`MPI`], which then share the cases.
+fn is_shared() -> bool {
+    std::env::var("BEFF_MPIS").is_ok_and(|mpis| MPI.iter().all(|mpi| mpis.split(' ').any(|name| name == *mpi)))
+}
+
+/// The cases with so many ranks. What goes through MPI-IO is tested with each MPI.
 fn every_pair(ranks: usize) {
-    let sizes = [4, BACKENDS.len(), DIRECT.len(), TERMINATION.len(), RELEASE.len()];
+    let mpis = if is_shared() { MPI.len() } else { 1 };
+    let own_mpi = MPI[..mpis].iter().position(|mpi| *mpi == launcher().mpi).unwrap_or(0);
+    let sizes = [4, BACKENDS.len(), DIRECT.len(), TERMINATION.len(), RELEASE.len(), mpis];
     let can_be_direct = |backend: &str| ["posix", "uring"].contains(&backend);
     let cases = pairs(&sizes, |case| case[2] == 0 || can_be_direct(BACKENDS[case[1]]));
     let cases: Vec<_> = cases.into_iter().filter(|case| case[0] + 1 == ranks).collect();
     assert!(cases.len() >= BACKENDS.len(), "{cases:?}");
-    for case in cases {
+    for case in cases.iter().filter(|case| case[5] == own_mpi || BACKENDS[case[1]] == "mpiio") {
         let backend = BACKENDS[case[1]];
         let mut args = [&SHORT[..], &["--backend", backend]].concat();
         args.extend(["--termination", TERMINATION[case[3]], "--release", RELEASE[case[4]]]);

@@ -113,24 +113,18 @@ fn steps(command: (&str, &str)) -> Vec<String> {
     steps.collect()
 }
 
-/// Each step fails on each rank alone. `known`: steps that have to be among them.
-fn every_step_fails_together(command: (&str, &str), known: &[&str]) {
-    let steps = steps(command);
-    for step in ["configuration", "survey", "plan", "signals", "machine", "output files"].iter().chain(known) {
-        assert!(steps.iter().any(|found| found == step), "no step '{step}' in {steps:?}");
-    }
-    for step in &steps {
-        for rank in 0..2 {
-            let scratch = Scratch::new();
-            let asked = format!("{step}@{rank}");
-            let run = launch(&scratch, command, &"disk".into(), &"out".into()).env("BEFF_RAW_FAIL_START", &asked).run();
-            check_end(&run, &asked, rank);
-            assert_eq!(scratch.list("disk"), [] as [&str; 0], "{asked}: files are left; {run}");
-            let left = scratch.list("").into_iter().filter(|name| name.starts_with("out")).collect::<Vec<_>>();
-            // By then there is a result, which has the error.
-            let has_result = step == "files of calls";
-            assert_eq!(has_result, !left.is_empty(), "{asked}: {left:?}; {run}");
-        }
+/// Each of these steps fails on one rank alone, another one each time.
+fn fails_together(command: (&str, &str), steps: &[String]) {
+    for (step, rank) in steps.iter().zip((0..2).cycle()) {
+        let scratch = Scratch::new();
+        let asked = format!("{step}@{rank}");
+        let run = launch(&scratch, command, &"disk".into(), &"out".into()).env("BEFF_RAW_FAIL_START", &asked).run();
+        check_end(&run, &asked, rank);
+        assert_eq!(scratch.list("disk"), [] as [&str; 0], "{asked}: files are left; {run}");
+        let left = scratch.list("").into_iter().filter(|name| name.starts_with("out")).collect::<Vec<_>>();
+        // By then there is a result, which has the error.
+        let has_result = step == "files of calls";
+        assert_eq!(has_result, !left.is_empty(), "{asked}: {left:?}; {run}");
     }
 }
 
@@ -142,24 +136,28 @@ fn check_end(run: &Run, asked: &str, rank: u64) {
     assert!(run.stderr.matches("was made to fail").count() <= 1, "said more than once: {run}");
 }
 
-#[test]
-fn every_step_fails_on_all_ranks_or_none_io() {
-    every_step_fails_together(COMMANDS[0], &["storage", "run directory", "sight of the run directory", "memory"]);
+#[track_caller]
+fn assert_known(steps: &[String], known: &[&str]) {
+    for step in ["configuration", "survey", "plan", "signals", "machine", "output files"].iter().chain(known) {
+        assert!(steps.iter().any(|found| found == step), "no step '{step}' in {steps:?}");
+    }
 }
 
+/// The steps of all benchmarks are one piece of code, so each is tested with the first benchmark that has it.
 #[test]
-fn every_step_fails_on_all_ranks_or_none_comm() {
-    every_step_fails_together(COMMANDS[1], &["memory"]);
-}
-
-#[test]
-fn every_step_fails_on_all_ranks_or_none_imb() {
-    every_step_fails_together(COMMANDS[2], &["storage", "run directory", "sight of the run directory", "memory"]);
-}
-
-#[test]
-fn every_step_fails_on_all_ranks_or_none_replay() {
-    let known =
-        ["storage", "profile", "calls", "sums", "run directory", "sight of the run directory", "files of calls"];
-    every_step_fails_together(COMMANDS[3], &known);
+fn every_step_fails_on_all_ranks_or_none() {
+    let known: [&[&str]; 4] = [
+        &["storage", "run directory", "sight of the run directory", "memory"],
+        &["memory"],
+        &["storage", "run directory", "sight of the run directory", "memory"],
+        &["storage", "profile", "calls", "sums", "run directory", "sight of the run directory", "files of calls"],
+    ];
+    let mut tested: Vec<String> = Vec::new();
+    for (command, known) in COMMANDS.into_iter().zip(known) {
+        let mut steps = steps(command);
+        assert_known(&steps, known);
+        steps.retain(|step| !tested.contains(step));
+        fails_together(command, &steps);
+        tested.append(&mut steps);
+    }
 }

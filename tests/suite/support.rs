@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -221,40 +221,20 @@ impl Launch {
         self
     }
 
-    /// Starts it. Who must be alone waits here until all others have ended, and they for it.
+    /// Starts it.
     pub fn start(mut self) -> Running {
-        let turn = Turn::take();
         let logs = Scratch::new();
         own_sessions(&mut self.command, logs.path());
         let file = |name: &str| File::create(logs.join(name)).expect("a file for the output");
         self.command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr")).process_group(0);
         let begin = Instant::now();
         let child = self.command.spawn().unwrap_or_else(|e| panic!("{:?}: {e}", self.command));
-        Running { child, logs, begin, limit: self.limit, ended: false, _turn: turn }
+        Running { child, logs, begin, limit: self.limit, ended: false }
     }
 
     /// Starts it and waits for its end.
     pub fn run(self) -> Run {
         self.start().wait()
-    }
-}
-
-/// The right to have a launch under way.
-#[derive(Debug)]
-enum Turn {
-    WithOthers { _held: RwLockReadGuard<'static, ()> },
-    Alone { _held: RwLockWriteGuard<'static, ()> },
-}
-
-impl Turn {
-    /// Threads bear the names of their tests, also where only one runs at a time (in the main thread, without a name).
-    fn take() -> Self {
-        static LAUNCHES: RwLock<()> = RwLock::new(());
-        if std::thread::current().name().is_some_and(|test| test.starts_with("alone::")) {
-            Self::Alone { _held: LAUNCHES.write().unwrap_or_else(PoisonError::into_inner) }
-        } else {
-            Self::WithOthers { _held: LAUNCHES.read().unwrap_or_else(PoisonError::into_inner) }
-        }
     }
 }
 
@@ -266,7 +246,6 @@ pub struct Running {
     begin: Instant,
     limit: Duration,
     ended: bool,
-    _turn: Turn,
 }
 
 impl Running {

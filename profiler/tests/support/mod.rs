@@ -15,9 +15,13 @@ use patient::own_sessions;
 #[path = "../../../ffi/tests/ranks/patient.rs"]
 mod patient;
 
-/// The library to preload. Cargo does not build it for tests, because nothing links it: so they do, in their own profile.
+/// The library to preload: BEFF_PROFILER. Cargo does not build it for tests, because nothing links it: without the variable they do, in
+/// their own profile.
 pub fn library() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(library) = std::env::var_os("BEFF_PROFILER") {
+        return library.into();
+    }
     BUILT
         .get_or_init(|| {
             let own = std::env::current_exe().unwrap();
