@@ -83,6 +83,8 @@ mod planted;
 mod probe;
 #[path = "suite/profile.rs"]
 mod profile;
+#[path = "suite/profile_kept.rs"]
+mod profile_kept;
 #[path = "suite/profile_support.rs"]
 mod profile_support;
 #[path = "suite/progress.rs"]

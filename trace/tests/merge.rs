@@ -7,7 +7,7 @@ mod recorder;
 use std::collections::HashMap;
 use std::path::Path;
 
-use beff_trace::merge::{merge, Options};
+use beff_trace::merge::{merge, MergeError, Options};
 use beff_trace::raw::Event;
 use beff_trace::{text, After, Amode, Call, Completion, Content, End, Function, Head, Layouts, Origin, Type};
 use proptest::prelude::*;
@@ -595,4 +595,26 @@ fn directories_without_a_recording_are_refused() {
     }
     assert!(refusal().contains("more than one recording"), "{}", refusal());
     assert!(!out.exists());
+}
+
+#[test]
+fn what_has_the_name_of_the_profile_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    Recorder::new(directory.path(), &head(0, 1, "", 1)).unwrap().finish().unwrap();
+    let beside = tempfile::tempdir().unwrap();
+    let (file, link) = (beside.path().join("a.csv"), beside.path().join("b.csv.zst"));
+    std::fs::write(&file, "precious").unwrap();
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    for out in [&file, &link] {
+        let error = merge(directory.path(), out, &Options::default()).unwrap_err();
+        assert!(matches!(&error, MergeError::Exists(path) if path == out), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some("nowhere"));
+    let out = beside.path().join("c.csv");
+    merge(directory.path(), &out, &Options::default()).unwrap();
+    std::fs::write(beside.path().join("new"), "").unwrap();
+    let mode = |name: &str| std::fs::metadata(beside.path().join(name)).unwrap().permissions();
+    assert_eq!(mode("c.csv"), mode("new"), "as of any new file");
+    assert_eq!(std::fs::read_dir(beside.path()).unwrap().count(), 4, "nothing else is left");
 }

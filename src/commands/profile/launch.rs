@@ -92,7 +92,7 @@ fn variables(
     Ok([
         ("LD_PRELOAD", preload),
         ("BEFF_PROFILE_DIR", parts.into()),
-        ("BEFF_PROFILE_OUT", output.into()),
+        ("BEFF_PROFILE_OUT", merge::merged_in(parts, output).into()),
         ("BEFF_PROFILE_MERGER", program.into()),
         (merge::SILENT, "1".into()),
         ("BEFF_PROFILE_LIMIT_BYTES", args.limit.to_string().into()),
@@ -194,11 +194,9 @@ fn wait(child: &mut Child, terminate: &AtomicBool) -> anyhow::Result<ExitStatus>
     }
 }
 
-/// Sees to it that the profile is there, and says what is.
+/// Sees to it that the profile is there, and says what is. Only what this recording was merged to counts as it.
 fn conclude(parts: &Path, output: &Path) -> anyhow::Result<()> {
-    let is_merged = output.symlink_metadata().is_ok();
-    let has_parts = std::fs::read_dir(parts).is_ok_and(|mut entries| entries.next().is_some());
-    if !is_merged && !has_parts {
+    if !merge::has_recordings(parts) {
         let _ = std::fs::remove_dir(parts);
         complain(
             "nothing was recorded: no process with the profiler started MPI (the program is static, starts its \
@@ -206,9 +204,7 @@ fn conclude(parts: &Path, output: &Path) -> anyhow::Result<()> {
         );
         return Ok(());
     }
-    if !is_merged {
-        merge::merge(parts, output)?;
-    }
+    merge::publish(parts, output)?;
     merge::remove_parts(parts);
     let word = word_of(output.as_os_str());
     complain(&format!("wrote {}; `beff-raw profile show {word}` shows what is in it", output.display()));

@@ -11,9 +11,12 @@ mod sweep;
 mod together;
 mod touched;
 
-use std::fs::File;
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::call::Call;
 use crate::head::{End, Head, Process};
@@ -54,6 +57,9 @@ pub enum MergeError {
     /// Two files are of the same rank, or of programs of another size.
     #[error("{0}: {1}; the directory holds more than one recording: merge each in a directory of its own")]
     Mixed(PathBuf, String),
+    /// Something has the name of the profile, perhaps since the merge began.
+    #[error("{0} exists already, and nothing is overwritten; the files of the processes are as they were")]
+    Exists(PathBuf),
     /// The disk does not play along.
     #[error("{path}: {source}; the files of the processes are as they were")]
     Io {
@@ -147,12 +153,19 @@ impl Source for Calls<'_> {
     }
 }
 
+/// How the name of a profile ends that is not whole yet. Only a merge that was killed leaves one.
+pub const UNFINISHED: &str = ".unfinished";
+
 /// Merges the files of the processes in a directory to a profile; one that ends in `.zst` is compressed. A temporary file of the size of
-/// the profile is made beside it. When this fails, no profile is left.
+/// the profile is made beside it. The profile gets its name when it is whole, so that a merge that is killed leaves none (but perhaps a file
+/// that ends in [`UNFINISHED`]). When this fails, nothing is left.
 ///
 /// # Errors
-/// There is nothing to merge, two recordings are mixed, or the disk does not play along.
+/// There is nothing to merge, two recordings are mixed, the name is taken, or the disk does not play along.
 pub fn merge(directory: &Path, out: &Path, options: &Options) -> Result<Report, MergeError> {
+    if out.symlink_metadata().is_ok() {
+        return Err(MergeError::Exists(out.to_owned()));
+    }
     let (files, mut report) = open_all(directory)?;
     let dictionary = Dictionary::read(&files);
     let library = files.first().map_or("", |file| file.head().library.as_str());
@@ -189,10 +202,10 @@ pub fn merge(directory: &Path, out: &Path, options: &Options) -> Result<Report, 
     let calls: Vec<u64> = (0..files.len()).map(|index| spool.calls(index)).collect();
     report.calls = calls.iter().sum();
     let head = head_of(&files, &dictionary, &calls, report.ranks);
-    write(out, &head, &files, &mut spool).map_err(|source| {
-        // A part of a profile is none.
-        let _ = std::fs::remove_file(out);
-        MergeError::Io { path: out.to_owned(), source }
+    let whole = write(beside, out, &head, &files, &mut spool).map_err(io_of(out))?;
+    whole.persist_noclobber(out).map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => MergeError::Exists(out.to_owned()),
+        _ => io_of(out)(error.error),
     })?;
     for (file, end) in files.iter().zip(&dictionary.ends) {
         if *end != End::Complete {
@@ -276,12 +289,24 @@ fn head_of(files: &[ProcessFile], dictionary: &Dictionary, calls: &[u64], ranks:
     head
 }
 
-fn write(out: &Path, head: &Head, files: &[ProcessFile], spool: &mut Spool) -> io::Result<()> {
-    let mut writer = Writer::new(File::create(out)?, is_zstd(out));
+/// The whole profile in a file beside `out`, which goes away unless it gets a name.
+fn write(
+    beside: &Path,
+    out: &Path,
+    head: &Head,
+    files: &[ProcessFile],
+    spool: &mut Spool,
+) -> io::Result<NamedTempFile> {
+    let mut prefix = out.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let mut named = tempfile::Builder::new();
+    // The mask of the process takes from these, as from those of any new file.
+    named.prefix(&prefix).suffix(UNFINISHED).permissions(Permissions::from_mode(0o666));
+    let mut writer = Writer::new(named.tempfile_in(beside)?, is_zstd(out));
     writer.head(head)?;
     for (index, file) in files.iter().enumerate() {
         writer.begin_calls(file.head().rank, spool.calls(index))?;
         writer.copy_calls(&mut spool.lines(index)?)?;
     }
-    writer.finish().map(drop)
+    writer.finish()
 }
