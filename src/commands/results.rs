@@ -1,5 +1,6 @@
 //! Files of results that a user names.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -8,6 +9,7 @@ use crate::benchmarks::{load, LoadError};
 use crate::frame::benchmark::Benchmark;
 use crate::frame::error::UsageError;
 use crate::frame::input;
+use crate::frame::paths::word_of;
 use crate::frame::report::Report;
 
 /// Journals, documents, and what other programs wrote: summaries, tables of IMB-IO.
@@ -30,6 +32,11 @@ pub(super) fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn R
     let name = path.display();
     let next = "Name a file that a run with --out PREFIX wrote: PREFIX.jsonl or PREFIX.json.";
     let bytes = input::result(path).map_err(|e| anyhow!("cannot read {name}: {e}. {next}"))?;
+    if bytes.is_empty()
+        && path.extension().is_some_and(|ending| ["json", "jsonl", "sum"].map(OsStr::new).contains(&ending))
+    {
+        return Err(empty(path).into());
+    }
     let is_own = path.extension().is_some_and(|ending| ending == "json" || ending == "jsonl");
     load(&bytes).map_err(|e| match e {
         LoadError::Json(_) | LoadError::Journal(_) if !is_own => UsageError::new(
@@ -39,4 +46,24 @@ pub(super) fn open(path: &Path) -> anyhow::Result<(&'static Benchmark, Box<dyn R
         .into(),
         e => anyhow!("{name}: {e}"),
     })
+}
+
+/// A run writes its files at its end, but the journal all the time.
+fn empty(path: &Path) -> UsageError {
+    let journal = journal_of(path);
+    let next = if journal.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        format!("Its journal has what was measured until then: beff-raw report {}", word_of(journal.as_os_str()))
+    } else {
+        "There is no journal (PREFIX.jsonl) with anything in it either: measure again.".to_owned()
+    };
+    UsageError::new(format!("{} is empty: its run was ended before it wrote its results", path.display()), next)
+}
+
+/// `PREFIX.jsonl` for `PREFIX.json`, and for a summary `PREFIX.BACKEND.sum`.
+fn journal_of(path: &Path) -> PathBuf {
+    let journal = path.with_extension("jsonl");
+    if path.extension().is_some_and(|ending| ending == "sum") && !journal.exists() {
+        return journal.with_extension("").with_extension("jsonl");
+    }
+    journal
 }

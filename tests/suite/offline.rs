@@ -1,8 +1,9 @@
 //! Commands that need no MPI: plan and info.
 
+use std::fs;
 use std::process::{Command, Output};
 
-use crate::support::PROGRAM;
+use crate::support::{Scratch, PROGRAM};
 
 /// Output of `plan` with these words.
 pub fn plan(args: &[&str]) -> Output {
@@ -31,6 +32,27 @@ fn the_table_of_a_plan_has_times_bytes_and_memory() {
         "ended by counts: 0, 9, 17, 25-42; space: 1-8",
     ] {
         assert!(text.contains(part), "no '{part}' in {text}");
+    }
+}
+
+/// What is left of a run that was killed while it wrote its results.
+#[test]
+fn an_empty_result_names_its_journal() {
+    let scratch = Scratch::new();
+    let report = |name: &str| {
+        let done = Command::new(PROGRAM).arg("report").arg(scratch.join(name)).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{done:?}");
+        String::from_utf8(done.stderr).unwrap()
+    };
+    for name in ["run.1.json", "run.1.mpiio.sum", "run.1.jsonl"] {
+        fs::write(scratch.join(name), "").unwrap();
+        let said = report(name);
+        assert!(said.contains(&format!("{name} is empty")) && said.contains("measure again"), "{said}");
+    }
+    fs::write(scratch.join("run.1.jsonl"), "{}\n").unwrap();
+    for name in ["run.1.json", "run.1.mpiio.sum"] {
+        let said = report(name);
+        assert!(said.contains(&format!("beff-raw report {}", scratch.join("run.1.jsonl").display())), "{said}");
     }
 }
 
