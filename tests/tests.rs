@@ -51,6 +51,10 @@ mod imb_faults;
 mod imb_format;
 #[path = "suite/inject.rs"]
 mod inject;
+#[path = "suite/jobs.rs"]
+mod jobs;
+#[path = "suite/jobs_slurm.rs"]
+mod jobs_slurm;
 #[path = "suite/launcher.rs"]
 mod launcher;
 #[path = "suite/machine.rs"]

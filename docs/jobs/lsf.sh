@@ -5,8 +5,13 @@
 #BSUB -x
 #BSUB -W 01:30
 #BSUB -o beff-raw.%J.log
+# Not run on the real system, only with stand-ins for its commands.
 set -eu
 out=${OUT:-$PWD/results} scratch=${SCRATCH:?the directory on the storage to measure}
 mkdir -p "$out"
 # Ranks that mpirun leaves unbound are bound by the program (--bind auto): the nodes must be this job's alone, or the job have a cpuset.
-mpirun beff-raw --backend mpiio,posix -T 15m --path "$scratch" --out "$out/{host}-{date}" --progress lines
+# After LIMIT, three minutes before the job's own, each rank gets SIGTERM from a timeout(1) of its own and writes the result; exit code 130.
+# A warning of LSF (-wa TERM -wt 2) reaches mpirun too. Hydra (MPICH, Intel MPI) passes the signal on and waits; mpirun of Open MPI kills its
+# ranks a second after its own SIGTERM, in the middle of writing.
+exec mpirun timeout --preserve-status "${LIMIT:-87m}" \
+    beff-raw --backend mpiio,posix -T 15m --path "$scratch" --out "$out/{host}-{date}" --progress lines

@@ -4,9 +4,14 @@
 #PBS -l walltime=01:30:00
 #PBS -l place=scatter:excl
 #PBS -j oe
+# Not run on the real system, only with stand-ins for its commands.
 set -eu
 cd "$PBS_O_WORKDIR"
 out=${OUT:-$PWD/results} scratch=${SCRATCH:?the directory on the storage to measure}
 mkdir -p "$out"
 # Ranks that mpirun leaves unbound are bound by the program (--bind auto): the nodes must be this job's alone, or the job have a cpuset.
-mpirun beff-raw --backend mpiio,posix -T 15m --path "$scratch" --out "$out/{host}-{date}" --progress lines
+# After LIMIT, three minutes before the job's own, each rank gets SIGTERM from a timeout(1) of its own and writes the result; exit code 130.
+# At its limit PBS signals the processes on all hosts, mpirun too, and kills them kill_delay later, 10 seconds by default. Hydra (MPICH, Intel
+# MPI) passes the signal on and waits; mpirun of Open MPI kills its ranks a second after its own SIGTERM, in the middle of writing.
+exec mpirun timeout --preserve-status "${LIMIT:-87m}" \
+    beff-raw --backend mpiio,posix -T 15m --path "$scratch" --out "$out/{host}-{date}" --progress lines
