@@ -4,39 +4,13 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 use beff_trace::raw::record::{buffer, has, Compact};
-use beff_trace::{Call, Function};
+use beff_trace::Call;
 
 use crate::clock::ticks;
-use crate::lane::{Inside, Lane};
-use crate::mpi::{class, handle, ignores, status_bytes, Status, Word};
+use crate::lane::Lane;
+use crate::mpi::{handle, ignores, status_bytes, Status, Word};
+use crate::name::Name;
 use crate::requests;
-
-/// Which function, and by which of its names.
-#[derive(Clone, Copy)]
-pub struct Name {
-    pub function: Function,
-    pub large: bool,
-    pub pmpi: bool,
-}
-
-impl Name {
-    /// Begins to record a call. None: it is only passed on.
-    #[inline(always)]
-    pub fn enter(self) -> Option<Inside> {
-        if self.pmpi && crate::without_pmpi() {
-            return None;
-        }
-        Inside::enter()
-    }
-
-    /// A call without arguments.
-    pub fn call(self, begin: u64, end: u64, code: c_int) -> Call {
-        let mut call = Call::new(self.function, begin, end);
-        call.large = self.large;
-        call.error = (code != 0).then(|| class(code));
-        call
-    }
-}
 
 /// What a data access is given.
 #[derive(Clone, Copy)]

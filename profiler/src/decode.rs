@@ -8,6 +8,7 @@ use beff_trace::{Order, Type};
 
 use crate::dictionary::Dictionary;
 use crate::lane::Lane;
+use crate::message::say;
 use crate::mpi::{
     beff_combiners, beff_default_argument, beff_distributions, beff_info_key_bytes, beff_name_bytes,
     beff_order_fortran, beff_undefined, constant, constants, handle_at, pmpi, Word,
@@ -114,7 +115,7 @@ pub unsafe fn datatype(shared: &mut Dictionary, lane: &mut Lane, handle: Word, t
     if shared.parts > PARTS {
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| {
-            crate::say(&format!("a datatype has more than {PARTS} parts: calls with it are recorded without it"))
+            say(&format!("a datatype has more than {PARTS} parts: calls with it are recorded without it"))
         });
         return None;
     }

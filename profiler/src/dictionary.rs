@@ -2,21 +2,18 @@
 //! is for, and a call may only use an entry that is not later than itself: so reading in the order of times meets entries first.
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::{c_int, CStr};
 use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use beff_trace::raw::event;
-use beff_trace::{Call, Type};
+use beff_trace::Type;
 
-use crate::decode;
-use crate::files::{is, without_driver};
 use crate::lane::Lane;
-use crate::mpi::{constants, handle, is_predefined, pmpi, Word};
-use crate::original::Symbol;
-use crate::storage;
+use crate::mpi::Word;
+use crate::storage::without_driver;
+use crate::thread::inside;
 
 /// Number and tick of an entry.
 type Entry = (u32, u64);
@@ -50,15 +47,17 @@ pub struct Dictionary {
     next: [u32; 5],
     /// Parts of a type that were looked at, as long as one is decoded.
     pub parts: usize,
-    scratch: Vec<u8>,
+    /// What an entry that is looked up says, encoded.
+    pub scratch: Vec<u8>,
 }
 
 static SHARED: LazyLock<Mutex<Dictionary>> = LazyLock::new(Mutex::default);
 /// Changes when what threads remember may be wrong.
-static GENERATION: AtomicU32 = AtomicU32::new(1);
+pub static GENERATION: AtomicU32 = AtomicU32::new(1);
 static TYPES: AtomicUsize = AtomicUsize::new(0);
 
-fn lock() -> MutexGuard<'static, Dictionary> {
+/// The dictionary, for one thread at a time.
+pub fn lock() -> MutexGuard<'static, Dictionary> {
     SHARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -73,7 +72,7 @@ pub enum Kind {
 
 impl Dictionary {
     /// The number of what `bytes` say, which is written by `put` if it is new or known only later than `tick`.
-    fn number(&mut self, kind: Kind, tick: u64, put: impl FnOnce(&mut Vec<u8>, u32), lane: &mut Lane) -> u32 {
+    pub fn number(&mut self, kind: Kind, tick: u64, put: impl FnOnce(&mut Vec<u8>, u32), lane: &mut Lane) -> u32 {
         // The number is not part of what it is: encoded with 0, hashed, and encoded again if it is new.
         let hash = |salt: u64| {
             let mut hasher = DefaultHasher::new();
@@ -95,6 +94,11 @@ impl Dictionary {
         id
     }
 
+    /// The number of an opening.
+    pub fn file(&self, handle: Word) -> Option<u32> {
+        self.files.get(&handle).map(|opening| opening.number)
+    }
+
     /// The number of a type.
     pub fn datatype(&mut self, datatype: &Type, tick: u64, lane: &mut Lane) -> u32 {
         self.scratch.clear();
@@ -112,143 +116,6 @@ impl Dictionary {
         self.handles.insert(handle, (id, tick));
         TYPES.store(self.handles.len(), Ordering::Relaxed);
     }
-}
-
-impl Lane {
-    /// What is remembered, emptied if it may be wrong.
-    #[inline(always)]
-    fn current(&mut self) {
-        let generation = GENERATION.load(Ordering::Acquire);
-        if self.memory.generation != generation {
-            self.memory.generation = generation;
-            self.memory.files = [(0, 0); 8];
-            self.memory.types = [(0, 0); 16];
-        }
-    }
-
-    /// The opening that a file handle stands for. None: it is none.
-    #[inline(always)]
-    pub fn file(&mut self, handle: Word) -> Option<u32> {
-        self.current();
-        let slot = (handle >> 4 ^ handle >> 9) & 7;
-        let (known, number) = self.memory.files[slot];
-        if known == handle && number != 0 {
-            return Some(number);
-        }
-        self.file_slowly(handle, slot)
-    }
-
-    #[cold]
-    fn file_slowly(&mut self, handle: Word, slot: usize) -> Option<u32> {
-        let number = lock().files.get(&handle)?.number;
-        self.memory.files[slot] = (handle, number);
-        Some(number)
-    }
-
-    /// The number of a type that a call begun at `tick` was given. None: it cannot be found out.
-    ///
-    /// # Safety
-    /// The handle is one of a type.
-    #[inline(always)]
-    pub unsafe fn datatype(&mut self, handle: Word, tick: u64) -> Option<u32> {
-        self.current();
-        let slot = (handle ^ handle >> 4 ^ handle >> 9) & 15;
-        let (known, number) = self.memory.types[slot];
-        if known == handle && number != 0 {
-            return Some(number - 1);
-        }
-        // SAFETY: as promised.
-        unsafe { self.datatype_slowly(handle, slot, tick) }
-    }
-
-    #[cold]
-    unsafe fn datatype_slowly(&mut self, handle: Word, slot: usize, tick: u64) -> Option<u32> {
-        if handle == constants().datatype_null || handle == 0 {
-            return None;
-        }
-        let tick = self.not_before(tick);
-        let mut shared = lock();
-        // SAFETY: as promised.
-        let id = unsafe { decode::datatype(&mut shared, self, handle, tick, 0) }?;
-        drop(shared);
-        self.memory.types[slot] = (handle, id + 1);
-        Some(id)
-    }
-
-    /// The type that a call on a file was given. One that MPI complains about may be none, and so may one that it did not come to
-    /// look at: that is asked about only if it is known or predefined.
-    pub fn datatype_of(&mut self, call: &Call, datatype: Word) -> Option<u32> {
-        let (datatype, tick) = (handle(datatype), call.begin_ns);
-        if is(call, "MPI_ERR_TYPE") {
-            return None;
-        }
-        if is_early(call) && !is_predefined(datatype) {
-            return lock().by_handle(datatype, tick);
-        }
-        // SAFETY: a handle that MPI has looked at, or a predefined one.
-        unsafe { self.datatype(datatype, tick) }
-    }
-
-    /// The hints that a call on a file was given, as far as MPI has looked at them.
-    pub fn info_of(&mut self, call: &Call, info: Word) -> Option<u32> {
-        if is_early(call) || is(call, "MPI_ERR_TYPE") || is(call, "MPI_ERR_INFO") {
-            return None;
-        }
-        self.info(handle(info), call.begin_ns)
-    }
-
-    /// Ranks of a communicator.
-    pub fn comm(&mut self, handle: Word, tick: u64) -> Option<u32> {
-        let (ranks, tick) = (decode::comm(handle)?, self.not_before(tick));
-        let mut shared = lock();
-        shared.scratch.clear();
-        ranks.iter().for_each(|rank| shared.scratch.extend_from_slice(&rank.to_le_bytes()));
-        Some(shared.number(Kind::Comm, tick, |out, id| event::put_comm(out, tick, id, &ranks), self))
-    }
-
-    /// Keys and values of hints.
-    pub fn info(&mut self, handle: Word, tick: u64) -> Option<u32> {
-        let (pairs, tick) = (decode::info(handle)?, self.not_before(tick));
-        let mut shared = lock();
-        shared.scratch.clear();
-        event::put_info(&mut shared.scratch, 0, 0, &pairs);
-        Some(shared.number(Kind::Info, tick, |out, id| event::put_info(out, tick, id, &pairs), self))
-    }
-
-    /// The kind of file system of a file that was opened by this name.
-    pub fn storage(&mut self, path: &str, tick: u64) {
-        let path = without_driver(path);
-        let Some(fs_type) = storage::fs_type(path) else { return };
-        let tick = self.not_before(tick);
-        let mut shared = lock();
-        shared.scratch.clear();
-        event::put_storage(&mut shared.scratch, 0, 0, path, &fs_type);
-        shared.number(Kind::Storage, tick, |out, id| event::put_storage(out, tick, id, path, &fs_type), self);
-    }
-
-    /// A file that was gone before the opening at this tick.
-    pub fn gone(&mut self, path: &str, tick: u64) {
-        let tick = self.not_before(tick);
-        let mut out = Vec::new();
-        event::put_gone(&mut out, tick, path);
-        self.event(&out, tick);
-    }
-
-    /// Hints in force for a file.
-    pub fn granted(&mut self, file: Word, tick: u64) -> Option<u32> {
-        let mut info: Word = 0;
-        if pmpi!(File_get_info(file, &raw mut info)) != 0 {
-            return None;
-        }
-        let id = self.info(info, tick);
-        pmpi!(Info_free(&raw mut info));
-        id
-    }
-}
-
-/// True if a call on a file failed with an error of what MPI looks at before types and hints.
-fn is_early(call: &Call) -> bool {
-    ["MPI_ERR_FILE", "MPI_ERR_ARG", "MPI_ERR_COUNT"].iter().any(|class| is(call, class))
 }
 
 /// A number for an opening. `handle` is that of the file, if the call succeeded; `name`, if this process is to see when it is gone.
@@ -319,7 +186,7 @@ fn freed_slowly(address: Word) {
         if shared.handles.remove(&handle).is_some() {
             GENERATION.fetch_add(1, Ordering::Release);
         }
-    } else if !crate::lane::inside() {
+    } else if !inside() {
         lock().handles.remove(&handle);
         GENERATION.fetch_add(1, Ordering::Release);
     }

@@ -3,15 +3,17 @@
 use std::ffi::{c_int, CStr, CString};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use beff_trace::{Amode, Call, ErrorClass, Whence};
+use beff_trace::{Amode, Call, Whence};
 
 use crate::clock::ticks;
-use crate::data::Name;
 use crate::decode::text_at;
 use crate::dictionary;
+use crate::handles::is;
 use crate::lane::Lane;
 use crate::mpi::{beff_modes, beff_whences, constant, constants, handle, handle_at, pmpi, Word};
+use crate::name::Name;
 use crate::original::Symbol;
+use crate::storage::without_driver;
 
 /// A call that is recorded when it is over; `fill` adds what it was given and answered.
 #[inline(always)]
@@ -46,19 +48,6 @@ pub fn amode(value: c_int) -> Amode {
 pub fn whence(value: Word) -> Option<Whence> {
     let place = constant!(beff_whences).iter().position(|one| *one == value as c_int)?;
     Some([Whence::Set, Whence::Current, Whence::End][place])
-}
-
-/// True if a call failed with an error of this class.
-pub fn is(call: &Call, class: &str) -> bool {
-    call.error.is_some_and(|error| Some(error) == ErrorClass::named(class))
-}
-
-/// The path: ROMIO takes the name of a driver before a colon.
-pub fn without_driver(name: &str) -> &str {
-    match name.split_once(':') {
-        Some((driver, rest)) if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_alphanumeric()) => rest,
-        _ => name,
-    }
 }
 
 /// A file before it is opened: its size in bytes and how long it has been as it is, in ns. None: there is none.

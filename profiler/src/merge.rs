@@ -7,33 +7,33 @@ use std::time::{Duration, Instant};
 use beff_trace::raw::ProcessFile;
 use beff_trace::End;
 
+use crate::message::{is_heard, say};
+
 /// How long the last ranks may take from the end of MPI to the end of their files.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs `BEFF_PROFILE_MERGER profile merge DIR -o OUT`. What it says goes to the stderr of this process, its stdout there too.
 pub fn merge_behind_finalize(dir: &Path, out: &Path, ranks: u32) {
     let Some(merger) = std::env::var_os("BEFF_PROFILE_MERGER") else {
-        return crate::say(
-            "BEFF_PROFILE_OUT is set but BEFF_PROFILE_MERGER is not: merge with `beff-raw profile merge`",
-        );
+        return say("BEFF_PROFILE_OUT is set but BEFF_PROFILE_MERGER is not: merge with `beff-raw profile merge`");
     };
     wait_for_all(dir, ranks);
     let mut command = Command::new(&merger);
     command.args(["profile", "merge"]).arg(dir).arg("-o").arg(out).env_remove("LD_PRELOAD");
     command.stdin(Stdio::null());
-    if crate::is_heard() {
+    if is_heard() {
         command.stdout(std::io::stderr());
     } else {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
     match command.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => crate::say(&format!(
+        Ok(status) => say(&format!(
             "{} ended with {status}; the files of the ranks are in {}",
             merger.to_string_lossy(),
             dir.display()
         )),
-        Err(e) => crate::say(&format!(
+        Err(e) => say(&format!(
             "cannot run {}: {e}; the files of the ranks are in {}",
             merger.to_string_lossy(),
             dir.display()

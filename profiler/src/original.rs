@@ -4,6 +4,8 @@
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::message::say;
+
 /// No address: it was looked for, which takes long in a program of many libraries.
 const MISSING: usize = 1;
 
@@ -47,7 +49,7 @@ impl Symbol {
     #[cold]
     fn missing(&self) -> ! {
         let name = self.name.to_string_lossy();
-        crate::say(&format!("no loaded library has {name}, which the program calls: it must end here"));
+        say(&format!("no loaded library has {name}, which the program calls: it must end here"));
         std::process::abort()
     }
 }

@@ -3,17 +3,18 @@
 use std::ffi::{c_int, CStr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::Mutex;
+use std::sync::{Mutex, Once};
 
 use beff_trace::raw::clock::Moment;
 use beff_trace::raw::{ProcessHead, VERSION};
 use beff_trace::{Call, End, Function};
 
 use crate::clock::{self, ticks};
-use crate::data::Name;
-use crate::lane::Inside;
+use crate::message::say;
 use crate::mpi::{constants, library_version, pmpi, Word};
+use crate::name::{without_pmpi, without_pmpi_from_here, Name};
 use crate::original::Symbol;
+use crate::thread::{inside, Inside};
 use crate::{cost, decode, hosts, merge, sink};
 
 /// Sessions that are open, and whether MPI_Init was called.
@@ -88,7 +89,7 @@ pub fn finalize(name: Name, call: impl FnOnce() -> c_int) -> c_int {
         return call();
     }
     // What the library itself does to its files in there goes by these names.
-    crate::without_pmpi_from_here(last);
+    without_pmpi_from_here(last);
     let code = call();
     OPEN.fetch_sub(1, Ordering::Relaxed);
     if last {
@@ -98,11 +99,11 @@ pub fn finalize(name: Name, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn outermost(pmpi: bool) -> bool {
-    !passed_on(pmpi) && !crate::lane::inside()
+    !passed_on(pmpi) && !inside()
 }
 
 fn passed_on(pmpi: bool) -> bool {
-    pmpi && crate::without_pmpi()
+    pmpi && without_pmpi()
 }
 
 /// MPI_Abort, also by an error handler inside of another call.
@@ -147,7 +148,7 @@ fn start(world: Word, session: Word) {
         return;
     }
     let Some((rank, ranks)) = (if session == 0 { of_world(world) } else { of_session(session) }) else {
-        return crate::say("cannot find out the rank of this process, which is not recorded");
+        return say("cannot find out the rank of this process, which is not recorded");
     };
     let offset = if session == 0 { hosts::offset_ns() } else { 0 };
     BEGIN_OFFSET_NS.store(offset, Ordering::Relaxed);
@@ -171,9 +172,9 @@ fn start(world: Word, session: Word) {
     let limit_bytes = match limit.as_deref().map(str::parse) {
         None => u64::MAX,
         Some(Ok(bytes)) => bytes,
-        Some(Err(_)) => return crate::say("BEFF_PROFILE_LIMIT_BYTES is not a number of bytes; nothing is recorded"),
+        Some(Err(_)) => return say("BEFF_PROFILE_LIMIT_BYTES is not a number of bytes; nothing is recorded"),
     };
-    crate::forks();
+    forks();
     sink::begin(&PathBuf::from(dir).join(format!("rank-{rank}.beff")), head, limit_bytes);
 }
 
@@ -211,6 +212,20 @@ fn right_flavour() -> bool {
     let own = if built_for_open_mpi { "Open MPI" } else { "MPICH and its family" };
     let first = version.lines().next().unwrap_or("another MPI");
     let abi = if other_abi { " by the standard ABI" } else { "" };
-    crate::say(&format!("built for {own}, but the program runs with {first}{abi}: nothing is recorded"));
+    say(&format!("built for {own}, but the program runs with {first}{abi}: nothing is recorded"));
     false
+}
+
+extern "C" fn in_child() {
+    sink::forget();
+    hosts::forget();
+}
+
+/// From now on, a forked child records nothing.
+fn forks() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler only stores numbers.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
 }

@@ -10,12 +10,12 @@ use beff_trace::raw::record::{has, Compact};
 use beff_trace::{Call, Completion, ErrorClass, Function};
 
 use crate::clock::ticks;
-use crate::data::Name;
-use crate::lane::Lane;
+use crate::lane::{Asked, Lane};
 use crate::mpi::{
     beff_err_in_status, beff_err_pending, beff_status_size, class, constant, constants, handle_at, ignores,
     ignores_all, status_bytes, status_error, Status, Word, OPEN_MPI,
 };
+use crate::name::Name;
 
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 
@@ -39,14 +39,6 @@ static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
 fn lock() -> MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A request of a file that a call was asked about.
-#[derive(Clone, Copy)]
-pub struct Asked {
-    index: usize,
-    handle: Word,
-    number: u64,
 }
 
 /// A number for the request that was just left at an address.

@@ -10,6 +10,8 @@ use beff_trace::raw::block::HEAD_BYTES;
 use beff_trace::raw::{ProcessHead, BLOCK_BYTES};
 use beff_trace::End;
 
+use crate::message::{identity, say};
+
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static FILE: AtomicI32 = AtomicI32::new(-1);
 static DEVICE: AtomicU64 = AtomicU64::new(0);
@@ -30,10 +32,10 @@ pub fn recording() -> bool {
 pub fn begin(path: &Path, head: ProcessHead, limit_bytes: u64) {
     let file = match std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(path) {
         Ok(file) => file,
-        Err(e) => return crate::say(&format!("cannot make {}: {e}; this rank is not recorded", path.display())),
+        Err(e) => return say(&format!("cannot make {}: {e}; this rank is not recorded", path.display())),
     };
     if let Err(e) = keep(file.into_raw_fd()) {
-        return crate::say(&format!("cannot keep {} open: {e}; this rank is not recorded", path.display()));
+        return say(&format!("cannot keep {} open: {e}; this rank is not recorded", path.display()));
     }
     LIMIT_BYTES.store(limit_bytes, Ordering::Relaxed);
     match write(0, &head.block()) {
@@ -41,7 +43,7 @@ pub fn begin(path: &Path, head: ProcessHead, limit_bytes: u64) {
             *lock() = Some(head);
             RECORDING.store(true, Ordering::Release);
         }
-        Err(e) => crate::say(&format!("cannot write {}: {e}; this rank is not recorded", path.display())),
+        Err(e) => say(&format!("cannot write {}: {e}; this rank is not recorded", path.display())),
     }
 }
 
@@ -59,15 +61,6 @@ fn keep(file: c_int) -> std::io::Result<()> {
     INODE.store(inode, Ordering::Relaxed);
     FILE.store(kept, Ordering::Relaxed);
     Ok(())
-}
-
-/// Device and inode of an open file.
-pub fn identity(file: c_int) -> Option<(u64, u64)> {
-    // SAFETY: a status is numbers, for which zeros are values.
-    let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the status is ours.
-    let known = unsafe { libc::fstat(file, &raw mut status) } == 0;
-    known.then_some((status.st_dev, status.st_ino))
 }
 
 /// The file, for a write that ends at `end`. If the program has closed it, its number may be that of a file of the program: then
@@ -102,11 +95,11 @@ pub fn end(change: impl FnOnce(&mut ProcessHead)) {
         change(&mut head);
         if let (Err(e), End::Complete) = (saved, head.end) {
             head.end = End::Full;
-            crate::say(&format!("rank {}: cannot write the last calls of its record: {e}", head.rank));
+            say(&format!("rank {}: cannot write the last calls of its record: {e}", head.rank));
         }
         head.moments[1] = crate::clock::moment();
         if let Err(e) = write(0, &head.block()) {
-            crate::say(&format!("rank {}: cannot write the end of its record: {e}", head.rank));
+            say(&format!("rank {}: cannot write the end of its record: {e}", head.rank));
         }
     }
 }
@@ -129,7 +122,7 @@ pub fn forget() {
 pub fn stop(why: &str) {
     if RECORDING.swap(false, Ordering::AcqRel) {
         let rank = lock().as_ref().map_or(0, |head| head.rank);
-        crate::say(&format!("rank {rank}: {why}; its later calls are not recorded, the program goes on"));
+        say(&format!("rank {rank}: {why}; its later calls are not recorded, the program goes on"));
         end(|head| head.end = End::Full);
     }
 }

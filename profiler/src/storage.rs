@@ -36,3 +36,11 @@ fn kind_of(mounts: &str, mount: u64) -> Option<&str> {
     let line = mounts.lines().find(|line| line.split(' ').next() == Some(&number))?;
     line.split_once(" - ")?.1.split(' ').next()
 }
+
+/// The path: ROMIO takes the name of a driver before a colon.
+pub fn without_driver(name: &str) -> &str {
+    match name.split_once(':') {
+        Some((driver, rest)) if driver.len() > 1 && driver.bytes().all(|byte| byte.is_ascii_alphanumeric()) => rest,
+        _ => name,
+    }
+}

@@ -5,9 +5,10 @@ use std::ffi::c_int;
 
 use beff_trace::Function;
 
-use crate::data::{self, Given, Name};
+use crate::data::{self, Given};
 use crate::files::{self, answer};
 use crate::mpi::{handle, Word};
+use crate::name::Name;
 use crate::original::Symbol;
 use crate::requests::{self, Statuses};
 use crate::{dictionary, program};
