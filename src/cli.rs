@@ -7,11 +7,11 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::ArgMatches;
+use clap::{ArgMatches, Args};
 
 use crate::benchmarks::BENCHMARKS;
-use crate::commands::COMMANDS;
-use crate::frame::benchmark::Command;
+use crate::commands::{shell, COMMANDS};
+use crate::frame::benchmark::{as_typed, typed, Command};
 use crate::frame::error::UsageError;
 use crate::frame::options::{common_help, MEASURED};
 use crate::frame::paths::word_of;
@@ -57,12 +57,36 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{version} (source {revision}, built with {})", beff_ffi::built_with())
 });
 
+/// Completions: made from the definition of the command line, so they cannot differ from it.
+const COMPLETIONS: Command = Command {
+    name: "completions",
+    about: "Print what a shell needs to complete options and values",
+    after_help: shell::COMPLETIONS_HELP,
+    options: shell::CompletionsArgs::augment_args,
+    translate: as_typed,
+    run: |options| shell::completions(&typed(options)?, command_line()),
+    measures: false,
+    of_this_host: false,
+};
+
+/// Man pages, likewise.
+const MAN: Command = Command {
+    name: "man",
+    about: "Write the manual pages of all commands into a directory",
+    after_help: shell::MAN_HELP,
+    options: shell::ManArgs::augment_args,
+    translate: as_typed,
+    run: |options| shell::man(&typed(options)?, command_line()),
+    measures: false,
+    of_this_host: true,
+};
+
 /// All commands: what measures, then what else the benchmarks have, then those of no benchmark. The very first one runs if
 /// none is typed.
 pub fn commands() -> impl Iterator<Item = &'static Command> {
     let of_benchmarks =
         |measures: bool| BENCHMARKS.iter().flat_map(|b| b.commands).filter(move |c| c.measures == measures);
-    of_benchmarks(true).chain(of_benchmarks(false)).chain(&COMMANDS)
+    of_benchmarks(true).chain(of_benchmarks(false)).chain(&COMMANDS).chain(&[COMPLETIONS, MAN])
 }
 
 /// The command line, as clap understands it: options of the first command, and all commands.
@@ -149,9 +173,10 @@ pub enum NoCommand {
 /// # Errors
 /// What there is to say where they ask for help or are no command line.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(&'static Command, ArgMatches), NoCommand> {
+    let all: Vec<&Command> = commands().collect();
     let translate = |args, command: &Command| (command.translate)(args);
     let translated = |args: Vec<OsString>| commands().try_fold(args, translate);
-    let args = translated(args.into_iter().collect()).and_then(|args| from::expand(args, translated));
+    let args = translated(args.into_iter().collect()).and_then(|args| from::expand(args, &all, translated));
     let args: Vec<OsString> = spoken(args.map_err(NoCommand::Refused)?);
     let line = if args.iter().any(|arg| arg == "-h") { short_line() } else { command_line() };
     let mut matches = line.try_get_matches_from(&args).map_err(|error| match error.kind() {

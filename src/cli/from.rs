@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Arg;
 use serde_json::Value;
 
-use super::commands;
+use crate::frame::benchmark::Command;
 use crate::frame::error::UsageError;
 use crate::frame::input;
 
@@ -23,17 +23,18 @@ pub(super) fn option(heading: &'static str) -> Arg {
     )
 }
 
-/// The arguments with those of the result in front, if `--from` is among them. `translate` knows other spellings.
+/// The arguments with those of the result in front, if `--from` is among them. The first of `commands` runs if none is typed; `translate` knows other spellings.
 ///
 /// # Errors
 /// The file is no result, or one of another command.
 pub(super) fn expand(
     args: Vec<OsString>,
+    commands: &[&Command],
     translate: impl Fn(Vec<OsString>) -> Result<Vec<OsString>, UsageError>,
 ) -> Result<Vec<OsString>, UsageError> {
     let Some((file, typed)) = taken_out(&args) else { return Ok(args) };
     let recorded = words_of(Path::new(&file))?;
-    merge(&translate(recorded)?, &typed, &file.to_string_lossy())
+    merge(commands, &translate(recorded)?, &typed, &file.to_string_lossy())
 }
 
 /// The value of the option, and all other arguments.
@@ -79,19 +80,24 @@ fn command_line_in(value: &Value, depth: usize) -> Option<&Vec<Value>> {
 }
 
 /// A command line without its program: the command, and what follows.
-fn split(words: &[OsString]) -> (Option<&'static str>, &[OsString]) {
-    let known = |word: &OsString| commands().map(|command| command.name).find(|name| OsStr::new(name) == word);
+fn split<'w>(commands: &[&Command], words: &'w [OsString]) -> (Option<&'static str>, &'w [OsString]) {
+    let known = |word: &OsString| commands.iter().map(|command| command.name).find(|name| OsStr::new(name) == word);
     match words.first().and_then(known) {
         Some(name) => (Some(name), &words[1..]),
         None => (None, words),
     }
 }
 
-fn merge(recorded: &[OsString], typed: &[OsString], file: &str) -> Result<Vec<OsString>, UsageError> {
+fn merge(
+    commands: &[&Command],
+    recorded: &[OsString],
+    typed: &[OsString],
+    file: &str,
+) -> Result<Vec<OsString>, UsageError> {
     let program = typed.first().cloned().unwrap_or_default();
-    let (of_recorded, old) = split(recorded.get(1..).unwrap_or_default());
-    let (of_typed, new) = split(typed.get(1..).unwrap_or_default());
-    let first = commands().next().map_or("", |command| command.name);
+    let (of_recorded, old) = split(commands, recorded.get(1..).unwrap_or_default());
+    let (of_typed, new) = split(commands, typed.get(1..).unwrap_or_default());
+    let first = commands.first().map_or("", |command| command.name);
     let name = of_recorded.unwrap_or(first);
     if let Some(other) = of_typed.filter(|other| *other != name) {
         return Err(UsageError::new(
@@ -99,7 +105,7 @@ fn merge(recorded: &[OsString], typed: &[OsString], file: &str) -> Result<Vec<Os
             format!("Type {name} in place of {other}, or leave the command out."),
         ));
     }
-    let Some(command) = commands().find(|command| command.name == name && command.measures) else {
+    let Some(command) = commands.iter().find(|command| command.name == name && command.measures) else {
         return Err(UsageError::new(format!("--from {file}: {name} measures nothing"), "Name the result of a run."));
     };
     let line = (command.options)(clap::Command::new(name));
@@ -154,8 +160,12 @@ mod tests {
         line.split_whitespace().map(OsString::from).collect()
     }
 
+    fn all_commands() -> Vec<&'static Command> {
+        crate::cli::commands().collect()
+    }
+
     fn merged(recorded: &str, typed: &str) -> String {
-        let all = merge(&words(recorded), &words(typed), "run.json").unwrap();
+        let all = merge(&all_commands(), &words(recorded), &words(typed), "run.json").unwrap();
         all.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 
@@ -184,9 +194,10 @@ mod tests {
 
     #[test]
     fn another_command_is_refused() {
-        let error = merge(&words("x comm"), &words("beff-raw imb"), "run.json").unwrap_err().to_string();
+        let error =
+            merge(&all_commands(), &words("x comm"), &words("beff-raw imb"), "run.json").unwrap_err().to_string();
         assert!(error.contains("run.json: a result of `beff-raw comm`, not of `beff-raw imb`"), "{error}");
-        assert!(merge(&words("x report a.json"), &words("beff-raw"), "run.json").is_err());
+        assert!(merge(&all_commands(), &words("x report a.json"), &words("beff-raw"), "run.json").is_err());
     }
 
     #[test]
@@ -196,7 +207,7 @@ mod tests {
             assert_eq!((file, rest), ("r.json".into(), words("b -q")));
         }
         assert!(taken_out(&words("b -- --from r.json")).is_none() && taken_out(&words("b --from")).is_none());
-        let all = expand(words("b -q"), Ok).unwrap();
+        let all = expand(words("b -q"), &all_commands(), Ok).unwrap();
         assert_eq!(all, words("b -q"));
     }
 

@@ -11,13 +11,6 @@ pub mod shell;
 
 use crate::frame::benchmark::Command;
 
-/// All of them.
-pub const COMMANDS: [Command; 7] = [
-    profile::COMMAND,
-    report::COMMAND,
-    compare::COMMAND,
-    schema::COMMAND,
-    info::COMMAND,
-    shell::COMPLETIONS,
-    shell::MAN,
-];
+/// All but those that `cli` makes of [`shell`]: they need the whole command line.
+pub const COMMANDS: [Command; 5] =
+    [profile::COMMAND, report::COMMAND, compare::COMMAND, schema::COMMAND, info::COMMAND];

@@ -6,37 +6,12 @@ use anyhow::anyhow;
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::cli::command_line;
-use crate::frame::benchmark::{as_typed, typed, Command};
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
 
-/// Completions.
-pub const COMPLETIONS: Command = Command {
-    name: "completions",
-    about: "Print what a shell needs to complete options and values",
-    after_help: COMPLETIONS_HELP,
-    options: CompletionsArgs::augment_args,
-    translate: as_typed,
-    run: |options| completions(&typed(options)?),
-    measures: false,
-    of_this_host: false,
-};
-
-/// Man pages.
-pub const MAN: Command = Command {
-    name: "man",
-    about: "Write the manual pages of all commands into a directory",
-    after_help: MAN_HELP,
-    options: ManArgs::augment_args,
-    translate: as_typed,
-    run: |options| man(&typed(options)?),
-    measures: false,
-    of_this_host: true,
-};
-
-const COMPLETIONS_HELP: &str = concat!(
+/// What stands below the options of `completions`.
+pub const COMPLETIONS_HELP: &str = concat!(
     "Examples:
   For this shell, now:
       source <(beff-raw completions bash)
@@ -49,7 +24,8 @@ const COMPLETIONS_HELP: &str = concat!(
     common_help!()
 );
 
-const MAN_HELP: &str = concat!(
+/// What stands below the options of `man`.
+pub const MAN_HELP: &str = concat!(
     "Examples:
   Where man looks for pages of a user:
       mkdir -p ~/.local/share/man/man1 && beff-raw man ~/.local/share/man/man1
@@ -78,14 +54,22 @@ pub struct ManArgs {
     pub directory: PathBuf,
 }
 
-fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+/// Prints the completions of a command line.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn completions(args: &CompletionsArgs, mut line: clap::Command) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut command_line(), "beff-raw", &mut text);
+    clap_complete::generate(args.shell, &mut line, "beff-raw", &mut text);
     publish(&text)?;
     Ok(Exit::Ok)
 }
 
-fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+/// Writes the manual pages of a command line.
+///
+/// # Errors
+/// [`UsageError`] where there is no such directory; a page that cannot be written.
+pub fn man(args: &ManArgs, line: clap::Command) -> anyhow::Result<Exit> {
     let directory = args.directory.display();
     if !args.directory.is_dir() {
         return Err(UsageError::new(
@@ -94,7 +78,7 @@ fn man(args: &ManArgs) -> anyhow::Result<Exit> {
         )
         .into());
     }
-    clap_mangen::generate_to(command_line(), &args.directory)
+    clap_mangen::generate_to(line, &args.directory)
         .map_err(|e| anyhow!("the manual pages cannot be written into {directory}: {e}; look at its permissions"))?;
     Ok(Exit::Ok)
 }
@@ -102,18 +86,18 @@ fn man(args: &ManArgs) -> anyhow::Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands;
+    use crate::cli::{command_line, commands};
 
     #[test]
     fn every_command_has_a_page() {
         let directory = tempfile::tempdir().unwrap();
-        man(&ManArgs { directory: directory.path().to_owned() }).unwrap();
+        man(&ManArgs { directory: directory.path().to_owned() }, command_line()).unwrap();
         for command in commands() {
             let page = std::fs::read_to_string(directory.path().join(format!("beff-raw-{}.1", command.name))).unwrap();
             assert!(page.contains("Examples:"), "{}", command.name);
         }
         assert!(std::fs::read_to_string(directory.path().join("beff-raw.1")).unwrap().contains("beff\\-raw"));
-        let error = man(&ManArgs { directory: directory.path().join("none") }).unwrap_err();
+        let error = man(&ManArgs { directory: directory.path().join("none") }, command_line()).unwrap_err();
         assert!(error.is::<UsageError>(), "{error}");
     }
 

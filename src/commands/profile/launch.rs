@@ -13,8 +13,9 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
 use super::launcher::{is_launcher, with_variables, Launch};
+use super::options::must_be_new;
 use super::program::{Abi, Program};
-use super::{library, merge, must_be_new, program, ProfileArgs};
+use super::{library, merge, program, ProfileArgs};
 use crate::frame::command::{complain, refuse};
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::paths::word_of;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use beff_trace::merge::MergeError;
 
-use super::{must_be_new, MergeArgs};
+use super::options::{must_be_new, MergeArgs};
 use crate::frame::command::complain;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::paths::word_of;
