@@ -13,6 +13,7 @@ use super::run::Run;
 use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::conduct;
 use crate::frame::command::observer::Collector;
+use crate::frame::command::progress::pace;
 use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{memory_of_rank, publish_json_once, publish_once, start};
 use crate::frame::config::Repeat;
@@ -150,7 +151,7 @@ fn announce(config: &CommConfig, a: &Announcement, ranks: u64) -> String {
         }
         (Repeat::Times(times), _) => format!(", then at most {}", count(times, "round")),
     };
-    let end = start::end_in(if config.repeat == Repeat::Off { a.expected_seconds } else { a.limit_seconds });
+    let end = pace::end_in(if config.repeat == Repeat::Off { a.expected_seconds } else { a.limit_seconds });
     let fits = if a.expected_seconds <= a.limit_seconds {
         format!("at most {limit}")
     } else {

@@ -15,6 +15,7 @@ use super::run::whole::execute;
 use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::{conduct, Files};
 use crate::frame::command::observer::Collector;
+use crate::frame::command::progress::pace;
 use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, start};
 use crate::frame::error::{Exit, UsageError};
@@ -75,7 +76,7 @@ fn measure(universe: &Universe, world: &Comm, config: &Config, args: &IoArgs) ->
 
 /// What a user who waits wants to know.
 fn announce(config: &Config, ranks: u64, seconds: f64) -> String {
-    let (backends, time, end) = (config.backends.join(", "), format_seconds(seconds.ceil()), start::end_in(seconds));
+    let (backends, time, end) = (config.backends.join(", "), format_seconds(seconds.ceil()), pace::end_in(seconds));
     let ranks = count(ranks, "rank");
     format!("b_eff_io on {ranks}, {backends}: about {time} of measuring, until about {end}")
 }

@@ -16,6 +16,7 @@ use super::values::ImbDerived;
 use crate::frame::command::binding::bind_and_look;
 use crate::frame::command::finish::{conduct, exit_of, Files, Page};
 use crate::frame::command::observer::Collector;
+use crate::frame::command::progress::pace;
 use crate::frame::command::start::{Early, Ready};
 use crate::frame::command::{directory, known_backends, publish_once, start};
 use crate::frame::config::Repeat;
@@ -177,7 +178,7 @@ fn check_space(plan: &ImbPlan, config: &ImbConfig, storage: &StorageRecord, rank
 fn announce(config: &ImbConfig, a: &ImbAnnouncement, ranks: u64, rows: u64) -> String {
     let expected = format_seconds(a.expected_seconds.ceil());
     // What is over does not come again.
-    let end = start::end_in(a.expected_seconds - a.pilot_seconds);
+    let end = pace::end_in(a.expected_seconds - a.pilot_seconds);
     let limit = match a.limit_seconds {
         Some(limit) => format!(
             "repetitions are reduced where a row would take more than {}: at most about {}, if calls go on as in the trials",

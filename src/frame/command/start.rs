@@ -305,13 +305,6 @@ pub(crate) fn get_ready(universe: &Universe, world: &Comm, survey: &Survey, late
     Ok(Ready { costs, interrupt, machine })
 }
 
-/// When something that takes `seconds` from now will be over.
-pub(crate) fn end_in(seconds: f64) -> String {
-    jiff::Timestamp::now()
-        .checked_add(jiff::SignedDuration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default())
-        .map_or_else(|_| "an unknown time".into(), |end| format!("{} UTC", end.strftime("%H:%M:%S")))
-}
-
 /// Fills the output files with what `view` makes for their suffixes and prints the table. For rank 0. False if a file
 /// or stdout could not be written; the reason has been told.
 pub(crate) fn deliver(

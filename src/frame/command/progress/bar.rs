@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use beff_ffi::alloc;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{End, Moment, Teller};
+use super::teller::{End, Moment, Teller};
 use crate::frame::plain::line;
 use crate::frame::run::{Live, Standing};
 use crate::frame::system::affinity;

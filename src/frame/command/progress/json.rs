@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::stage::Stage;
-use super::{End, Moment, Teller};
+use super::teller::{End, Moment, Teller};
 
 /// What happened. Every line has the same fields; those that an event does not have are null.
 #[derive(Debug, Default, Serialize)]

@@ -1,8 +1,9 @@
 //! Lines for a log: one for each stage that is over.
 
+use super::pace::end_in;
 use super::stage::Stage;
-use super::{Moment, Teller};
-use crate::frame::command::{complain, start};
+use super::teller::{Moment, Teller};
+use crate::frame::command::complain;
 use crate::frame::plain::line;
 use crate::frame::units::format_seconds;
 
@@ -31,7 +32,7 @@ impl Teller for Lines {
     fn stage(&mut self, over: &Stage, now: &Moment<'_>) {
         if now.elapsed_seconds - self.last_seconds >= SHORTEST_SECONDS {
             self.last_seconds = now.elapsed_seconds;
-            complain(&told(over, now, &start::end_in(now.left_seconds)));
+            complain(&told(over, now, &end_in(now.left_seconds)));
         }
     }
 }

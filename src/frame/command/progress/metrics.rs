@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
-use super::{End, Moment, Teller};
+use super::teller::{End, Moment, Teller};
 use crate::frame::command::complain;
 
 /// Between two writes: a file system is no clock.

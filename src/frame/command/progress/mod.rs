@@ -7,6 +7,7 @@ mod lines;
 mod metrics;
 pub mod pace;
 mod stage;
+mod teller;
 #[cfg(test)]
 mod tests;
 
@@ -18,35 +19,12 @@ use console::Term;
 use indicatif::ProgressDrawTarget;
 
 use self::pace::left_seconds;
-use self::stage::{Stage, Stages};
+use self::stage::Stages;
+use self::teller::{End, Moment, Teller};
 use crate::frame::error::UsageError;
 use crate::frame::options::{ProgressArgs, ProgressMode};
 use crate::frame::run::{Live, Moved, Standing};
 use crate::frame::system::terminal;
-
-/// A moment of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Moment<'a> {
-    /// What comes next.
-    pub standing: &'a Standing,
-    /// Since the run began.
-    pub elapsed_seconds: f64,
-    /// Until it ends, by what was measured so far.
-    pub left_seconds: f64,
-    /// How much of all that is planned is done, 0 to 1, by time.
-    pub share: f64,
-}
-
-/// The end of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct End {
-    /// Since the run began.
-    elapsed_seconds: f64,
-    /// How much of all that was planned was done, 0 to 1, by time.
-    share: f64,
-    /// Whether all of it was done: neither a signal nor an error ended the run.
-    is_complete: bool,
-}
 
 /// The part under way, as planned.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,18 +52,6 @@ fn share(elapsed_seconds: f64, left_seconds: f64) -> f64 {
     } else {
         0.0
     }
-}
-
-/// Who tells it.
-trait Teller {
-    /// The run begins.
-    fn begin(&mut self, _title: &str) {}
-    /// A new part begins.
-    fn part(&mut self, _now: &Moment<'_>) {}
-    /// A stage is over.
-    fn stage(&mut self, _over: &Stage, _now: &Moment<'_>) {}
-    /// Nothing more comes.
-    fn end(&mut self, _end: End) {}
 }
 
 /// All who tell it.

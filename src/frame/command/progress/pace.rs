@@ -17,6 +17,13 @@ pub fn left_seconds(elapsed_seconds: f64, done_seconds: f64, all_seconds: f64) -
     rest * (elapsed + prior) / (done + prior)
 }
 
+/// When something that takes `seconds` from now will be over.
+pub(crate) fn end_in(seconds: f64) -> String {
+    jiff::Timestamp::now()
+        .checked_add(jiff::SignedDuration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default())
+        .map_or_else(|_| "an unknown time".into(), |end| format!("{} UTC", end.strftime("%H:%M:%S")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
