@@ -5,6 +5,7 @@
 //! file; but never further than the pattern may. What lies behind the last batch goes back before the sync. Nothing depends on it: where
 //! space is missing, the writes go on without room, and that is told.
 
+mod calls;
 mod trial;
 
 use std::fs::File;
@@ -14,8 +15,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use memmap2::MmapMut;
 use nix::errno::Errno;
-use nix::fcntl::{fallocate, FallocateFlags};
+use nix::fcntl::FallocateFlags;
 
+use self::calls::{allocate, fallocate_with, is_full, is_refusal};
 use self::trial::{agreed_refusal, is_dear};
 use crate::direct::FdPair;
 use crate::patience::uninterrupted;
@@ -409,30 +411,6 @@ fn cuts_blocks(pattern: &Pattern, block: u64) -> bool {
 
 fn length(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())
-}
-
-fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
-    fallocate_with(FallocateFlags::empty(), file, from, to)
-}
-
-fn fallocate_with(flags: FallocateFlags, file: &File, from: u64, to: u64) -> io::Result<()> {
-    let position = |bytes| i64::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
-    let (from, len) = (position(from)?, position(to - from)?);
-    uninterrupted(|| Ok(fallocate(file, flags, from, len)?))
-}
-
-fn errno(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)
-}
-
-/// The file system, a filter or a limit is against it, whatever the size.
-fn is_refusal(error: &io::Error) -> bool {
-    matches!(errno(error), Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EPERM | Errno::EINVAL | Errno::ENODEV)
-}
-
-/// No space, no quota, or a file that may not become so long.
-fn is_full(error: &io::Error) -> bool {
-    matches!(errno(error), Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use nix::sys::statfs::fstatfs;
 
-use super::{allocate, is_full, is_refusal};
+use super::calls::{allocate, is_full, is_refusal};
 use crate::direct::FdPair;
 use crate::error::Cause;
 use crate::patience::uninterrupted;

@@ -13,13 +13,14 @@ mod kept;
 mod overlap;
 mod parts;
 mod pump;
+mod settings;
 #[cfg(test)]
 mod settings_tests;
 mod stream;
 #[cfg(test)]
 mod tests;
 
-use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
+use crate::edges::{EdgeWalk, Stretch};
 use crate::error::Cause;
 use crate::offsets::{self, Offsets};
 use crate::queue::{abandoned, Queue, Way, MAX_PIECE_SHIFT};
@@ -28,10 +29,12 @@ use crate::route::Route;
 use crate::two_phase::Shelf;
 use crate::walk::{batch_bytes, Pieces, Walk};
 use crate::{
-    dontcache, edges, in_any_case, one_by_one, two_phase, BackendError, Batch, CallStyle, Direction, Driver,
-    DriverOptions, InForce, Latency, Next, OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed, Tuned,
+    dontcache, edges, in_any_case, one_by_one, two_phase, AccessKind, BackendError, Batch, CallStyle, Direction,
+    Driver, DriverOptions, InForce, Latency, Next, OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed,
+    MOST_PENDING,
 };
 use pump::{Job, Pump};
+pub(crate) use settings::Settings;
 use stream::Failure;
 
 /// Domains of a two-phase transfer under way at once, or parts of them: enough to gather one while others are written.
@@ -40,64 +43,6 @@ const DOMAINS_IN_FLIGHT: u32 = 4;
 const REGISTERED: &str = "registered buffers";
 /// Work under the transfers of a batch.
 type During<'a> = &'a mut dyn FnMut();
-
-/// Part of the depth that is waited for in one call while there is more to begin, where nothing better was found: fewer
-/// calls, and the device still has the rest to work on.
-const WANT_DIVISOR: u32 = 4;
-
-/// What the options say about the queue.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    queue_depth: u32,
-    tuned: Vec<Tuned>,
-    sqpoll: bool,
-}
-
-impl From<&DriverOptions> for Settings {
-    fn from(options: &DriverOptions) -> Self {
-        Self { queue_depth: options.queue_depth, tuned: options.tuned.clone(), sqpoll: options.sqpoll }
-    }
-}
-
-impl Settings {
-    /// The row for a chunk size: the last one that begins at or below it, else the smallest; None if the direction has no
-    /// rows.
-    fn row(&self, direction: Direction, chunk_bytes: u64) -> Option<&Tuned> {
-        let rows = || self.tuned.iter().filter(|row| row.direction == direction);
-        let below = rows().filter(|row| row.chunk_bytes <= chunk_bytes).max_by_key(|row| row.chunk_bytes);
-        below.or_else(|| rows().min_by_key(|row| row.chunk_bytes))
-    }
-
-    /// Operations in flight at most, and completions to wait for in one call, if no more than `most` may be in flight. `is_whole`: a
-    /// chunk is one operation, whatever was found.
-    fn depth_and_wait(&self, direction: Direction, chunk_bytes: u64, is_whole: bool, most: u64) -> (u32, u32) {
-        let row = self.row(direction, chunk_bytes);
-        let mut depth = u64::from(row.map_or(self.queue_depth, |row| row.depth).max(1));
-        if let Some(bytes) = row.and_then(|row| row.operation_bytes).filter(|bytes| is_whole && *bytes < chunk_bytes) {
-            // As much memory in flight, but two chunks at least.
-            depth = depth.min((depth * bytes / chunk_bytes).max(2));
-        }
-        let depth = depth.min(most.max(1)) as u32;
-        let wait_for = row.map_or(depth / WANT_DIVISOR, |row| row.wait_for);
-        (depth, wait_for.clamp(1, depth))
-    }
-
-    /// Bytes of the largest operation, if that is less than a chunk. Calls with work under them are whole: what the depth does not
-    /// hold would wait for the end of the work.
-    fn operation_bytes(&self, direction: Direction, pattern: &Pattern) -> Option<u64> {
-        let bytes = self.row(direction, pattern.chunk_bytes)?.operation_bytes?;
-        // Sectors stay whole.
-        let bytes = bytes.max(1).checked_next_multiple_of(MAX_SECTOR_BYTES)?;
-        (bytes < pattern.chunk_bytes && pattern.form.style != CallStyle::Request).then_some(bytes)
-    }
-
-    /// The largest depth that any pattern may ask for.
-    fn largest_depth(&self) -> u32 {
-        let untuned = [Direction::Write, Direction::Read].into_iter().any(|direction| self.row(direction, 0).is_none());
-        let depths = self.tuned.iter().map(|row| row.depth).chain(untuned.then_some(self.queue_depth));
-        depths.max().unwrap_or(self.queue_depth)
-    }
-}
 
 /// Driver for io_uring. Collective kinds of access use the same offsets, each rank on its own.
 #[derive(Clone, Debug)]
@@ -277,7 +222,7 @@ impl UringFile {
 
 impl OpenFile for UringFile {
     fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.file.unsupported(pattern, overlap::refuses(pattern))
+        self.file.unsupported(pattern, refuses(pattern))
     }
 
     fn prepare(
@@ -288,7 +233,7 @@ impl OpenFile for UringFile {
         _hints: &[(String, String)],
     ) -> Result<InForce> {
         let Self { queue, pump, file, settings, .. } = self;
-        let route = match file.prepare(pattern, direction, ring, overlap::refuses(pattern))? {
+        let route = match file.prepare(pattern, direction, ring, refuses(pattern))? {
             offsets::Prepared::TwoPhase(told) => return Ok(told),
             offsets::Prepared::Alone(route) => route,
         };
@@ -314,7 +259,7 @@ impl OpenFile for UringFile {
             }
             told.timed = Timed::Operation;
             if pattern.form.style == CallStyle::Request {
-                told.strategy += overlap::told(pattern, depth);
+                told.strategy += calls_under_work(pattern, depth);
             }
         }
         told.strategy += file.room_told();
@@ -433,6 +378,27 @@ impl OpenFile for UringFile {
         // The queue holds references to the file: without letting go first, close(2) would not be the last one.
         drop(queue);
         file.close()
+    }
+}
+
+/// Why the queue cannot take the place of the calls of a pattern.
+fn refuses(pattern: &Pattern) -> Option<String> {
+    match (pattern.kind, pattern.form.style) {
+        (AccessKind::Independent, CallStyle::Request) => None,
+        (AccessKind::Collective | AccessKind::SharedOrdered, CallStyle::Request | CallStyle::Split) => {
+            Some("io_uring has no collective calls to begin and to end; use mpiio".into())
+        }
+        _ => pattern.needs_more_than_offsets(),
+    }
+}
+
+/// For the report: which operations are under way while there is work.
+fn calls_under_work(pattern: &Pattern, depth: u32) -> &'static str {
+    let operations = pattern.max_calls.min(MOST_PENDING).saturating_mul(pattern.chunks_per_call);
+    if operations > u64::from(depth) {
+        "; what exceeds the depth is submitted after the work under it"
+    } else {
+        "; all calls are submitted before the work under them"
     }
 }
 

@@ -2,28 +2,7 @@
 
 use super::{operation, During, UringFile};
 use crate::error::Cause;
-use crate::{AccessKind, BackendError, Batch, CallStyle, Direction, Latency, Pattern, Result, Ring, MOST_PENDING};
-
-/// Why the queue cannot take the place of the calls of a pattern.
-pub(super) fn refuses(pattern: &Pattern) -> Option<String> {
-    match (pattern.kind, pattern.form.style) {
-        (AccessKind::Independent, CallStyle::Request) => None,
-        (AccessKind::Collective | AccessKind::SharedOrdered, CallStyle::Request | CallStyle::Split) => {
-            Some("io_uring has no collective calls to begin and to end; use mpiio".into())
-        }
-        _ => pattern.needs_more_than_offsets(),
-    }
-}
-
-/// For the report: which operations are under way while there is work.
-pub(super) fn told(pattern: &Pattern, depth: u32) -> &'static str {
-    let operations = pattern.max_calls.min(MOST_PENDING).saturating_mul(pattern.chunks_per_call);
-    if operations > u64::from(depth) {
-        "; what exceeds the depth is submitted after the work under it"
-    } else {
-        "; all calls are submitted before the work under them"
-    }
-}
+use crate::{BackendError, Batch, CallStyle, Direction, Latency, Result, Ring, MOST_PENDING};
 
 impl UringFile {
     /// [`UringFile::run`] with `during` under it.

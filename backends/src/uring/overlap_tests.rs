@@ -3,7 +3,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use super::*;
 use crate::testing::{fill, pattern, scratch};
 use crate::uring::tests::{all, assert_idle, uring};
-use crate::{CallForm, Direct, OpenFile, OpenMode, Parts};
+use crate::{AccessKind, CallForm, Direct, OpenFile, OpenMode, Parts, Pattern};
 
 /// A part counted in bytes whose calls return before they are done.
 fn requests(chunk: u64, calls: u64) -> Pattern {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::direct::FdPair;
 use crate::testing::{fill, pattern, scratch};
-use crate::{Direct, OpenMode};
+use crate::{Direct, OpenMode, Tuned};
 
 fn row(direction: Direction, chunk_bytes: u64, depth: u32, wait_for: u32) -> Tuned {
     Tuned { direction, chunk_bytes, depth, wait_for, operation_bytes: None }
