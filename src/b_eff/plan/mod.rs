@@ -3,73 +3,25 @@
 
 pub mod effort;
 pub mod error;
+mod family;
 pub mod grid;
 pub mod pattern;
 pub mod published;
 pub mod random;
 pub mod rings;
 pub mod sizes;
+mod step;
 mod view;
 pub mod walk;
 
 pub use error::{Obstacle, PlanError};
+pub use family::Family;
 pub use pattern::CommPattern;
 pub use sizes::{lmax_bytes, sizes};
+pub use step::Step;
 pub use walk::Buffers;
 
-use serde::{Deserialize, Serialize};
-
-/// What a pattern is one of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// The six ring patterns of the average.
-    Ring,
-    /// One ring of all ranks in random order; 30 of them in the average.
-    Random,
-    /// One ring in an order that puts neighbours far apart.
-    WorstCycle,
-    /// Pairs: best and worst bisection.
-    Bisection,
-    /// Neighbours in two and three dimensions.
-    Cartesian,
-    /// The first two ranks.
-    PingPong,
-}
-
-impl Family {
-    /// All of them in the order in which they are measured.
-    pub const ALL: [Self; 6] =
-        [Self::PingPong, Self::Ring, Self::Random, Self::WorstCycle, Self::Bisection, Self::Cartesian];
-
-    /// The name as it is typed, printed and written.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ring => "ring",
-            Self::Random => "random",
-            Self::WorstCycle => "worst-cycle",
-            Self::Bisection => "bisection",
-            Self::Cartesian => "cartesian",
-            Self::PingPong => "ping-pong",
-        }
-    }
-
-    /// Whether b_eff is an average over this family; the others are only reported.
-    #[must_use]
-    pub fn in_average(self) -> bool {
-        matches!(self, Self::Ring | Self::Random)
-    }
-}
-
-/// One step of an iteration as one rank sees it. Step k of the sender is step k of the receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// Rank that gets a message.
-    pub send_to: Option<u64>,
-    /// Rank that a message comes from.
-    pub receive_from: Option<u64>,
-}
+use serde::Serialize;
 
 /// Everything b_eff would measure. Memory and time to make it do not depend on the number of ranks.
 #[derive(Clone, Debug, PartialEq, Serialize)]

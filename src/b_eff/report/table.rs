@@ -15,7 +15,6 @@ mod values;
 
 use crate::b_eff::records::CommResult;
 use crate::b_eff::values::CommDerived;
-use crate::frame::report::columns::or_none;
 use crate::frame::report::text::Page;
 use crate::frame::report::{criteria, ending};
 
@@ -49,11 +48,6 @@ fn validity(page: &mut Page, derived: &CommDerived) {
     page.heading("Validity for comparison with other systems");
     page.line(format!("  b_eff: {}", criteria::verdict(&derived.criteria)));
     criteria::missing_first(page, derived.criteria.iter());
-}
-
-/// A latency in microseconds.
-fn microseconds(seconds: Option<f64>) -> String {
-    or_none(seconds.map(|s| format!("{:.3}", s * 1e6)))
 }
 
 #[cfg(test)]

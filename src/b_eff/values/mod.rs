@@ -16,6 +16,7 @@ mod average;
 mod bare;
 mod buffers;
 mod curve;
+mod definition;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod identical;
@@ -30,6 +31,7 @@ pub use average::{logavg, SizeAverage};
 pub use bare::BareValue;
 pub use buffers::MessagesFrom;
 pub use curve::{widest, Curve, MethodPoint, Point};
+pub use definition::{efforts, RANDOM_RINGS, RINGS, SIZES};
 pub use rate::bytes_per_second;
 pub use repeated::{RepeatedRate, RepeatedValue};
 pub use validity::{single_sizes, FREELY_SINGLE_FROM, LOOP_SECONDS, MOST_ITERATIONS};
@@ -39,17 +41,8 @@ pub use warning::CommWarning;
 use serde::Serialize;
 
 use crate::b_eff::plan::Family;
-use crate::b_eff::records::{CommResult, Effort};
+use crate::b_eff::records::CommResult;
 use crate::frame::values::Criterion;
-
-/// Ring patterns of the definition.
-pub const RINGS: u64 = 6;
-
-/// Random rings of the definition.
-pub const RANDOM_RINGS: u64 = 30;
-
-/// Message sizes of the definition.
-pub const SIZES: u64 = 21;
 
 /// Everything derived from one result of b_eff.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -92,7 +85,7 @@ impl CommDerived {
 #[must_use]
 pub fn derive(result: &CommResult) -> CommDerived {
     let curves: Vec<Curve> = result.patterns.iter().map(|p| curve::of(p, result)).collect();
-    let random_rings = random_rings_wanted(result);
+    let random_rings = definition::random_rings_wanted(result);
     let criteria = validity::criteria(result, &curves);
     let value = value::of(result, &curves, random_rings);
     CommDerived {
@@ -106,18 +99,6 @@ pub fn derive(result: &CommResult) -> CommDerived {
         bare: result.bare.iter().filter_map(|record| bare::of(record, result.setup.machine.ranks)).collect(),
         curves,
     }
-}
-
-/// What was told before the run and every change of it, in order.
-pub fn efforts(result: &CommResult) -> impl Iterator<Item = &Effort> {
-    // A run that was killed has no ending, but what was told when the definition was whole.
-    let later = result.whole.as_ref().map_or(&result.ending.efforts, |whole| &whole.efforts);
-    result.announcement.iter().map(|a| &a.effort).chain(later.iter().map(|(_, effort)| effort))
-}
-
-/// Random rings that the last word was to measure: with fewer the run did not get there, and there is no average.
-fn random_rings_wanted(result: &CommResult) -> u64 {
-    efforts(result).last().map_or(RANDOM_RINGS, |e| e.random_rings).max(1)
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use super::parse::{BEGIN, MOST_ROWS};
 use super::*;
 use crate::b_eff_io::report::{fixtures, sum};
 use crate::b_eff_io::values::PartitionValue;

@@ -6,6 +6,7 @@ use crate::b_eff_io::values::ladder::{PatternRung, TypeRung};
 use crate::b_eff_io::values::{Derived, PartitionValue, TypeValue};
 use crate::frame::records::{Access, DeviceTraffic, Evidence};
 use crate::frame::units;
+use crate::frame::values::NULL_BACKEND;
 
 /// Columns of the classic table.
 pub const TYPES: [u8; 5] = [0, 1, 2, 3, 4];
@@ -32,6 +33,11 @@ pub fn classic_pattern(row: usize, pattern_type: u8) -> Option<u8> {
     /// Positions of the rows in the order of execution, which begins with the warm-up and M_PART.
     const POSITIONS: [usize; 7] = [4, 6, 3, 5, 2, 7, 1];
     POSITIONS.get(row).and_then(|&position| number_at(pattern_type, position))
+}
+
+/// The backends that move data: the others have no results, only costs.
+pub fn measuring(result: &RunResult) -> impl Iterator<Item = &String> {
+    result.config.backends.iter().filter(|backend| *backend != NULL_BACKEND)
 }
 
 /// The patterns of a backend on a partition, in the order of measurement.

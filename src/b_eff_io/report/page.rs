@@ -5,49 +5,28 @@ mod bandwidth;
 mod ladder;
 mod latency;
 mod partitions;
+mod shown;
 mod time;
 mod timeline;
 
-use crate::b_eff_io::config::Release;
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::values::{compare_backends, standout, without_ladder, Derived};
+use crate::b_eff_io::values::{standout, Derived};
 use crate::frame::records::Access;
 use crate::frame::report::html::{facts, Finding, Headline, Run};
-use crate::frame::report::picture::Point;
 use crate::frame::report::screen::rate;
 use crate::frame::report::text::count;
 use crate::frame::values::MPI_IO;
 
-use super::layout::{access_index, one_partition, partition_value};
+pub(super) use self::shown::over_ranks;
+use self::shown::Shown;
+use super::layout::{access_index, measuring, partition_value};
 use super::screen::{checked, findings, partition, within};
+use super::table::validity;
 use super::table::values::{best_ranks, value};
-use super::table::{measuring, validity};
 use super::{comparable, warnings};
 
 /// Backends with pictures of their own; a damaged file may name any number.
 const BACKENDS: usize = 8;
-
-/// One partition of a run, and nothing else of it: look-ups need not pass over the records and values of all others.
-struct Shown {
-    result: RunResult,
-    derived: Derived,
-    backends: Vec<String>,
-    ranks: u64,
-}
-
-impl Shown {
-    fn new(result: &RunResult, backends: &[String], ranks: u64) -> Self {
-        let only = one_partition(result, ranks);
-        Self { derived: without_ladder(&only), result: only, backends: backends.to_vec(), ranks }
-    }
-
-    /// With backends against each other.
-    fn compared(mut self) -> Self {
-        self.derived.ladder = compare_backends(&self.result);
-        self
-    }
-}
 
 /// The page of one run.
 #[must_use]
@@ -118,42 +97,6 @@ fn words(result: &RunResult, derived: &Derived, shown: Option<&Shown>, backends:
         .into_iter()
         .flatten()
         .collect()
-}
-
-/// What the run adds to a picture over ranks: the value and its averages.
-pub(super) fn over_ranks(result: &RunResult, derived: &Derived) -> Vec<Point> {
-    let release: Release = result.config.release;
-    let mut points = Vec::new();
-    for partition in derived.partitions.iter().filter(|p| result.config.backends.contains(&p.backend)) {
-        let values = [Some((format!("value (release {})", release.name()), value(&partition.values, release)))];
-        let averages = Access::ALL
-            .map(|access| Some((access.name().to_owned(), partition.access_mb_per_second[access_index(access)])));
-        for (column, y) in values.into_iter().chain(averages).flatten() {
-            points.extend(y.map(|y| Point {
-                row: "b_eff_io".into(),
-                column,
-                curve: partition.backend.clone(),
-                is_reference: false,
-                x: partition.ranks,
-                y,
-            }));
-        }
-    }
-    points
-}
-
-/// The name of a type with its number.
-fn type_label(t: u8) -> String {
-    format!("{t} {}", type_name(t))
-}
-
-/// What is named of an access method in pictures.
-fn access_label(access: Access) -> &'static str {
-    match access {
-        Access::Write => "first write",
-        Access::Rewrite => "rewrite",
-        Access::Read => "read",
-    }
 }
 
 #[cfg(test)]

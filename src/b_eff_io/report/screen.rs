@@ -14,8 +14,9 @@ use crate::frame::report::Place;
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::MPI_IO;
 
+use super::layout::measuring;
 use super::table::values::{best_ranks, value};
-use super::table::{header, measuring, validity};
+use super::table::{header, validity};
 use super::warnings;
 
 /// The screen of one run.

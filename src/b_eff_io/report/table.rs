@@ -19,9 +19,8 @@ pub(super) mod validity;
 pub(super) mod values;
 
 use crate::b_eff_io::records::RunResult;
+use crate::b_eff_io::report::layout::measuring;
 use crate::b_eff_io::values::Derived;
-use crate::frame::values::NULL_BACKEND;
-
 use crate::frame::report::ending;
 use crate::frame::report::text::Page;
 
@@ -62,11 +61,6 @@ pub fn table(result: &RunResult, derived: &Derived, details: bool) -> String {
     setup::write(&mut page, result);
     closing::end(&mut page, result, derived);
     page.finish()
-}
-
-/// The backends that move data: the others have no results, only costs.
-pub(super) fn measuring(result: &RunResult) -> impl Iterator<Item = &String> {
-    result.config.backends.iter().filter(|backend| *backend != NULL_BACKEND)
 }
 
 #[cfg(test)]

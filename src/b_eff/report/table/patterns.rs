@@ -6,7 +6,7 @@ use crate::frame::report::columns::{or_none, Columns};
 use crate::frame::report::marks::{Legend, Mark};
 use crate::frame::report::text::{percent, Page};
 
-use super::microseconds;
+use super::values::microseconds;
 
 /// Width of the shape.
 const SHAPE: usize = 18;

@@ -7,8 +7,6 @@ use crate::frame::report::criteria;
 use crate::frame::report::text::{count, percent, Page};
 use crate::frame::units::{format_seconds, format_size};
 
-use super::microseconds;
-
 /// Width of a number.
 const NUMBER: usize = 14;
 /// Width of the label column.
@@ -148,4 +146,9 @@ pub(super) fn methods(page: &mut Page, derived: &CommDerived) {
                     the sizes is no b_eff.";
         page.hanging("  ", &format!("{} {text}", count(left_out, "method")));
     }
+}
+
+/// A latency in microseconds.
+pub(super) fn microseconds(seconds: Option<f64>) -> String {
+    or_none(seconds.map(|s| format!("{:.3}", s * 1e6)))
 }

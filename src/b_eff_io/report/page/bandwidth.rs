@@ -12,7 +12,7 @@ use crate::frame::report::screen::rate;
 use crate::frame::report::text::{count, percent};
 use crate::frame::units::format_size;
 
-use super::{access_label, type_label, Shown};
+use super::shown::{access_label, type_label, Shown};
 
 /// Further partitions whose panels are folded below.
 const OTHERS: usize = 7;

@@ -11,7 +11,7 @@ use crate::frame::report::text::{figure, percent};
 use crate::frame::values::MPI_IO;
 
 use super::bandwidth::text;
-use super::{access_label, type_label, Shown};
+use super::shown::{access_label, type_label, Shown};
 
 /// None with fewer than two backends.
 pub(super) fn section(shown: &Shown) -> Option<Section> {

@@ -8,7 +8,7 @@ use crate::frame::report::html::scale::Log;
 use crate::frame::report::html::{slug, Block, Picture, Section, Table};
 use crate::frame::units::format_seconds;
 
-use super::{access_label, type_label, Shown};
+use super::shown::{access_label, type_label, Shown};
 
 const NAMES: [&str; 4] = ["median", "99 %", "99.9 %", "slowest"];
 

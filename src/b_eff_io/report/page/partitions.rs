@@ -11,7 +11,7 @@ use crate::frame::report::html::{over_ranks, Block, Section, Table};
 use crate::frame::report::screen::rate;
 use crate::frame::values::NULL_BACKEND;
 
-use super::{access_label, type_label};
+use super::shown::{access_label, type_label};
 
 /// Nothing with one partition.
 pub(super) fn sections(result: &RunResult, derived: &Derived) -> Option<Section> {
@@ -19,7 +19,7 @@ pub(super) fn sections(result: &RunResult, derived: &Derived) -> Option<Section>
         return None;
     }
     // Of a run with some of the types only the tables are left.
-    let mut section = over_ranks(&super::over_ranks(result, derived), 1).unwrap_or_else(|| Section {
+    let mut section = over_ranks(&super::shown::over_ranks(result, derived), 1).unwrap_or_else(|| Section {
         name: "ranks",
         title: "Value over ranks".into(),
         note: "No partition has a value: not all that it is made of was measured.".into(),

@@ -7,7 +7,7 @@ use crate::frame::report::html::{Block, Picture, Section, Table};
 use crate::frame::report::text::percent;
 use crate::frame::units::format_seconds;
 
-use super::{access_label, Shown};
+use super::shown::{access_label, Shown};
 
 /// Colours of the parts, in the order of [`Part::ALL`]: those that matter most are told apart best.
 const STYLES: [usize; 7] = [6, 5, 2, 0, 4, 1, 3];

@@ -10,7 +10,7 @@ use crate::frame::report::html::{stacks, Block, Key, Picture, Section, Table};
 use crate::frame::report::text::count;
 use crate::frame::units::format_seconds;
 
-use super::{access_label, type_label, Shown};
+use super::shown::{access_label, type_label, Shown};
 
 /// A pattern that took so many times its scheduled time is late.
 const LATE: f64 = 1.5;

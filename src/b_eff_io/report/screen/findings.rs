@@ -2,7 +2,7 @@
 
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::layout::chunk_label;
-use crate::b_eff_io::report::table::measuring;
+use crate::b_eff_io::report::layout::measuring;
 use crate::b_eff_io::values::standout::{findings, Against, Cause, Finding};
 use crate::b_eff_io::values::{Derived, Part};
 use crate::frame::report::screen;

@@ -8,7 +8,7 @@ use crate::b_eff_io::values::Validity;
 use crate::frame::records::{Access, Outcome};
 use crate::frame::report::text::Page;
 
-use super::{column, remark, Of, MIB};
+use super::of::{column, remark, Of, MIB};
 
 pub(super) fn values(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
     let ranks = partition.ranks;

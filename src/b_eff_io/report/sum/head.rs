@@ -2,10 +2,10 @@
 
 use crate::b_eff_io::config::Config;
 use crate::frame::records::Machine;
-use crate::frame::report::columns::{or_none, NONE};
+use crate::frame::report::columns::or_none;
 use crate::frame::report::text::Page;
 
-use super::{remark, Of, MIB};
+use super::of::{hosts, names, remark, Of, MIB};
 
 pub(super) fn write(page: &mut Page, of: Of<'_>) {
     let (config, machine) = (&of.result.config, of.machine());
@@ -50,18 +50,6 @@ fn options(config: &Config, machine: &Machine) -> String {
     let rewrite = if config.full_rewrite { ", -rewrite" } else { "" };
     let shared = if config.shared_pointer { "" } else { ", -noshared" };
     format!("{hints}{rewrite}{shared}")
-}
-
-/// System name, release, version, and machine of uname(2). In results of before the version was recorded it is missing.
-pub(super) fn names(machine: &Machine) -> [&str; 4] {
-    // The distribution may stand before the name of the system.
-    let mut words = machine.kernel.rsplit(' ');
-    let [hardware, release, name] = [(); 3].map(|()| words.next().unwrap_or(NONE));
-    [name, release, machine.kernel_version.as_deref().unwrap_or(NONE), hardware]
-}
-
-pub(super) fn hosts(machine: &Machine) -> String {
-    machine.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// As ctime(3) writes it, in UTC; as it is recorded where that is no time.

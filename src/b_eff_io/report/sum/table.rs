@@ -7,7 +7,7 @@ use crate::b_eff_io::values::{few_calls, ReadSource};
 use crate::frame::records::Access;
 use crate::frame::report::text::Page;
 
-use super::{column, known, remark, Of, MIB};
+use super::of::{column, known, remark, Of, MIB};
 
 /// Cached reads listed in one line.
 const CACHED_PER_LINE: usize = 5;

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use super::of::known;
 use super::*;
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::report::layout;

@@ -7,8 +7,9 @@ use crate::frame::report::criteria;
 use crate::frame::report::ending;
 use crate::frame::report::text::{count, Page};
 
+use super::validity;
 use super::values::{best_ranks, value};
-use super::{measuring, validity};
+use crate::b_eff_io::report::layout::measuring;
 
 /// How it ended, and one line for each backend with the value by the release of the run, its ranks and its validity, all
 /// of it on one line for grep.

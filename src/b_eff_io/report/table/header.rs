@@ -16,7 +16,7 @@ use crate::b_eff_io::report::layout;
 use crate::frame::report::machine;
 use crate::frame::report::text::{count, list, percent, settings, Page};
 
-use super::measuring;
+use crate::b_eff_io::report::layout::measuring;
 
 /// Backends with a line of their own; more are in the tables.
 const BACKENDS: usize = 4;

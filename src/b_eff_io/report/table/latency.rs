@@ -7,7 +7,7 @@ use crate::b_eff_io::report::layout::chunk_label;
 use crate::frame::records::{Access, LatencyRecord};
 use crate::frame::report::text::{count, list, Page};
 
-use super::measuring;
+use crate::b_eff_io::report::layout::measuring;
 
 /// Width of one time with the blank before it.
 const TIME: usize = 7;

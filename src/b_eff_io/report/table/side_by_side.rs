@@ -12,8 +12,8 @@ use crate::frame::report::text::{count, fit, fit_known, Page};
 use crate::frame::values::bootstrap::Ratio;
 
 use super::ladder::in_percent;
-use super::measuring;
 use super::values::{value, RELEASES};
+use crate::b_eff_io::report::layout::measuring;
 
 /// How much is shown of each backend.
 #[derive(Clone, Copy)]

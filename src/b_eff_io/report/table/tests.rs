@@ -3,6 +3,7 @@ use crate::b_eff_io::config::{Release, RepeatPolicy};
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 use crate::frame::report::text::WIDTH;
+use crate::frame::values::NULL_BACKEND;
 
 /// Lines before the first table.
 const HEADER_LINES: usize = 14;

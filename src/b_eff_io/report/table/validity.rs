@@ -8,7 +8,7 @@ use crate::frame::report::criteria;
 use crate::frame::report::text::Page;
 use crate::frame::values::Criterion;
 
-use super::measuring;
+use crate::b_eff_io::report::layout::measuring;
 
 pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived) {
     for backend in measuring(result) {

@@ -9,7 +9,8 @@ use crate::frame::records::Access;
 use crate::frame::report::columns::or_none;
 use crate::frame::report::text::{count, percent, Page};
 
-use super::{measuring, validity};
+use super::validity;
+use crate::b_eff_io::report::layout::measuring;
 
 /// Partitions in one table; more continue in a further one.
 const COLUMNS: usize = 5;

@@ -1,0 +1,180 @@
+//! The text of a summary taken apart.
+
+use serde::Serialize;
+
+use crate::frame::records::Access;
+
+/// What such a file begins with.
+pub(super) const BEGIN: &str = "b_eff_io.c, Revision ";
+/// Partitions, and rows of each: more is no file of that program.
+pub(super) const MOST_ROWS: usize = 100_000;
+
+/// Why a summary could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OldError {
+    /// A line with a place for numbers has something else.
+    #[error("line {0} of the summary has something else than numbers: \"{1}\"")]
+    Line(usize, String),
+    /// Too much of it.
+    #[error("the summary has more than {MOST_ROWS} rows of numbers: no program wrote that")]
+    TooLong,
+    /// It was cut.
+    #[error("the summary has no rows of numbers: it was cut, or the run that wrote it was")]
+    Empty,
+}
+
+/// A summary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct OldSummary {
+    /// Revision of the program, as it names itself.
+    pub revision: String,
+    /// Options, as it prints them.
+    pub command: String,
+    /// Beginning of the names of its files.
+    pub prefix: String,
+    /// System, host, release and version of the kernel, machine.
+    pub system: Vec<(String, String)>,
+    /// When, in its own words.
+    pub date: String,
+    /// Memory of a process in 2^20 bytes.
+    pub memory_mib: Option<f64>,
+    /// Numbers of processes.
+    pub partitions: Vec<OldPartition>,
+    /// All of it as it was.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// What was measured on one number of processes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct OldPartition {
+    /// Processes.
+    pub ranks: u64,
+    /// Rows of its table, totals last in each access method.
+    pub rows: Vec<OldRow>,
+    /// Weighted averages of write, rewrite and read in 1e6 bytes/s.
+    pub averages_mb_per_second: [Option<f64>; 3],
+    /// b_eff_io in 1e6 bytes/s.
+    pub b_eff_io_mb_per_second: Option<f64>,
+    /// Scheduled time, as printed.
+    pub scheduled: String,
+    /// What it says of the validity; None: nothing.
+    pub valid: Option<bool>,
+    /// Its criteria, as printed.
+    pub criteria: Vec<String>,
+}
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OldRow {
+    /// Access method.
+    pub access: Access,
+    /// Chunk size; None: the total of the access method.
+    pub chunk_bytes: Option<u64>,
+    /// Of types 0 to 4 in 1e6 bytes/s; None: no number there.
+    pub mb_per_second: [Option<f64>; 5],
+}
+
+/// True if these are the bytes of such a file.
+#[must_use]
+pub fn is_summary(bytes: &[u8]) -> bool {
+    bytes.starts_with(BEGIN.as_bytes())
+}
+
+fn access(word: &str) -> Option<Access> {
+    Access::ALL.into_iter().find(|access| access.name() == word)
+}
+
+/// A number, or `-` and the like for none.
+fn number(word: &str) -> Option<Option<f64>> {
+    match word.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Some(Some(value)),
+        Ok(_) => Some(None),
+        Err(_) => word.chars().all(|c| c == '-').then_some(None),
+    }
+}
+
+/// Takes a summary apart.
+pub(super) fn parse(text: &str) -> Result<OldSummary, OldError> {
+    let mut summary = OldSummary { text: text.to_owned(), ..OldSummary::default() };
+    let mut rows = 0;
+    for (index, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let Some((ranks, row)) = row(&words).map_err(|()| OldError::Line(index + 1, line.to_owned()))? {
+            rows += 1;
+            if rows > MOST_ROWS {
+                return Err(OldError::TooLong);
+            }
+            let known =
+                summary.partitions.last().is_some_and(|p| p.ranks == ranks && p.b_eff_io_mb_per_second.is_none());
+            if !known {
+                summary.partitions.push(OldPartition { ranks, ..OldPartition::default() });
+            }
+            if let Some(partition) = summary.partitions.last_mut() {
+                partition.rows.push(row);
+            }
+        } else if !line.starts_with('#') {
+            field(&mut summary, line.trim(), &words);
+        }
+    }
+    if rows == 0 {
+        return Err(OldError::Empty);
+    }
+    Ok(summary)
+}
+
+/// `4 PEs 1 1024 write v v v v v` or `4 PEs total-write v v v v v`; an error where one of these has no numbers.
+fn row(words: &[&str]) -> Result<Option<(u64, OldRow)>, ()> {
+    let [ranks, "PEs", rest @ ..] = words else { return Ok(None) };
+    let Ok(ranks) = ranks.parse::<u64>() else { return Ok(None) };
+    let (chunk, access, values) = match rest {
+        [total, values @ ..] if total.starts_with("total-") => (None, access(&total[6..]).ok_or(())?, values),
+        [_, chunk, word, values @ ..] => (Some(chunk.parse().map_err(|_| ())?), access(word).ok_or(())?, values),
+        _ => return Err(()),
+    };
+    let values: Vec<Option<f64>> = values.iter().map(|word| number(word)).collect::<Option<_>>().ok_or(())?;
+    let mb_per_second: [Option<f64>; 5] = values.try_into().map_err(|_| ())?;
+    Ok(Some((ranks, OldRow { access, chunk_bytes: chunk, mb_per_second })))
+}
+
+/// Everything that is no row.
+fn field(summary: &mut OldSummary, line: &str, words: &[&str]) {
+    if let Some(revision) = line.strip_prefix(BEGIN) {
+        revision.clone_into(&mut summary.revision);
+    } else if line.starts_with("MEMORY_PER_PROCESSOR") {
+        summary.memory_mib = words.iter().find_map(|word| word.parse().ok());
+    } else if line.starts_with("-N ") {
+        line.clone_into(&mut summary.command);
+    } else if let (true, Some((_, prefix))) = (line.starts_with("PATH="), line.split_once("PREFIX=")) {
+        prefix.clone_into(&mut summary.prefix);
+    } else if let Some(date) = line.strip_prefix("Date of measurement:") {
+        date.trim().clone_into(&mut summary.date);
+    } else if let (true, Some((name, value))) = (summary.partitions.is_empty(), line.split_once(" : ")) {
+        summary.system.push((name.trim().to_owned(), value.trim().to_owned()));
+    } else if let Some(partition) = summary.partitions.last_mut() {
+        of_partition(partition, line, words);
+    }
+}
+
+fn of_partition(partition: &mut OldPartition, line: &str, words: &[&str]) {
+    let behind =
+        |sign: &str| words.iter().position(|w| *w == sign).and_then(|at| words.get(at + 1)?.parse::<f64>().ok());
+    if line.starts_with("weighted average bandwidth for ") {
+        let of = words.get(4).and_then(|word| access(word));
+        if let Some(at) = of.and_then(|access| Access::ALL.iter().position(|known| *known == access)) {
+            partition.averages_mb_per_second[at] = behind(":");
+        }
+    } else if line.starts_with("b_eff_io of these measurements") {
+        partition.b_eff_io_mb_per_second = behind("=");
+        let (_, scheduled) = line.split_once("scheduled time=").unwrap_or_default();
+        scheduled.clone_into(&mut partition.scheduled);
+    } else if partition.b_eff_io_mb_per_second.is_some() && partition.valid.is_none() {
+        if line.starts_with("NOT VALID") {
+            partition.valid = Some(false);
+        } else if line.starts_with("VALID") {
+            partition.valid = Some(true);
+        }
+    } else if line.starts_with("criterion ") {
+        partition.criteria.push(line.to_owned());
+    }
+}

@@ -1,0 +1,107 @@
+//! The derived values as they stand in files.
+
+use serde::{Deserialize, Serialize};
+
+use crate::b_eff_io::config::Release;
+use crate::frame::records::Access;
+use crate::frame::values::Criterion;
+
+/// Value of one pattern type with one access method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TypeValue {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Pattern type, 0 to 4.
+    pub pattern_type: u8,
+    /// Bytes of all patterns of the type, warm-up and fill-up too.
+    pub moved_bytes: u64,
+    /// Open + patterns (sync included) + close.
+    pub seconds: f64,
+    /// moved_bytes / seconds in 1e6 bytes/s; None if nothing was measured.
+    pub mb_per_second: Option<f64>,
+    /// True if every pattern of the type was run and none ended by an error or signal.
+    pub complete: bool,
+}
+
+/// Values by the three definitions, MB/s (1e6 bytes/s); None where an access method or type is missing, and for the
+/// null backend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseValues {
+    /// All bytes / all time, patterns that missed their time weighted by U ([`super::counted`]).
+    pub release_0_5: Option<f64>,
+    /// 0.25 write + 0.25 rewrite + 0.5 read, each (2 x0 + x1 + x2 + x3 + x4) / 6.
+    pub release_1: Option<f64>,
+    /// sqrt(WR * read), WR = (W0 + RW0 + W1 + W2 + W3 + W4) / 6.
+    pub release_2_1: Option<f64>,
+}
+
+/// Value of one partition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartitionValue {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks.
+    pub ranks: u64,
+    /// Weighted averages of write, rewrite, read; None as in [`ReleaseValues`].
+    pub access_mb_per_second: [Option<f64>; 3],
+    /// Bytes of each access method.
+    pub access_bytes: [u64; 3],
+    /// Time inside the clock of each access method.
+    pub access_seconds: [f64; 3],
+    /// The three values.
+    pub values: ReleaseValues,
+}
+
+/// Value of the system: the maximum over the partitions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SystemValue {
+    /// Backend name.
+    pub backend: String,
+    /// The three values, each the maximum over the partitions.
+    pub values: ReleaseValues,
+    /// Ranks of the partition that gave the maximum, in the order 0.5, 1, 2.1.
+    pub ranks: [Option<u64>; 3],
+}
+
+/// Scheduled and real time of one access method on one partition, and where the difference went:
+/// `real = scheduled + sync + open_close + counted + loop - unused`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AccessTime {
+    /// Backend name.
+    pub backend: String,
+    /// Ranks of the partition.
+    pub ranks: u64,
+    /// Access method.
+    pub access: Access,
+    /// Time of its patterns by the definition.
+    pub scheduled_seconds: f64,
+    /// Time inside the clock: patterns, opening and closing.
+    pub real_seconds: f64,
+    /// Beyond the schedule: syncs at the end of patterns.
+    pub sync_seconds: f64,
+    /// Beyond the schedule: opening and closing, for which it has no time.
+    pub open_close_seconds: f64,
+    /// Beyond the schedule: patterns that the definition drives by counts.
+    pub counted_seconds: f64,
+    /// Beyond the schedule: loops driven by time, waiting for slower ranks included.
+    pub loop_seconds: f64,
+    /// Scheduled and not used, by patterns that ended early.
+    pub unused_seconds: f64,
+}
+
+/// Whether a value may be compared with that of another system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validity {
+    /// Backend name.
+    pub backend: String,
+    /// Definition.
+    pub release: Release,
+    /// All criteria met.
+    pub valid: bool,
+    /// The criteria.
+    pub criteria: Vec<Criterion>,
+}
