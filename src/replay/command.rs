@@ -17,7 +17,7 @@ use super::records::{
     BackendLeavings, Ended, FileFacts, ProfileFacts, ReplayEnding, ReplayLine, ReplayResult, ReplaySetup,
 };
 use super::report::{plan as plan_text, SUFFIXES};
-use super::run::scan::{Refusal, Sums};
+use super::run::scan::{Refusal, Scan, Sums};
 use super::run::whole::{execute, options, refusals, Look, Means};
 use super::run::Stuck;
 use crate::frame::command::binding::bind_and_look;
@@ -194,7 +194,23 @@ fn data_bytes(config: &ReplayConfig, sums: &Sums, cold_bytes: u64) -> Result<u64
     bytes.ok_or_else(|| unsound(format!("{profile}: a call has its data in more memory than can be counted")))
 }
 
-fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &ReplayArgs) -> Result<Exit, Early> {
+/// What a run is prepared with, the same on all ranks but for the calls of each.
+struct Needs {
+    survey: Survey,
+    profile: Profile,
+    storage: StorageRecord,
+    /// The ranks that were recorded; None on any other.
+    active: Option<Comm>,
+    scan: Option<Scan>,
+    facts: ProfileFacts,
+    sums: Sums,
+    cold_bytes: u64,
+    data_bytes: u64,
+    space_bytes: u64,
+}
+
+/// Reads the profile and looks at what its calls need. Collective.
+fn needs(world: &Comm, config: &ReplayConfig) -> Result<Needs, Early> {
     let survey = bind_and_look(world, config.bind)?;
     let profile = start::step(world, "profile", || {
         let profile = Profile::open(config)?;
@@ -227,6 +243,12 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
         check_space(space_bytes, config, &storage)?;
         Ok((data_bytes, space_bytes))
     })?;
+    Ok(Needs { survey, profile, storage, active, scan, facts, sums, cold_bytes, data_bytes, space_bytes })
+}
+
+fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &ReplayArgs) -> Result<Exit, Early> {
+    let Needs { survey, profile, storage, active, scan, facts, sums, cold_bytes, data_bytes, space_bytes } =
+        needs(world, config)?;
     let leavings = leavings(config, &sums);
 
     let Ready { costs, interrupt, machine } = start::get_ready(universe, world, &survey, false)?;

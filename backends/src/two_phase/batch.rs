@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use beff_ffi::Comm;
+
 use super::domain::Cut;
 use super::edge::Tail;
 use super::lane::{Lane, Way};
@@ -22,6 +24,29 @@ enum Together<'a> {
     Points(&'a Control, u32),
     /// By the messages they exchange.
     Messages(&'a mut Mail, Directory<'a>),
+}
+
+impl<'a> Together<'a> {
+    /// As the ranks of the prepared pattern are linked, `first` being the next point. None: they are not.
+    fn new(
+        active: &'a Active,
+        link: Option<&'a Link>,
+        mail: &'a mut Option<Mail>,
+        comm: Option<&'a Comm>,
+        first: u32,
+    ) -> Option<Self> {
+        if active.layout == Layout::Segmented {
+            return Some(Self::Alone);
+        }
+        match (link?, mail, comm) {
+            (Link::Shared { control, .. }, _, _) => Some(Self::Points(control, first)),
+            (Link::Messages { .. }, Some(mail), Some(comm)) => {
+                let (owners, first_rank, my_part) = (&active.owners[..], active.first_rank, active.pattern.rank);
+                Some(Self::Messages(mail, Directory { comm, owners, my_part, first_rank }))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl TwoPhase {
@@ -70,15 +95,9 @@ impl TwoPhase {
         let way = way(files, active, direction, self.options.dont_cache);
         let first = self.point.wrapping_add(1);
         let own = memory.own(ring_id).filter(|_| alone);
-        let together = match (self.peers.as_ref().map(|p| &p.link), &mut memory.mail, &self.comm) {
-            _ if alone => Together::Alone,
-            (Some(Link::Shared { control, .. }), _, _) => Together::Points(control, first),
-            (Some(Link::Messages { .. }), Some(mail), Some(comm)) => {
-                let (owners, first_rank) = (&active.owners[..], active.first_rank);
-                Together::Messages(mail, Directory { comm, owners, my_part, first_rank })
-            }
-            _ => return Err(BackendError::not_prepared(operation, &files.path)),
-        };
+        let link = self.peers.as_ref().map(|p| &p.link);
+        let together = Together::new(active, link, &mut memory.mail, self.comm.as_ref(), first);
+        let together = together.ok_or_else(|| BackendError::not_prepared(operation, &files.path))?;
         let by_points = matches!(together, Together::Points(..));
         let parts = (!matches!(together, Together::Messages(..))).then_some(PartSizes::USUAL);
         let blocks = super::setup::blocks(&mut memory.blocks, memory.block_bytes, memory.queue.as_ref());

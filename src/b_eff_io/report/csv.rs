@@ -46,7 +46,12 @@ impl Row<'_> {
     }
 }
 
-fn columns<'r>() -> [Column<Row<'r>>; 82] {
+fn columns<'r>() -> Vec<Column<Row<'r>>> {
+    measured().into_iter().chain(evidence()).chain(surroundings()).collect()
+}
+
+/// What was run, how long it took, and what it gave.
+fn measured<'r>() -> [Column<Row<'r>>; 30] {
     [
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
@@ -81,6 +86,12 @@ fn columns<'r>() -> [Column<Row<'r>>; 82] {
             Ended::NotRun(reason) => reason.into(),
             _ => "".into(),
         }),
+    ]
+}
+
+/// What was checked, and where the bytes went.
+fn evidence<'r>() -> [Column<Row<'r>>; 23] {
+    [
         ("words_checked", |r| r.record.verification.words_checked.into()),
         ("words_wrong", |r| r.record.verification.words_wrong.into()),
         ("strategy", |r| (&r.record.strategy).into()),
@@ -104,6 +115,12 @@ fn columns<'r>() -> [Column<Row<'r>>; 82] {
         ("allocations_in_clock", |r| r.record.allocations_in_clock.into()),
         ("marks", |r| letters(&pattern_marks(r.result, r.record)).into()),
         ("cache_share", |r| cache_share(r.result, r.record).into()),
+    ]
+}
+
+/// What the machine did meanwhile; repetitions; the values that the pattern is a part of.
+fn surroundings<'r>() -> [Column<Row<'r>>; 29] {
+    [
         ("machine_cpu_seconds", |r| r.machine(|m| m.cpu_seconds)),
         ("steal_seconds", |r| r.machine(|m| m.steal_seconds)),
         ("others_seconds", |r| r.machine(|m| m.others_seconds)),

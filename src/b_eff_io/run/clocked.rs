@@ -19,7 +19,7 @@ mod flow;
 use std::ops::Range;
 use std::time::Instant;
 
-use beff_backends::{BackendError, Batch, Direction, OpenFile, Pattern, Ring};
+use beff_backends::{BackendError, Batch, Direction, InForce, OpenFile, Pattern, Ring};
 use beff_ffi::{alloc, Comm, MpiError};
 
 use crate::b_eff_io::config::Termination;
@@ -272,6 +272,21 @@ impl Loop<'_, '_> {
         self.task.limits.termination == Termination::PerCall
     }
 
+    /// After the last of the calls, of which there were `calls_before`: what was made ahead goes back, and the file is synced.
+    fn sync(&mut self, file: &mut dyn OpenFile, calls_before: u64) -> Result<(), BackendError> {
+        // Collective: the number of calls is the same on all ranks, whatever went wrong on one.
+        if self.task.direction == Direction::Read || self.progress.calls == calls_before {
+            return Ok(());
+        }
+        let begin = Instant::now();
+        let given_back = file.give_back();
+        self.intervals.room_seconds += begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        let synced = file.sync().and(given_back);
+        self.intervals.sync_seconds = begin.elapsed().as_secs_f64();
+        synced
+    }
+
     /// Behind the clock: what was told and is not needed any more, and the last batch, of which nothing was told.
     fn hear_the_rest(&mut self) -> Result<(), MpiError> {
         while let Some(heard) = self.told.hear()? {
@@ -284,6 +299,44 @@ impl Loop<'_, '_> {
         }
         Ok(())
     }
+
+    /// What this rank has measured since `before`.
+    fn measured(&mut self, before: Progress, ended: Ended) -> Measured {
+        // Equal on all ranks, as what is resumed has to be.
+        let Progress { is_direct, call_seconds_before, .. } = self.agreed;
+        Measured {
+            calls: self.progress.calls - before.calls,
+            progress: Progress {
+                elapsed_seconds: before.elapsed_seconds,
+                synced_calls: self.progress.calls,
+                is_direct,
+                call_seconds_before,
+                ..self.progress
+            },
+            moved_bytes: self.moved_bytes,
+            intervals: self.intervals,
+            decisions: self.decisions,
+            error: self.error.take(),
+            ..Measured::nothing(ended)
+        }
+    }
+}
+
+/// Prepares, unless an earlier round has: what is in force, the error, and the seconds since `started`.
+fn prepare(
+    file: &mut dyn OpenFile,
+    ring: &mut Ring,
+    task: &Task<'_>,
+    started: Instant,
+) -> (Option<InForce>, Option<BackendError>, f64) {
+    if task.resume.is_some() {
+        return (None, None, 0.0);
+    }
+    let (in_force, error) = match file.prepare(task.pattern, task.direction, ring, task.hints) {
+        Ok(prepared) => (Some(prepared), None),
+        Err(e) => (None, Some(e)),
+    };
+    (in_force, error, started.elapsed().as_secs_f64())
 }
 
 /// Runs one pattern, or one round of it. An `inspector` is for reads. Collective over `comm`; every rank comes out with the same numbers, whatever happened.
@@ -306,14 +359,7 @@ pub fn run(
     comm.barrier()?;
 
     let started = Instant::now();
-    let (mut in_force, mut error, mut view_seconds) = (None, None, 0.0);
-    if task.resume.is_none() {
-        match file.prepare(task.pattern, task.direction, ring, task.hints) {
-            Ok(prepared) => in_force = Some(prepared),
-            Err(e) => error = Some(e),
-        }
-        view_seconds = started.elapsed().as_secs_f64();
-    }
+    let (in_force, error, view_seconds) = prepare(file, ring, &task, started);
     let before = task.resume.unwrap_or_default();
     let allocations = alloc::allocations();
     let mut l = Loop {
@@ -340,16 +386,7 @@ pub fn run(
         stopped_allocations: 0,
     };
     let ended = l.run(file, ring)?;
-    let mut sync_result = Ok(());
-    // Collective: the number of calls is the same on all ranks, whatever went wrong on one.
-    if task.direction == Direction::Write && l.progress.calls > before.calls {
-        let begin = Instant::now();
-        let given_back = file.give_back();
-        l.intervals.room_seconds += begin.elapsed().as_secs_f64();
-        let begin = Instant::now();
-        sync_result = file.sync().and(given_back);
-        l.intervals.sync_seconds = begin.elapsed().as_secs_f64();
-    }
+    let sync_result = l.sync(file, before.calls);
     let allocations = alloc::allocations() - allocations - l.stopped_allocations;
     // The clock has stopped.
 
@@ -361,33 +398,18 @@ pub fn run(
         Direction::Write => first_message(comm, file.without_room())?,
         Direction::Read => None,
     };
-    // Equal on all ranks, as what is resumed has to be.
-    let (is_direct, call_seconds_before) = (l.agreed.is_direct, l.agreed.call_seconds_before);
-    let Loop { progress, intervals, moved_bytes, error, decisions, notes, .. } = l;
     let submissions = handed.end(file, comm)?;
     let mine = Measured {
-        calls: progress.calls - before.calls,
-        progress: Progress {
-            elapsed_seconds: before.elapsed_seconds,
-            synced_calls: progress.calls,
-            is_direct,
-            call_seconds_before,
-            ..progress
-        },
-        moved_bytes,
-        intervals,
-        decisions,
         in_force,
         without_room: without_room.map(|(rank, reason)| format!("{reason} (rank {rank})")),
         submissions,
-        error,
         allocations_in_clock: allocations,
         io: process_io_since(io_before),
-        ..Measured::nothing(ended)
+        ..l.measured(before, ended)
     };
     // A rank that is still in its sync keeps its core.
     comm.barrier()?;
-    mine.bring_together(comm, notes)
+    mine.bring_together(comm, l.notes)
 }
 
 #[cfg(test)]

@@ -173,24 +173,9 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
     };
     let cpus = HostCpus::survey(comm)?;
     let mut ending = ReplayEnding { outcome: Outcome::Complete, ..ReplayEnding::default() };
-    let details = match (config.detail, &config.out) {
-        (Detail::Request, Some(prefix)) => planted::failure("files of calls", comm.rank())
-            .and_then(|()| Details::create(prefix, comm.rank() as u32).map(Some)),
-        _ => Ok(None),
-    };
-    let mut details = match agree::all(comm, details)? {
-        Ok(details) => details,
-        Err((rank, message)) => {
-            let next_step = "choose another --out that all ranks can write to";
-            observer.record(ReplayLine::Error(ErrorRecord::of_rank(
-                rank,
-                "opening files of calls",
-                message,
-                next_step,
-            )));
-            ending.outcome = Outcome::Failed;
-            return Ok(ending);
-        }
+    let Some(mut details) = files_of_calls(means, observer)? else {
+        ending.outcome = Outcome::Failed;
+        return Ok(ending);
     };
     let placed = (means.run_dir, means.not_run);
     if let Some(warning) = hints::not_taken(comm, config, placed, |name| options(config, name))? {
@@ -209,16 +194,7 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
             observer.record(ReplayLine::Pass(Box::new(record)));
             continue;
         }
-        let seconds = means.span.as_secs_f64();
-        observer.progress(&Standing {
-            what: format!("{name}, pass {number}"),
-            done_seconds: seconds * done as f64,
-            all_seconds: seconds * all as f64,
-            stage: format!("{name}, pass {number}"),
-            next_seconds: seconds,
-            ranks: comm.size(),
-            last: Vec::new(),
-        });
+        observer.progress(&standing(means, format!("{name}, pass {number}"), [done as u64, all]));
         let job = PassJob {
             bench: &bench,
             comm,
@@ -245,6 +221,40 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
     ending.real_seconds = agree::slowest(comm, begin.elapsed().as_secs_f64())?;
     ending.rank_memory_high_water_bytes = high_water_bytes().unwrap_or(0);
     Ok(ending)
+}
+
+/// The files for single calls, where they are asked for. None: a rank could not open its own, which is recorded.
+fn files_of_calls(
+    means: &Means<'_>,
+    observer: &mut dyn Observer<ReplayLine>,
+) -> Result<Option<Option<Details>>, MpiError> {
+    let (comm, config) = (means.comm, means.config);
+    let details = match (config.detail, &config.out) {
+        (Detail::Request, Some(prefix)) => planted::failure("files of calls", comm.rank())
+            .and_then(|()| Details::create(prefix, comm.rank() as u32).map(Some)),
+        _ => Ok(None),
+    };
+    let (rank, message) = match agree::all(comm, details)? {
+        Ok(details) => return Ok(Some(details)),
+        Err(error) => error,
+    };
+    let next_step = "choose another --out that all ranks can write to";
+    observer.record(ReplayLine::Error(ErrorRecord::of_rank(rank, "opening files of calls", message, next_step)));
+    Ok(None)
+}
+
+/// Where the run stands before a pass, when `done` passes of `all` are over.
+fn standing(means: &Means<'_>, pass: String, [done, all]: [u64; 2]) -> Standing {
+    let seconds = means.span.as_secs_f64();
+    Standing {
+        what: pass.clone(),
+        done_seconds: seconds * done as f64,
+        all_seconds: seconds * all as f64,
+        stage: pass,
+        next_seconds: seconds,
+        ranks: means.comm.size(),
+        last: Vec::new(),
+    }
 }
 
 /// How files are opened by this backend.

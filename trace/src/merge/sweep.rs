@@ -227,16 +227,7 @@ impl<'a, S: Source> Sweep<'a, S> {
             return;
         }
         let rank = &mut self.ranks[index];
-        let is_whole = matches!(
-            call.function,
-            Function::Open
-                | Function::Close
-                | Function::Delete
-                | Function::Sync
-                | Function::SetSize
-                | Function::Preallocate
-                | Function::GetSize
-        );
+        let is_whole = is_about_whole_file(call.function);
         let asks_end = call.function == Function::Seek && call.whence == Some(crate::names::Whence::End);
         if !is_whole && !asks_end {
             return;
@@ -336,4 +327,18 @@ fn unknown(access: &Access) -> Vec<Origin> {
     } else {
         Vec::new()
     }
+}
+
+/// True if a call is about the whole file: its name, its size, or all of its data.
+fn is_about_whole_file(function: Function) -> bool {
+    matches!(
+        function,
+        Function::Open
+            | Function::Close
+            | Function::Delete
+            | Function::Sync
+            | Function::SetSize
+            | Function::Preallocate
+            | Function::GetSize
+    )
 }
