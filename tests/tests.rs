@@ -67,6 +67,8 @@ mod measured_again;
 mod memory_fuse;
 #[path = "suite/mistakes.rs"]
 mod mistakes;
+#[path = "suite/modules.rs"]
+mod modules;
 #[path = "suite/offline.rs"]
 mod offline;
 #[path = "suite/one_failure.rs"]
