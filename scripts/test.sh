@@ -128,7 +128,7 @@ with_mpi() {
         fi
     fi
     # The profiler, too, which nothing links.
-    check "$label: build" "$logs/build.log" cargo build "${gate[@]}" --workspace --lib --bins --tests --keep-going || return 0
+    check "$label: build" "$logs/build.log" cargo build "${gate[@]}" --workspace --lib --bins --test '*' --keep-going || return 0
     export BEFF_PROFILER=$CARGO_TARGET_DIR/gate/libbeff_profiler.so
     if [ -n "${BEFF_CAMPAIGN:-}" ]; then
         which=(--run-ignored all)

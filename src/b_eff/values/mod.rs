@@ -10,7 +10,7 @@
 //! area, of a curve scaled to 1. Nothing here needs it.
 //!
 //! There is a value only if every pattern it is made of has all its sizes; fewer random rings than 30, announced before
-//! the run ([`Effort`]), give a value that is not valid.
+//! the run ([`Effort`](crate::b_eff::records::Effort)), give a value that is not valid.
 
 mod average;
 mod bare;

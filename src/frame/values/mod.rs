@@ -13,6 +13,8 @@ pub(crate) mod pairs;
 pub mod probe;
 pub mod repeated;
 pub mod repeats;
+#[cfg(test)]
+pub(crate) mod simulated;
 pub mod source;
 pub mod student;
 pub(crate) mod warning;

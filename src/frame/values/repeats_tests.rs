@@ -5,6 +5,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
+use crate::frame::values::simulated;
 
 /// Seconds of the simulated run, and the first passes of its groups (write, rewrite, read): where data ends early, and where it does not.
 const RUN_SECONDS: f64 = 120.0;
@@ -87,10 +88,10 @@ fn run(seed: u64, machine: &Machine, passes: &Passes, repeats: [usize; 3]) -> Ve
 }
 
 /// Share of the runs whose interval holds the truth, and its mean half width divided by the spread of the values.
-fn coverage(machine: &Machine, passes: &Passes, repeats: [usize; 3], runs: u64) -> (f64, f64) {
+fn coverage(machine: &Machine, passes: &Passes, repeats: [usize; 3], runs: u32) -> (f64, f64) {
     let truth = if machine.stalls { 0.05 * -0.35 } else { 0.0 };
     let (mut held, mut width, mut square) = (0, 0.0, 0.0);
-    for seed in 0..runs {
+    for seed in 0..u64::from(runs) {
         let cells = run(seed, machine, passes, repeats);
         let value: f64 = cells.iter().map(|c| c.weight * (c.logs[0] - truth)).sum();
         let bound = bound(&cells).unwrap();
@@ -98,7 +99,7 @@ fn coverage(machine: &Machine, passes: &Passes, repeats: [usize; 3], runs: u64) 
         width += (bound.high.ln() - bound.low.ln()) / 2.0;
         square += value * value;
     }
-    let runs = runs as f64;
+    let runs = f64::from(runs);
     (held as f64 / runs, width / runs / (square / runs).sqrt())
 }
 
@@ -124,10 +125,10 @@ fn the_truth_is_in_the_interval() {
             (LATE, [1, 2, 2]),
             (LATE, [2, 3, 3]),
         ] {
-            let (held, width) = coverage(&machine, &passes, repeats, 250);
+            let (held, width) = coverage(&machine, &passes, repeats, simulated::runs(250));
             let case = format!("{name}, first pass until {}, repeats {repeats:?}", passes[2].1);
             println!("{case}: {:.1} % held, half width {width:.1} spreads", 100.0 * held);
-            assert!(held >= 0.93, "{case}: {held}");
+            assert!(held >= simulated::least(0.93, simulated::runs(250)), "{case}: {held}");
             assert!(machine.drift > 0.0 || width < 4.5, "{case}: {width} spreads is no knowledge");
         }
     }
@@ -153,10 +154,11 @@ fn an_interval_that_ends_the_run_holds_the_truth_too() {
     ];
     for (name, least, machine) in cases {
         let width = |seed| bound(&until(&run(seed, &machine, &EARLY, [MOST; 3]), 4)).unwrap().half_width();
+        let runs = simulated::runs(200);
         let typical = (0..50).map(width).sum::<f64>() / 50.0;
         for wanted in [0.7, 0.85, 1.0, 1.3].map(|factor| factor * typical) {
             let (mut held, mut early) = (0, 0);
-            for seed in 1000..1200 {
+            for seed in 1000..1000 + u64::from(runs) {
                 let cells = run(seed, &machine, &EARLY, [MOST; 3]);
                 let value: f64 = cells.iter().map(|c| c.weight * c.logs[0]).sum();
                 let mut looks = (2..=MOST).map(|n| (n, bound(&until(&cells, n)).unwrap()));
@@ -164,14 +166,14 @@ fn an_interval_that_ends_the_run_holds_the_truth_too() {
                 held += u32::from(value + bound.low.ln() <= 0.0 && value + bound.high.ln() >= 0.0);
                 early += u32::from(end < MOST);
             }
-            let [held, early] = [held, early].map(|n| f64::from(n) / 200.0);
+            let [held, early] = [held, early].map(|n| f64::from(n) / f64::from(runs));
             println!(
                 "{name}, until {:.1} %: {:.1} % held, {:.0} % ended early",
                 100.0 * wanted,
                 100.0 * held,
                 100.0 * early
             );
-            assert!(held >= least, "{name} {wanted}: {held}");
+            assert!(held >= simulated::least(least, runs), "{name} {wanted}: {held}");
         }
     }
 }
@@ -180,14 +182,15 @@ fn an_interval_that_ends_the_run_holds_the_truth_too() {
 #[test]
 fn what_outlasts_the_run_is_held_less_often() {
     let machine = Machine { together: 0.05, correlated_seconds: 60.0, ..QUIET };
-    let (held, _) = coverage(&machine, &EARLY, [1, 4, 4], 250);
+    let runs = simulated::runs(250);
+    let (held, _) = coverage(&machine, &EARLY, [1, 4, 4], runs);
     println!("correlated over half of the run: {:.1} % held", 100.0 * held);
-    assert!((0.75..0.99).contains(&held), "{held}");
+    assert!((simulated::least(0.75, runs)..=simulated::most(0.99, runs)).contains(&held), "{held}");
     // Nor is a sixth of the run seen well where each is measured once again at its end.
     let machine = Machine { correlated_seconds: 20.0, ..machine };
-    let (held, _) = coverage(&machine, &LATE, [1, 1, 1], 250);
+    let (held, _) = coverage(&machine, &LATE, [1, 1, 1], runs);
     println!("one late repeat, correlated over a sixth: {:.1} % held", 100.0 * held);
-    assert!((0.85..0.99).contains(&held), "{held}");
+    assert!((simulated::least(0.85, runs)..=simulated::most(0.99, runs)).contains(&held), "{held}");
 }
 
 fn cell(group: usize, weight: f64, logs: &[f64]) -> Cell {

@@ -1,0 +1,32 @@
+//! How many runs the tests of intervals simulate, and by how much a share of few may miss what holds of many.
+
+/// All of them in `make campaign`, a tenth otherwise.
+pub(crate) fn runs(all: u32) -> u32 {
+    if is_campaign() {
+        all
+    } else {
+        all.div_ceil(10)
+    }
+}
+
+/// The bound `share` itself in `make campaign`; otherwise two standard errors of a share of `runs` runs below it.
+pub(crate) fn least(share: f64, runs: u32) -> f64 {
+    share - allowance(share, runs)
+}
+
+/// As [`least`], above it.
+pub(crate) fn most(share: f64, runs: u32) -> f64 {
+    share + allowance(share, runs)
+}
+
+fn allowance(share: f64, runs: u32) -> f64 {
+    if is_campaign() {
+        0.0
+    } else {
+        2.0 * (share * (1.0 - share) / f64::from(runs)).sqrt()
+    }
+}
+
+fn is_campaign() -> bool {
+    std::env::var_os("BEFF_CAMPAIGN").is_some_and(|value| !value.is_empty())
+}
