@@ -64,6 +64,13 @@ fn becomes_full(backend: &str, more: &[&str]) {
     assert!(error["next_step"].as_str().is_some_and(|s| s.contains("free space")), "{error}");
     assert!(!journal(&scratch, "pattern").is_empty());
     assert_eq!(journal(&scratch, "error").len(), items(&result["errors"]).len());
+    // The screen begins with all of it, whatever is in the way of a line's end.
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let begin = bare(run.stdout.split("beff-raw 0.").next().unwrap());
+    let words = ["during", "message", "next_step"].map(|field| bare(error[field].as_str().unwrap()));
+    assert!(words.iter().all(|words| begin.contains(words.as_str())), "{words:?}; {run}");
+    assert!(begin.contains(&format!("rank{}", error["rank"])) && begin.to_lowercase().contains("nospace"), "{run}");
+    assert!(!run.stdout.contains("the same with"), "advice for a run that has ended; {run}");
     assert!(run.stdout.contains("write"), "what was measured is not shown; {run}");
     let left: Vec<_> = list(&disk).into_iter().filter(|name| name != "lost+found").collect();
     assert_eq!(left, ["ballast"]);

@@ -42,9 +42,9 @@ fn write(page: &mut Screen, result: &CommResult, derived: &CommDerived, place: &
     curves(page, derived);
     methods(page, derived);
     let texts: Vec<String> = findings(&derived.value, &derived.methods, &derived.sizes).iter().map(sentence).collect();
-    screen::findings(page, &texts);
+    screen::findings(page, result, &texts);
     screen::trust(page, result, checked(result), derived.warnings.iter().map(warnings::brief).collect(), false);
-    screen::end(page, place, None);
+    screen::end(page, place, screen::has_failed(result), None);
 }
 
 /// How much of the data was compared.
@@ -74,7 +74,7 @@ fn value(page: &mut Screen, result: &CommResult, derived: &CommDerived) {
         marks,
         span(Look::Bad, quick),
     ]);
-    screen::missing(page, [("", derived.criteria.as_slice())]);
+    screen::missing(page, result, [("", derived.criteria.as_slice())]);
     page.line([span(Look::Plain, format!("  {}", repetitions(derived)))]);
 }
 

@@ -35,7 +35,7 @@ pub(super) fn sheet(summary: &OldSummary, place: &Place) -> Sheet {
             .for_each(|text| line(Look::Warn, format!("  {text}")));
         rows(partition).into_iter().for_each(|text| line(Look::Plain, text));
     }
-    screen::end(&mut page, place, None);
+    screen::end(&mut page, place, false, None);
     Sheet::Screen(page)
 }
 

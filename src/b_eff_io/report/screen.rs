@@ -44,7 +44,7 @@ fn write(page: &mut Screen, result: &RunResult, derived: &Derived, place: &Place
     screen::not_shown(page, backends.len() - shown.len(), "backend");
     let briefs = derived.warnings.iter().map(warnings::brief).collect();
     screen::trust(page, result, checked(result), briefs, backends.len() > 1);
-    screen::end(page, place, longer(derived, config.release));
+    screen::end(page, place, screen::has_failed(result), longer(derived, config.release));
 }
 
 /// A line for each backend, and why a value does not count.
@@ -85,7 +85,7 @@ fn values(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[
     let judged = backends.iter().filter(|backend| !has_mpi_io || **backend == MPI_IO);
     let judged =
         judged.filter_map(|backend| Some((*backend, validity::find(derived, backend, release)?.criteria.as_slice())));
-    screen::missing(page, judged);
+    screen::missing(page, result, judged);
     let others: Vec<String> = backends.iter().filter(|b| **b != MPI_IO).map(|b| (*b).to_owned()).collect();
     if has_mpi_io && !others.is_empty() {
         let text = format!("{}: not MPI-IO, only to compare with", list(&others));
@@ -100,9 +100,9 @@ pub(super) fn within(derived: &Derived, backend: &str, ranks: u64) -> String {
     })
 }
 
-/// What the interval is, or why there is none although something was to be measured again.
+/// What the interval is, or why there is none although something was to be measured again; nothing of a run that failed.
 fn known(page: &mut Screen, result: &RunResult, derived: &Derived, backends: &[&str]) {
-    if result.config.repeat != RepeatPolicy::Auto {
+    if result.config.repeat != RepeatPolicy::Auto || screen::has_failed(result) {
         return;
     }
     let repeats = count(result.repeats.len() as u64, "repeat");

@@ -1,6 +1,6 @@
 //! How a run ended, in words, and what went wrong in it: the same for every benchmark.
 
-use crate::frame::records::{Machine, Outcome, Record};
+use crate::frame::records::{ErrorRecord, Machine, Outcome, Record};
 
 use super::text::Page;
 use super::Views;
@@ -114,11 +114,16 @@ fn errors(page: &mut Page, result: &impl Record) {
         if number == 0 {
             page.heading("Errors");
         }
-        let others = match error.ranks_affected {
-            0 | 1 => String::new(),
-            all => format!(" ({all} ranks saw an error)"),
-        };
-        page.hanging("  - ", &format!("{}, rank {}{others}: {}", error.during, error.rank, error.message));
+        page.hanging("  - ", &told(error));
         page.hanging("    -> ", &error.next_step);
     }
+}
+
+/// An error as a whole: during what, on which rank, what failed and why.
+pub(crate) fn told(error: &ErrorRecord) -> String {
+    let others = match error.ranks_affected {
+        0 | 1 => String::new(),
+        all => format!(" ({all} ranks saw an error)"),
+    };
+    format!("{}, rank {}{others}: {}", error.during, error.rank, error.message)
 }

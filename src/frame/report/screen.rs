@@ -25,8 +25,6 @@ const LINES_OF_SEVERAL: usize = 60;
 const WARNINGS: usize = 3;
 /// Findings shown.
 const FINDINGS: usize = 3;
-/// Longest path in an error, in bytes, that stays whole.
-const LONG_PATH: usize = 40;
 
 /// Lines of a screen of so many backends at most.
 pub(crate) fn most_lines(backends: usize) -> usize {
@@ -105,12 +103,26 @@ pub(crate) fn settings(screen: &mut Screen, text: Option<String>) {
     }
 }
 
-/// How it ended, if not as planned, and whether data was wrong.
+/// How it ended, if not as planned, and whether data was wrong; then the first error as a whole, however long it is.
 pub(crate) fn banner(screen: &mut Screen, result: &impl Record, wrong_data: &str) {
     let wrong_data = result.is_corrupt().then_some(wrong_data);
     for text in ending::sentence(result.outcome()).into_iter().chain(wrong_data) {
         screen.line([span(Look::Bad, format!("*** {text}"))]);
     }
+    if let Some(error) = result.errors().first() {
+        let others = result.errors().len() - 1;
+        let others = if others > 0 { format!(" (and {} more)", count(others as u64, "error")) } else { String::new() };
+        screen.field(span(Look::Strong, "error"), &(ending::told(error) + &others), Look::Bad, usize::MAX);
+        screen.field(span(Look::Strong, "next step"), &error.next_step, Look::Plain, usize::MAX);
+        if screen.room() != Room::Bare {
+            screen.blank();
+        }
+    }
+}
+
+/// True if an error cut the run short: what would make a finished run better is no help then.
+pub(crate) fn has_failed(result: &impl Record) -> bool {
+    result.outcome() == Outcome::Failed || !result.errors().is_empty()
 }
 
 /// `VALID` or `NOT VALID`, and what the end has to say, for the line of a value.
@@ -119,8 +131,16 @@ pub(crate) fn verdict(valid: bool, result: &impl Record) -> [Span; 2] {
     [span(look, word), span(Look::Bad, ending::marks(result))]
 }
 
-/// What is missing of each judged thing (a backend), in words: what all of them miss first and without their names.
-pub(crate) fn missing<'a>(screen: &mut Screen, judged: impl IntoIterator<Item = (&'a str, &'a [Criterion])>) {
+/// What is missing of each judged thing (a backend), in words: what all of them miss first and without their names. Nothing of a run
+/// that failed: the error is the reason.
+pub(crate) fn missing<'a>(
+    screen: &mut Screen,
+    result: &impl Record,
+    judged: impl IntoIterator<Item = (&'a str, &'a [Criterion])>,
+) {
+    if has_failed(result) {
+        return;
+    }
     let judged: Vec<(&str, &[Criterion])> = judged.into_iter().collect();
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, criteria) in &judged {
@@ -144,10 +164,10 @@ pub(crate) fn missing<'a>(screen: &mut Screen, judged: impl IntoIterator<Item = 
     }
 }
 
-/// What stands out, the first few.
-pub(crate) fn findings(screen: &mut Screen, texts: &[String]) {
+/// What stands out, the first few; nothing of a run that failed.
+pub(crate) fn findings(screen: &mut Screen, result: &impl Record, texts: &[String]) {
     screen.blank();
-    if texts.is_empty() {
+    if has_failed(result) {
         return;
     }
     for (place, text) in texts.iter().take(number(screen, FINDINGS)).enumerate() {
@@ -156,7 +176,7 @@ pub(crate) fn findings(screen: &mut Screen, texts: &[String]) {
     }
 }
 
-/// What to trust and what not: `checked` is what was compared, then errors and warnings, the most important first.
+/// What to trust and what not: `checked` is what was compared, then warnings, the most important first.
 pub(crate) fn trust(
     screen: &mut Screen,
     result: &impl Record,
@@ -165,44 +185,29 @@ pub(crate) fn trust(
     several: bool,
 ) {
     screen.blank();
-    let errors = result.errors().iter().take(1).map(|error| {
-        let others = result.errors().len() - 1;
-        let others = if others > 0 { format!(" (and {} more)", count(others as u64, "error")) } else { String::new() };
-        format!("{}, rank {}{others}: {}", error.during, error.rank, without_directories(&error.message))
-    });
-    let errors: Vec<String> = errors.collect();
     let warnings = by_kind(briefs, several);
-    let told = number(screen, WARNINGS).saturating_sub(errors.len());
+    let told = number(screen, WARNINGS).saturating_sub(result.errors().len().min(1));
     let mut label = "trust";
     if let Some(checked) = checked.filter(|_| !result.is_corrupt()) {
         screen.field(span(Look::Strong, label), &checked, Look::Plain, 1);
         label = "";
     }
-    let marked = errors.iter().map(|text| (Look::Bad, text)).chain(warnings.iter().take(told).map(|w| (Look::Warn, w)));
-    for (look, text) in marked {
-        screen.field(span(Look::Strong, label), &format!("! {text}"), look, lines(screen));
+    for text in warnings.iter().take(told) {
+        screen.field(span(Look::Strong, label), &format!("! {text}"), Look::Warn, lines(screen));
         label = "";
     }
     let more = warnings.len().saturating_sub(told);
     if more > 0 {
         let kinds = if more == 1 { "kind" } else { "kinds" };
         screen.field(span(Look::Strong, label), &format!("{more} more {kinds} of warnings: --full"), Look::Plain, 1);
-    } else if warnings.is_empty() && errors.is_empty() {
+    } else if warnings.is_empty() && !has_failed(result) {
         screen.field(span(Look::Strong, label), "no warnings", Look::Good, 1);
     }
 }
 
-/// A message with names of files in place of long paths, so that its reason, which comes last, is seen. The report has it whole.
-fn without_directories(message: &str) -> String {
-    let shorter = |word: &str| match word.rsplit_once('/') {
-        Some((directory, name)) if directory.starts_with('/') && word.len() > LONG_PATH => format!(".../{name}"),
-        _ => word.to_owned(),
-    };
-    message.split(' ').map(shorter).collect::<Vec<_>>().join(" ")
-}
-
-/// Files, and what to type next. `again` is what would make a valid value, if that can be said.
-pub(crate) fn end(screen: &mut Screen, place: &Place, again: Option<(String, &'static str)>) {
+/// Files, and what to type next. `again` is what would make a valid value, if that can be said; not said of a run that failed, whose
+/// error has its own next step.
+pub(crate) fn end(screen: &mut Screen, place: &Place, has_failed: bool, again: Option<(String, &'static str)>) {
     screen.blank();
     let (saved, look) = match &place.saved {
         Saved::Nothing => ("nothing; --out NAME keeps the result".to_owned(), Look::Plain),
@@ -221,9 +226,9 @@ pub(crate) fn end(screen: &mut Screen, place: &Place, again: Option<(String, &'s
     let full = full.unwrap_or_else(|| "the same with --full".to_owned());
     // Where there is room: who has changed something wants to know what it brought.
     let others = file
-        .filter(|_| screen.room() == Room::Ample)
+        .filter(|_| screen.room() == Room::Ample && !has_failed)
         .map(|path| ("", format!("beff-raw compare {} OTHER.json", word(path)), "what changed"));
-    let again = again.map(|(what, why)| ("", what, why));
+    let again = again.filter(|_| !has_failed).map(|(what, why)| ("", what, why));
     for (label, what, why) in [("next", full, "all tables")].into_iter().chain(others).chain(again) {
         let spans = [span(Look::Strong, format!("  {}", fixed(label, LABEL - 2))), span(Look::Plain, what)];
         screen.line(spans.into_iter().chain([span(Look::Quiet, format!("   {why}"))]));
@@ -328,18 +333,6 @@ mod tests {
             [word(Path::new("a b.json")), word(Path::new("-x")), word(Path::new("a/b.json"))].join(" "),
             "'a b.json' './-x' a/b.json"
         );
-    }
-
-    #[test]
-    fn the_reason_of_an_error_is_seen_behind_any_path() {
-        let path = "/scratch/of/some/project/beff-raw-20261126T131844-22815/uring/n2-type0-scatter.dat";
-        assert_eq!(
-            without_directories(&format!("fsync on {path}: Input/output error")),
-            "fsync on .../n2-type0-scatter.dat: Input/output error"
-        );
-        for kept in ["write on /data/f at offset 5: 3/4 of it", "", " a  b "] {
-            assert_eq!(without_directories(kept), kept);
-        }
     }
 
     #[test]

@@ -55,9 +55,9 @@ fn write(page: &mut Screen, result: &ImbResult, derived: &ImbDerived, place: &Pl
     let found = findings(result, &derived.rows);
     let several = backends(result).len() > 1;
     let texts: Vec<String> = found.iter().filter_map(|finding| sentence(result, finding, several)).collect();
-    screen::findings(page, &texts);
+    screen::findings(page, result, &texts);
     screen::trust(page, result, checked(derived), derived.warnings.iter().map(warnings::brief).collect(), several);
-    screen::end(page, place, None);
+    screen::end(page, place, screen::has_failed(result), None);
 }
 
 /// How much of the data was compared.

@@ -47,7 +47,7 @@ pub(super) fn sheet(text: &ImbText, level: Level, place: &Place) -> Sheet {
     if more > 0 {
         page.line([span(Look::Plain, format!("  {} more: --full", count(more as u64, "table")))]);
     }
-    screen::end(&mut page, place, None);
+    screen::end(&mut page, place, false, None);
     Sheet::Screen(page)
 }
 

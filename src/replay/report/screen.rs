@@ -42,7 +42,7 @@ fn write(page: &mut Screen, result: &ReplayResult, derived: &ReplayDerived, plac
     numbers::write(page, result, derived, shown);
     screen::not_shown(page, backends.len() - shown.len(), "backend");
     let texts: Vec<String> = findings(result, derived).iter().map(|f| words::sentence(f, several)).collect();
-    screen::findings(page, &texts);
+    screen::findings(page, result, &texts);
     page.blank();
     for (label, text) in
         [("compared", compared(result, derived)), ("as recorded", as_recorded(derived)), ("caches", storage(result))]
@@ -51,7 +51,7 @@ fn write(page: &mut Screen, result: &ReplayResult, derived: &ReplayDerived, plac
     }
     page.field(span(Look::Strong, "left out"), &left_out(result, derived), Look::Plain, screen::lines(page));
     screen::trust(page, result, None, briefs(derived), several);
-    screen::end(page, place, None);
+    screen::end(page, place, screen::has_failed(result), None);
 }
 
 /// What is in the profile, in one line.

@@ -17,7 +17,7 @@ const SHARE: f64 = 0.5;
 pub(super) fn write(page: &mut Screen, result: &RunResult, derived: &Derived, ranks: u64) {
     let several = measuring(result).count() > 1;
     let texts: Vec<String> = findings(result, &derived.ladder, ranks).iter().map(|f| sentence(f, several)).collect();
-    screen::findings(page, &texts);
+    screen::findings(page, result, &texts);
 }
 
 /// `rewrite, 1 kB, shared: mpiio 1542 times slower than mmap (434 to 5473), 96 % of it sync`.

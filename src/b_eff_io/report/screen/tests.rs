@@ -108,7 +108,10 @@ fn what_is_missing_is_told_in_words() {
 fn a_run_that_failed_says_so_first() {
     let text = shown(&fixtures::failed(), &place());
     assert!(text.lines().next().unwrap().starts_with("*** FAILED"), "{text}");
-    assert!(text.contains("*** DATA CORRUPTION") && text.contains("! mpiio read pattern 5, rank 1: MPI_File_read_all"));
+    assert!(
+        text.contains("*** DATA CORRUPTION") && text.contains("  error       mpiio read pattern 5, rank 1 (2 ranks")
+    );
+    assert!(["--time", "compare", "because", "stands out"].iter().all(|advice| !text.contains(advice)), "{text}");
     let text = shown(&fixtures::interrupted(), &place());
     assert!(text.lines().next().unwrap().starts_with("*** INTERRUPTED"), "{text}");
 }

@@ -43,7 +43,7 @@ pub fn line(machine: &Machine, storage: Option<&StorageRecord>, outcome: Outcome
 pub fn alarms(result: &impl Record, wrong_data: &str) -> Vec<String> {
     let ended = ending::sentence(result.outcome()).map(str::to_owned);
     let wrong = result.is_corrupt().then(|| wrong_data.to_owned());
-    let errors = result.errors().iter().take(3).map(|e| format!("{}, rank {}: {}", e.during, e.rank, e.message));
+    let errors = result.errors().iter().take(3).map(|e| format!("{}. Next step: {}", ending::told(e), e.next_step));
     ended.into_iter().chain(wrong).chain(errors).collect()
 }
 

@@ -20,7 +20,7 @@ const CALLS: usize = 9;
 const THEN: usize = 10;
 const SHARE: usize = 8;
 /// Classes at most, by the room there is.
-const ROWS: [usize; 4] = [10, 8, 6, 4];
+const ROWS: [usize; 4] = [10, 8, 6, 3];
 const ROWS_OF_SEVERAL: [usize; 4] = [14, 14, 12, 10];
 
 pub(super) fn write(page: &mut Screen, result: &ReplayResult, derived: &ReplayDerived, backends: &[&str]) {
