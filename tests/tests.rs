@@ -107,8 +107,12 @@ mod replay;
 mod replay_command;
 #[path = "suite/replay_meet.rs"]
 mod replay_meet;
+#[path = "suite/replay_race.rs"]
+mod replay_race;
 #[path = "suite/replay_reuse.rs"]
 mod replay_reuse;
+#[path = "suite/replay_stuck.rs"]
+mod replay_stuck;
 #[path = "suite/reused.rs"]
 mod reused;
 #[path = "suite/room.rs"]

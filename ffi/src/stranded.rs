@@ -114,10 +114,15 @@ fn watch() {
             arranged.rank,
             limit.as_secs()
         ));
-        // SAFETY: always allowed. MPI is busy in the other thread, so neither a call of it nor a function it has left for the exit may
-        // run here; launchers end all ranks when one ends so.
-        unsafe { libc::_exit(arranged.exit_code) };
+        end(arranged.exit_code);
     }
+}
+
+/// Ends this process from another thread than that of MPI, and with it, by every launcher, the other ranks.
+pub fn end(exit_code: c_int) -> ! {
+    // SAFETY: always allowed. MPI is busy in the other thread, so neither a call of it nor a function it has left for the exit may
+    // run here; launchers end all ranks when one ends so.
+    unsafe { libc::_exit(exit_code) }
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use crate::frame::error::{Exit, UsageError};
 use crate::frame::records::StorageRecord;
 use crate::frame::report::text::count;
 use crate::frame::report::{Level, Views};
+use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::Observer;
 use crate::frame::system::survey::Survey;
 use crate::frame::units::{format_seconds, format_size};
@@ -163,6 +164,9 @@ fn put_together(ranks: impl IntoIterator<Item = Sums>) -> Sums {
             let known = all.file_ends.entry(file).or_default();
             *known = (*known).max(end);
         }
+        for (file, gaps) in rank.gaps {
+            all.gaps.entry(file).or_default().merge(&gaps);
+        }
         all.leavings.resize(all.leavings.len().max(rank.leavings.len()), Vec::new());
         all.leavings.iter_mut().zip(rank.leavings).for_each(|(all, own)| all.extend(own));
     }
@@ -294,8 +298,9 @@ fn measure(universe: &Universe, world: &Comm, config: &ReplayConfig, args: &Repl
                     span,
                     interrupt: &interrupt,
                     say: complain,
+                    end: |stuck, run_dir| beff_ffi::stranded::end(last_words(stuck, run_dir)),
                 };
-                execute(&means, observer).unwrap_or_else(|stuck| stop(&stuck, run_dir.path()))
+                execute(&means, observer).unwrap_or_else(|stuck| stop(&stuck, &run_dir))
             }
             _ => ReplayEnding::default(),
         };
@@ -320,16 +325,23 @@ fn outcome_of_root(
 }
 
 /// The end of all ranks: others may wait in a call that this one will never make.
-fn stop(stuck: &Stuck, run_dir: &std::path::Path) -> ReplayEnding {
-    complain(&format!(
-        "{stuck}. What was measured before is in the journal of --out; the files in {} are left",
-        run_dir.display()
-    ));
+fn stop(stuck: &Stuck, run_dir: &RunDir) -> ReplayEnding {
+    let code = last_words(stuck, run_dir);
+    beff_ffi::universe::abort(code);
+    std::process::exit(code)
+}
+
+/// Removes the files, says why the run ends, and gives the exit code.
+fn last_words(stuck: &Stuck, run_dir: &RunDir) -> i32 {
+    let left = run_dir
+        .remove()
+        .err()
+        .map_or_else(String::new, |error| format!("; files in {} are left: {error}", run_dir.whereabouts()));
+    complain(&format!("{stuck}. What was measured before is in the journal of --out{left}"));
     let exit = if matches!(stuck, Stuck::Interrupted) { Exit::Interrupted } else { Exit::Failure };
     // Launchers kill all processes at an abort, and what they have not read of them is lost.
     std::thread::sleep(LAST_WORDS);
-    beff_ffi::universe::abort(i32::from(exit.code()));
-    std::process::exit(i32::from(exit.code()))
+    i32::from(exit.code())
 }
 
 fn check_ranks(ranks: u64, head: &Head, config: &ReplayConfig) -> Result<(), UsageError> {

@@ -1,6 +1,8 @@
 //! What reads brought, compared with what must be there: the words that the profile says some call wrote, the file as it was made
 //! before the pass, or zeros. Outside of every clock.
 
+use std::collections::BTreeMap;
+
 use beff_backends::Program;
 use beff_trace::layout::Layouts;
 use beff_trace::places::Access;
@@ -8,6 +10,7 @@ use beff_trace::{Content, Function};
 
 use super::window::Read;
 use crate::frame::run::stamp::POISON_BYTE;
+use crate::replay::plan::gaps::Gaps;
 use crate::replay::run::source::{Sources, Words};
 
 /// Compared in pieces of this many bytes.
@@ -32,6 +35,8 @@ pub(super) struct Finding {
 pub(super) struct Checker<'a> {
     layouts: &'a Layouts,
     sources: Sources,
+    /// Gaps that the backend may have written into, by file.
+    gaps: Option<&'a BTreeMap<u32, Gaps>>,
     expected: Vec<u8>,
     inject: bool,
     pub checked_bytes: u64,
@@ -51,10 +56,12 @@ struct Part<'w> {
 }
 
 impl<'a> Checker<'a> {
-    pub fn new(layouts: &'a Layouts, sources: Sources, inject: bool) -> Self {
+    /// `gaps`: what the backend may have written into, by file, of one whose library does so.
+    pub fn new(layouts: &'a Layouts, sources: Sources, gaps: Option<&'a BTreeMap<u32, Gaps>>, inject: bool) -> Self {
         Self {
             layouts,
             sources,
+            gaps,
             expected: vec![0; PIECE],
             inject,
             checked_bytes: 0,
@@ -116,6 +123,7 @@ impl<'a> Checker<'a> {
                 self.unknown_bytes += part.bytes;
                 return;
             }
+            Content::Hole if self.gaps(read).is_some() => read.places.access,
             Content::Call { .. } | Content::Hole => return self.part(memory, read, part),
             Content::File => read.places.access.filter(|_| read.file.is_some()),
         };
@@ -126,10 +134,24 @@ impl<'a> Checker<'a> {
         let mut data_at = part.data_at;
         let own = Access { first_byte: access.first_byte + part.data_at, bytes: part.bytes, ..access };
         for extent in own.extents(self.layouts) {
-            let file_at = u64::try_from(extent.at).unwrap_or(0);
-            self.part(memory, read, &Part { data_at, bytes: extent.bytes, content: part.content, file_at });
-            data_at += extent.bytes;
+            let mut file_at = u64::try_from(extent.at).unwrap_or(0);
+            let end = file_at + extent.bytes;
+            while file_at < end {
+                let gaps = self.gaps(read).filter(|_| *part.content == Content::Hole);
+                let (bytes, may_be_written) =
+                    gaps.map_or((end - file_at, false), |gaps| gaps.first_part(&(file_at..end)));
+                match may_be_written {
+                    true => self.unknown_bytes += bytes,
+                    false => self.part(memory, read, &Part { data_at, bytes, content: part.content, file_at }),
+                }
+                (data_at, file_at) = (data_at + bytes, file_at + bytes);
+            }
         }
+    }
+
+    /// Gaps of the file of a read that the backend may have written into.
+    fn gaps(&self, read: &Read) -> Option<&'a Gaps> {
+        self.gaps?.get(&read.file?)
     }
 
     /// A part whose content follows byte by byte.

@@ -80,19 +80,32 @@ fn fill(comm: &Comm, path: &FilePath, bytes: u64, block: &mut [u8], words: impl 
     file.sync_all()
 }
 
+/// A file that is opened, how long it was then, and how far calls write in it that are under way then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Grown {
+    pub file: u32,
+    pub size_bytes: u64,
+    pub under_way_bytes: u64,
+}
+
+impl Grown {
+    /// True if it is not as long yet.
+    pub fn is_short(&self, path: &FilePath) -> bool {
+        !path.size_bytes().is_ok_and(|bytes| bytes >= self.size_bytes)
+    }
+}
+
 /// Makes a file as long as it was before an opening, with the same words as at the begin: what calls had not made came by other means. On
 /// storage then, as the files that were there from the begin, so that a sync of the program finds its own data alone.
 ///
 /// # Errors
 /// What the file system says.
-pub(super) fn grow(path: &FilePath, number: u32, size_bytes: u64, sources: &Sources) -> io::Result<()> {
-    let is_there = path.size_bytes().is_ok_and(|bytes| bytes >= size_bytes);
-    if is_there {
-        return Ok(());
-    }
+pub(super) fn grow(path: &FilePath, grown: &Grown, sources: &Sources) -> io::Result<()> {
+    let Grown { file: number, size_bytes, under_way_bytes } = *grown;
     let file = path.open(OFlag::O_RDWR | OFlag::O_CREAT)?;
-    let mut at = file.metadata()?.len();
-    let mut block = vec![0; BLOCK.min(size_bytes - at) as usize];
+    // Up to there the data of calls is under way.
+    let mut at = file.metadata()?.len().max(under_way_bytes);
+    let mut block = vec![0; BLOCK.min(size_bytes.saturating_sub(at)) as usize];
     while at < size_bytes {
         let bytes = BLOCK.min(size_bytes - at) as usize;
         sources.of_file(number).fill(at, &mut block[..bytes]);

@@ -1,7 +1,7 @@
 //! Replaying: a scan of the profile before anything is made, then passes through its calls.
 //!
 //! From outside to inside: `whole` (all passes), `pass` (files, program, sums), `player` (windows and the clock), `window` (calls
-//! made ready). `order` keeps the order between ranks, `check` compares what was read, `standing`
+//! made ready). `matching` and `ready` look at the calls of all ranks together before. `order` keeps the order between ranks, `check` compares what was read, `standing`
 //! says where a rank is that stays in one place.
 
 mod check;
@@ -9,17 +9,20 @@ mod compare;
 mod detail;
 mod files;
 mod hints;
+mod matching;
 mod order;
 mod pace;
 mod pass;
 mod places;
 mod player;
+mod ready;
 pub mod scan;
 pub mod source;
 mod standing;
 pub mod whole;
 mod window;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use beff_backends::FilePath;
@@ -29,6 +32,7 @@ use beff_trace::Head;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::replay::config::ReplayConfig;
+use crate::replay::plan::gaps::Gaps;
 use crate::replay::run::source::Sources;
 
 /// Why a replay cannot go on. Others may wait for this rank: nothing but an end of all ranks helps.
@@ -54,12 +58,16 @@ struct Bench<'a> {
     profile: &'a Path,
     /// What this rank found in its calls.
     scan: &'a scan::Scan,
+    /// Where an MPI library may have written into gaps, by file.
+    gaps: &'a BTreeMap<u32, Gaps>,
     sources: Sources,
     /// Memory that reads go through in a round.
     cold_bytes: u64,
     run_dir: &'a RunDir,
     interrupt: &'a Interrupt,
     say: fn(&str),
+    /// Ends this process, and with it all ranks, while its own thread is in a call.
+    end: fn(&Stuck, &RunDir),
 }
 
 impl Bench<'_> {

@@ -12,6 +12,7 @@ use beff_trace::After;
 use super::standing::{Notes, Other, Place};
 use super::Stuck;
 use crate::frame::run::interrupt::Interrupt;
+use crate::replay::plan::ready::READY;
 
 /// A call of this rank, and a rank that waits for its end.
 pub(super) type Awaited = (u64, u32);
@@ -68,6 +69,8 @@ pub(super) struct Order<'a> {
     signals: Signals,
     /// Ends of other ranks that nobody here has asked for yet.
     ended: HashSet<After>,
+    /// Those of them that more than one call may wait for.
+    again: &'a HashSet<After>,
     interrupt: &'a Interrupt,
     patience: Duration,
     notes: Notes,
@@ -91,19 +94,20 @@ fn meeting(comm: u32, number: u64, round: u64) -> u64 {
 
 /// What is waited for, as it is told.
 fn other(after: After) -> Other {
-    Other { rank: after.rank, call_ns: (after.begin_ns < MEETING).then_some(after.begin_ns) }
+    Other { rank: after.rank, call_ns: (after.begin_ns < MEETING).then_some(after.begin_ns & !READY) }
 }
 
 impl<'a> Order<'a> {
     /// Collective.
     pub(super) fn new(
         comm: &Comm,
+        again: &'a HashSet<After>,
         interrupt: &'a Interrupt,
         patience: Duration,
         notes: Notes,
     ) -> Result<Self, MpiError> {
         let (ended, waited) = (HashSet::new(), Duration::ZERO);
-        Ok(Self { signals: Signals::new(comm)?, ended, interrupt, patience, notes, waits: 0, waited })
+        Ok(Self { signals: Signals::new(comm)?, ended, again, interrupt, patience, notes, waits: 0, waited })
     }
 
     /// Tells `rank` that a call of this one has ended.
@@ -132,7 +136,9 @@ impl<'a> Order<'a> {
                 }
                 self.ended.insert(After { rank: after.rank, begin_ns });
             }
-            if self.ended.remove(&after) {
+            let has_ended =
+                if self.again.contains(&after) { self.ended.contains(&after) } else { self.ended.remove(&after) };
+            if has_ended {
                 break;
             }
             if self.interrupt.raised() {

@@ -11,9 +11,9 @@ use super::compare::Compared;
 use super::detail::Details;
 use super::order::Order;
 use super::pace::{now_ns, Deadlines};
-use super::player::{Played, Player};
+use super::player::{Played, Player, GRACE};
 use super::scan::Refusal;
-use super::standing::{Notes, Watch};
+use super::standing::{Limits, Notes, Watch};
 use super::window::{Making, Window, Windows};
 use super::{files, Bench, Stuck};
 use crate::frame::config::{CachePolicy, DirectPolicy};
@@ -100,13 +100,18 @@ impl PassJob<'_> {
             Ok(ready) => ready,
             Err(error) => return Ok(self.failed(error, begin)),
         };
-        let standing = Watch::begin(&player.notes, player.rank, stranded::limit() / 2, self.bench.say);
+        let (run_dir, end) = (self.bench.run_dir.clone(), self.bench.end);
+        let limits = Limits { stay: stranded::limit(), grace: GRACE };
+        let standing =
+            Watch::begin(&player.notes, (player.rank, limits), self.bench.interrupt, self.bench.say, move |stuck| {
+                end(stuck, &run_dir);
+            });
         let mut watch = CpuWatch::default();
         watch.resume(self.cpus);
         self.comm.barrier()?;
         let io = process_io();
         player.deadlines = Deadlines::new(self.bench.config.pace, self.bench.config.scale, now_ns());
-        player.play(first.stops)?;
+        player.play(first)?;
         drop(standing);
         around.io = process_io_since(io);
         watch.pause(self.cpus);
@@ -144,7 +149,7 @@ impl PassJob<'_> {
         // The program has pauses of its own.
         stranded::allow(10 * self.span);
         let notes = Notes::default();
-        let order = Order::new(self.comm, bench.interrupt, stranded::limit(), notes.clone())?;
+        let order = Order::new(self.comm, &bench.scan.ready.again, bench.interrupt, stranded::limit(), notes.clone())?;
         let player = Player {
             comm: self.comm,
             rank,
@@ -156,7 +161,12 @@ impl PassJob<'_> {
             notes,
             words: bench.sources.of_rank(rank),
             deadlines: Deadlines::new(bench.config.pace, bench.config.scale, 0),
-            checker: Checker::new(bench.layouts, bench.sources, bench.config.inject && rank == 0),
+            checker: Checker::new(
+                bench.layouts,
+                bench.sources,
+                Some(bench.gaps).filter(|_| !self.way.refusal.by_offsets),
+                bench.config.inject && rank == 0,
+            ),
             interrupt: bench.interrupt,
             details,
             name: (self.way.name, self.number),

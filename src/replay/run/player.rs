@@ -9,7 +9,7 @@ use beff_ffi::{alloc, Comm, Gathering};
 use super::check::Checker;
 use super::compare::Compared;
 use super::detail::Details;
-use super::files;
+use super::files::{self, Grown};
 use super::order::Order;
 use super::pace::{now_ns, Deadlines};
 use super::source::Sources;
@@ -27,7 +27,7 @@ const GO: usize = 16;
 /// How long a rank that stopped waits until it helps others out of a collective call.
 const HELP: Duration = Duration::from_millis(200);
 /// How long it waits for them at all.
-const GRACE: Duration = Duration::from_secs(8);
+pub(super) const GRACE: Duration = Duration::from_secs(8);
 
 /// All that one pass of one rank works with.
 pub(super) struct Player<'a> {
@@ -71,6 +71,8 @@ pub(super) struct Played {
 struct Progress {
     outcomes: Vec<Outcome>,
     stops: VecDeque<(usize, Stop)>,
+    /// Calls that wait for others.
+    alone: Vec<bool>,
     /// Calls made.
     done: usize,
     /// Reads that are complete and not compared, with the step that completed them.
@@ -82,10 +84,10 @@ impl Player<'_> {
     ///
     /// # Errors
     /// What leaves others waiting.
-    pub fn play(&mut self, first: VecDeque<(usize, Stop)>) -> Result<(), Stuck> {
-        let mut stops = first;
+    pub fn play(&mut self, first: Window) -> Result<(), Stuck> {
+        let mut ready = first;
         loop {
-            let mut progress = self.begin(stops);
+            let mut progress = self.begin(std::mem::take(&mut ready));
             let is_empty = progress.outcomes.is_empty();
             let begin = Instant::now();
             let verify = self.played.verify;
@@ -101,27 +103,27 @@ impl Player<'_> {
             }
             self.account(&mut progress)?;
             let begin = Instant::now();
-            let window = self.windows.next().map_err(Stuck::Calls)?;
+            let mut window = self.windows.next().map_err(Stuck::Calls)?;
             if window.steps.is_empty() && (is_empty || window.stops.is_empty()) {
                 self.played.prepare += begin.elapsed();
                 return self.gather(&mut progress, false);
             }
-            let Window { steps, stops: next } = window;
+            let steps = std::mem::take(&mut window.steps);
             self.program.make_ready(steps).map_err(|e| Stuck::Calls(format!("rank {}: {e}", self.rank)))?;
-            stops = next;
+            ready = window;
             self.played.prepare += begin.elapsed();
             self.deadlines.shift(now_ns() - ended);
         }
     }
 
     /// Room for what comes of the steps.
-    fn begin(&self, stops: VecDeque<(usize, Stop)>) -> Progress {
+    fn begin(&self, Window { stops, alone, .. }: Window) -> Progress {
         let room = |step: &beff_backends::Step| Outcome {
             completions: Vec::with_capacity(step.call.requests.len()),
             ..Outcome::default()
         };
         let outcomes = self.program.steps().iter().map(room).collect();
-        Progress { outcomes, stops, done: 0, landed: Vec::new() }
+        Progress { outcomes, stops, alone, done: 0, landed: Vec::new() }
     }
 
     /// Makes the calls of a window. False: a signal came.
@@ -137,6 +139,7 @@ impl Player<'_> {
             }
             let most = if self.deadlines.paced() { 1 } else { GO };
             let end = end_of_go(&mut progress.stops, at, most.min(progress.outcomes.len() - at));
+            let end = end_by_others(&progress.alone, at, end);
             self.go(progress, end)?;
         }
         // What is told without a call of its own.
@@ -158,15 +161,11 @@ impl Player<'_> {
         let waits = !stop.after.is_empty();
         self.memory(progress, at)?;
         // Ranks that have met are to call together; but a file that another one still has to delete cannot be made yet.
-        if !waits {
-            self.files(progress, at)?;
-        }
-        // What is waited for may lie behind the same meeting on its rank, where the collective call let go of that one early.
-        if !self.meet(progress, at)? || !self.wait(progress, at)? {
+        if !waits && !self.files(progress, at)? {
             return Ok(false);
         }
-        self.files(progress, at)?;
-        Ok(true)
+        // What is waited for may lie behind the same meeting on its rank, where the collective call let go of that one early.
+        Ok(self.meet(progress, at)? && self.wait(progress, at)? && self.files(progress, at)?)
     }
 
     /// Waits for calls of other ranks. False: a signal came.
@@ -196,19 +195,44 @@ impl Player<'_> {
         Ok(true)
     }
 
-    /// Removes files as the program did, and makes one that is about to be opened as long as it was.
+    /// Removes files as the program did, makes one that is about to be opened as long as it was, and tells who waits for that. False: a
+    /// signal came.
     ///
     /// # Errors
     /// What the file system says.
-    fn files(&mut self, progress: &mut Progress, at: usize) -> Result<(), Stuck> {
-        let Some((_, stop)) = progress.stops.front_mut().filter(|(step, _)| *step == at) else { return Ok(()) };
+    fn files(&mut self, progress: &mut Progress, at: usize) -> Result<bool, Stuck> {
+        let Some((_, stop)) = progress.stops.front_mut().filter(|(step, _)| *step == at) else { return Ok(true) };
         let (gone, grown) = (std::mem::take(&mut stop.gone), stop.grown.take());
+        let (quiet, ready) = (std::mem::take(&mut stop.quiet), std::mem::take(&mut stop.ready));
+        if !gone.is_empty() || self.is_short(grown) {
+            let own = (u64::from(self.rank), self.program.steps()[at].call.begin_ns);
+            for after in quiet {
+                if !self.order.wait(after, own)? {
+                    return Ok(false);
+                }
+            }
+        }
         self.remove(&gone)?;
-        let Some((file, size_bytes)) = grown else { return Ok(()) };
-        let Some(path) = self.paths.get(file as usize) else { return Ok(()) };
+        // What was waited for may have made it as long.
+        if let Some(grown) = grown.filter(|grown| self.is_short(Some(*grown))) {
+            self.grow(&grown)?;
+        }
+        for (word, rank) in ready {
+            self.order.tell(rank, word)?;
+        }
+        Ok(true)
+    }
+
+    fn is_short(&self, grown: Option<Grown>) -> bool {
+        let path = |grown: &Grown| self.paths.get(grown.file as usize);
+        grown.is_some_and(|grown| path(&grown).is_some_and(|path| grown.is_short(path)))
+    }
+
+    fn grow(&mut self, grown: &Grown) -> Result<(), Stuck> {
+        let Some(path) = self.paths.get(grown.file as usize) else { return Ok(()) };
         let begin = Instant::now();
-        files::grow(path, file, size_bytes, &self.sources).map_err(|e| {
-            let path = path.display();
+        files::grow(path, grown, &self.sources).map_err(|e| {
+            let (path, size_bytes) = (path.display(), grown.size_bytes);
             Stuck::Calls(format!("rank {}: {path} cannot be made {size_bytes} bytes long, as it was: {e}", self.rank))
         })?;
         self.played.verify += begin.elapsed();
@@ -260,8 +284,14 @@ impl Player<'_> {
     /// Makes the calls up to `end`, and does what comes behind the last of them.
     fn go(&mut self, progress: &mut Progress, end: usize) -> Result<(), Stuck> {
         let at = progress.done;
+        let meets = progress.alone.get(at).is_some_and(|alone| *alone);
         let call = &self.program.steps()[at].call;
-        self.notes.enter(Place::Calls { function: call.function, begin_ns: call.begin_ns, behind: end - at - 1 });
+        self.notes.enter(Place::Calls {
+            function: call.function,
+            begin_ns: call.begin_ns,
+            behind: end - at - 1,
+            meets,
+        });
         let allocations = alloc::allocations();
         self.program.run(at..end, &mut progress.outcomes[at..end]);
         self.played.allocations += alloc::allocations() - allocations;
@@ -326,9 +356,13 @@ impl Player<'_> {
     /// time to time, because others may wait for it there.
     fn gather(&mut self, progress: &mut Progress, stopped: bool) -> Result<(), Stuck> {
         let mut gathering = Gathering::enter(self.comm)?;
-        let (begin, mut helped) = (Instant::now(), Instant::now());
+        let mut helped = Instant::now();
+        let mut raised = stopped.then_some(helped);
         while !gathering.is_complete()? {
-            if stopped && begin.elapsed() > GRACE {
+            if self.interrupt.raised() {
+                raised.get_or_insert_with(Instant::now);
+            }
+            if raised.is_some_and(|raised| raised.elapsed() > GRACE) {
                 return Err(Stuck::Interrupted);
             }
             if stopped && helped.elapsed() > HELP {
@@ -368,7 +402,8 @@ fn end_of_go(stops: &mut VecDeque<(usize, Stop)>, at: usize, most: usize) -> usi
             || stop.wrapped
             || stop.reused.is_some()
             || !stop.gone.is_empty()
-            || stop.grown.is_some();
+            || stop.grown.is_some()
+            || !stop.ready.is_empty();
         if before {
             *step
         } else {
@@ -376,6 +411,15 @@ fn end_of_go(stops: &mut VecDeque<(usize, Stop)>, at: usize, most: usize) -> usi
         }
     });
     next.min(at + most)
+}
+
+/// A call that waits for others goes alone: so it is known how long that one takes.
+fn end_by_others(alone: &[bool], at: usize, end: usize) -> usize {
+    let is_alone = |step: usize| alone.get(step).is_some_and(|alone| *alone);
+    if is_alone(at) {
+        return at + 1;
+    }
+    (at + 1..end).find(|step| is_alone(*step)).unwrap_or(end)
 }
 
 #[cfg(test)]
@@ -396,5 +440,11 @@ mod tests {
         assert_eq!(end(vec![(5, tells())], 3), 6, "behind one that others wait for");
         assert_eq!(end(vec![(3, tells())], 3), 4);
         assert_eq!(end(vec![(3, Stop::default()), (4, tells())], 3), 5, "what was done before it is over");
+        let alone = [false, false, true, false];
+        assert_eq!(
+            [0, 2, 3].map(|at| end_by_others(&alone, at, 4)),
+            [2, 3, 4],
+            "a call that waits for others goes alone"
+        );
     }
 }

@@ -6,16 +6,19 @@ use std::path::Path;
 use beff_trace::layout::Layouts;
 use beff_trace::places::LIMITS;
 use beff_trace::text::rank_reader;
-use beff_trace::{After, Call, Direction, End, Form, Function, Role};
+use beff_trace::{After, Call, Direction, End, Form, Function, Head, Role};
 use serde::{Deserialize, Serialize};
 
 use super::places::{Finder, Places};
 use super::source::Sources;
+use crate::replay::plan::gaps::Gaps;
 use crate::replay::plan::hot::{Hot, Reuse};
 use crate::replay::plan::image::{Images, Stretches};
 use crate::replay::plan::landing::{misaligned, Landing, ALIGN_BYTES};
 use crate::replay::plan::left_out::{Fate, Filter, Leavings, LeftOut};
+use crate::replay::plan::matching::{Digest, Steps};
 use crate::replay::plan::meeting::{Counter, Meetings, Opening};
+use crate::replay::plan::ready::{Preparation, Ready, Tending, Work};
 
 /// How one backend refuses, by name.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +66,8 @@ pub struct Sums {
     pub orderings: u64,
     /// Orderings that cannot be.
     pub orderings_lost: u64,
+    /// Where an MPI library may have written into gaps, by file.
+    pub gaps: BTreeMap<u32, Gaps>,
 }
 
 /// What one rank found in its calls.
@@ -84,6 +89,14 @@ pub struct Scan {
     pub images: Option<Images>,
     /// By backend: when the first write of this rank began that is not made, because it is left out or cut off; `u64::MAX`: none.
     pub unmade_ns: Vec<u64>,
+    /// By backend: a number for the order of the calls that wait for other ranks.
+    pub digests: Vec<u64>,
+    /// Openings before which this rank makes files ready.
+    pub preparations: Vec<Preparation>,
+    /// Files that this rank uses.
+    pub used: HashSet<u32>,
+    /// What all ranks have to do with each other's preparations.
+    pub ready: Ready,
 }
 
 impl Sums {
@@ -129,7 +142,7 @@ pub fn scan(
 ) -> Result<Scan, String> {
     let limits: HashMap<Opening, u64> = limits.iter().copied().collect();
     let (head, calls) = rank_reader(profile, rank).map_err(|e| e.to_string())?;
-    let mut scanner = Scanner::new(rank, layouts, refusals, (cold_bytes, compares));
+    let mut scanner = Scanner::new(rank, (&head, layouts), refusals, (cold_bytes, compares));
     scanner.most_bytes = i64::MAX.unsigned_abs() / (head.processes.len() as u64).max(1);
     scanner.is_whole = head.processes.get(rank as usize).is_some_and(|process| process.end == End::Complete);
     let mut cut = None;
@@ -166,6 +179,11 @@ struct Scanner<'a> {
     layouts: &'a Layouts,
     places: Finder<'a>,
     filters: Vec<(Filter, bool)>,
+    matching: Vec<(Steps<'a>, Digest)>,
+    tending: Tending<'a>,
+    comms: &'a [Vec<u32>],
+    opened_with: HashMap<u32, u32>,
+    openings: HashMap<u32, u64>,
     leavings: Vec<Leavings>,
     meetings: Counter,
     landing: Landing,
@@ -187,12 +205,23 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn new(rank: u32, layouts: &'a Layouts, refusals: &[Refusal], (cold_bytes, compares): (u64, bool)) -> Self {
+    fn new(
+        rank: u32,
+        (head, layouts): (&'a Head, &'a Layouts),
+        refusals: &[Refusal],
+        (cold_bytes, compares): (u64, bool),
+    ) -> Self {
+        let steps = |refusal: &Refusal| (Steps::new(&head.comms, refusal.by_offsets), Digest::default());
         Self {
             rank,
             layouts,
             places: Finder::new(layouts),
             filters: refusals.iter().map(|r| (Filter::new(r.unable), r.by_offsets)).collect(),
+            matching: refusals.iter().map(steps).collect(),
+            tending: Tending::new(head, rank),
+            comms: &head.comms,
+            opened_with: HashMap::new(),
+            openings: HashMap::new(),
             leavings: vec![Leavings::default(); refusals.len()],
             meetings: Counter::default(),
             landing: Landing::new(cold_bytes),
@@ -220,9 +249,11 @@ impl<'a> Scanner<'a> {
         let places = self.places.take(call);
         let is_write = call.function.direction() == Some(Direction::Write);
         let backends = self.filters.iter_mut().zip(&mut self.leavings).zip(&mut self.scan.unmade_ns);
-        for (((filter, by_offsets), leavings), unmade_ns) in backends {
+        for ((((filter, by_offsets), leavings), unmade_ns), (steps, digest)) in backends.zip(&mut self.matching) {
             let mut kept = call.clone();
-            match filter.take(&mut kept, places.unknown.filter(|_| *by_offsets)) {
+            let fate = filter.take(&mut kept, places.unknown.filter(|_| *by_offsets));
+            steps.take(&kept, fate == Fate::Replayed, |step| digest.take(&step));
+            match fate {
                 Fate::LeftOut(reason) => {
                     leavings.add(self.rank, call, reason);
                     if is_write {
@@ -249,11 +280,28 @@ impl<'a> Scanner<'a> {
         if let (Some(handle), Some(file)) = (call.handle, call.file) {
             self.files.insert(handle, file);
         }
+        self.scan.used.extend(call.file);
+        self.prepares(call);
         self.opened(call)?;
         self.sizes(call);
         self.reach(call, places)?;
         self.data(call)?;
         self.completions(call)
+    }
+
+    /// Files that this rank makes ready before an opening.
+    fn prepares(&mut self, call: &Call) {
+        let Work { gone, grown } = self.tending.take(call);
+        let Some(comm) = call.comm.filter(|_| call.function == Function::Open) else { return };
+        if let Some(handle) = call.handle {
+            self.opened_with.insert(handle, comm);
+        }
+        let number = self.openings.entry(comm).or_default();
+        let opening = (comm, *number);
+        *number += 1;
+        let (begin_ns, rank) = (call.begin_ns, self.rank);
+        let files = gone.into_iter().chain(grown.map(|(file, _)| file));
+        self.scan.preparations.extend(files.map(|file| Preparation { begin_ns, rank, file, opening }));
     }
 
     /// A file must have been opened, unless the opening was lost with the end of the recording.
@@ -285,8 +333,16 @@ impl<'a> Scanner<'a> {
         if let Some(reason) = places.unknown.filter(|reason| *reason == LIMITS) {
             return Err(format!("{reason}; correct its offset, its count or the view"));
         }
-        let is_write = call.function.direction() == Some(Direction::Write);
-        let (Some(access), Some(file)) = (places.access.filter(|_| is_write), self.file(call)) else { return Ok(()) };
+        let is_write = call.function.direction() == Some(Direction::Write) && call.error.is_none();
+        let Some(file) = self.file(call).filter(|_| is_write) else { return Ok(()) };
+        let comm = call
+            .handle
+            .and_then(|handle| self.opened_with.get(&handle))
+            .and_then(|comm| self.comms.get(*comm as usize));
+        let together = call.function.is_collective() && comm.is_none_or(|ranks| ranks.len() > 1);
+        let gaps = self.scan.sums.gaps.entry(file).or_default();
+        gaps.add(places.access.as_ref(), self.layouts, together);
+        let Some(access) = places.access else { return Ok(()) };
         let end = u64::try_from(access.hull(self.layouts).end).unwrap_or(0);
         let known = self.scan.sums.file_ends.entry(file).or_default();
         *known = (*known).max(end);
@@ -384,6 +440,8 @@ impl<'a> Scanner<'a> {
         sums.landing_bytes = self.landing.high_water_bytes();
         sums.leavings = self.leavings.into_iter().map(Leavings::list).collect();
         sums.meetings = self.meetings.finish();
+        sums.gaps.retain(|_, gaps| !gaps.is_empty());
+        self.scan.digests = self.matching.iter().map(|(_, digest)| digest.finish()).collect();
         let cold_bytes = self.cold_bytes;
         self.scan.images = self
             .stretches

@@ -10,9 +10,10 @@ use beff_trace::Head;
 
 use super::detail::Details;
 use super::hints;
+use super::matching::Matching;
 use super::pass::{PassJob, PassOutcome, Way};
 use super::scan::{self, Refusal, Scan, Sums};
-use super::{order, Bench, Stuck};
+use super::{order, ready, Bench, Stuck};
 use crate::frame::planted;
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::able::{self, NotRun};
@@ -62,6 +63,11 @@ impl Look<'_> {
         scan::scan(self.profile, rank, self.layouts, self.refusals, limits, (self.cold_bytes, self.verify))
     }
 
+    fn matching(&self) -> Matching<'_> {
+        let Self { profile, head, layouts, refusals, .. } = *self;
+        Matching { profile, head, layouts, refusals }
+    }
+
     /// The calls of all ranks, one after the other, up to where all collective calls meet.
     ///
     /// # Errors
@@ -74,6 +80,7 @@ impl Look<'_> {
             let meetings: Vec<_> = scans.iter().map(|scan| scan.sums.meetings.clone()).collect();
             let more = tighter(&known, limits(&meetings, &self.head.comms));
             if more.is_empty() {
+                self.matching().all(&scans)?;
                 return Ok(scans);
             }
             known.extend(more);
@@ -100,7 +107,19 @@ impl Look<'_> {
             }
             known.extend(more);
         };
+        if let Err(error) = self.matching().together(comm, &scan)? {
+            return Ok(Err(error));
+        }
+        let ready = ready::exchange(comm, self.profile, self.layouts, &self.head.comms, &scan)?;
+        let (ready, awaited) = match ready {
+            Ok(ready) => ready,
+            Err(error) => return Ok(Err(error)),
+        };
+        scan.ready = ready;
         scan.awaited = order::exchange(comm, &scan.awaits)?;
+        scan.awaited.extend(awaited);
+        scan.awaited.sort_unstable();
+        scan.awaited.dedup();
         let missing = agree::all(comm, scan::missing(self.profile, comm.rank() as u32, &scan))?;
         let missing = match missing {
             Ok(missing) => missing,
@@ -148,6 +167,8 @@ pub struct Means<'a> {
     pub interrupt: &'a Interrupt,
     /// For words of any rank while it runs.
     pub say: fn(&str),
+    /// Ends this process, and with it all ranks, while its own thread is in a call.
+    pub end: fn(&Stuck, &RunDir),
 }
 
 /// Replays everything. Collective over the ranks that were recorded.
@@ -165,11 +186,13 @@ pub fn execute(means: &Means<'_>, observer: &mut dyn Observer<ReplayLine>) -> Re
         layouts: means.layouts,
         profile: &config.profile,
         scan: means.scan,
+        gaps: &means.most.gaps,
         sources,
         cold_bytes: means.cold_bytes,
         run_dir: means.run_dir,
         interrupt: means.interrupt,
         say: means.say,
+        end: means.end,
     };
     let cpus = HostCpus::survey(comm)?;
     let mut ending = ReplayEnding { outcome: Outcome::Complete, ..ReplayEnding::default() };

@@ -1,14 +1,15 @@
 //! Calls made ready: read from the profile, filtered for the backend, given their memory, with all that has to be done before and
 //! after them.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use beff_backends::Step;
 use beff_trace::layout::Layouts;
 use beff_trace::text::{rank_reader, RankCalls};
-use beff_trace::{After, Call, Content, Direction, Form, Function, Head, Origin, Role};
+use beff_trace::{After, Call, Content, Direction, Form, Function, Origin, Role};
 
+use super::files::Grown;
 use super::order::Awaited;
 use super::places::{Finder, Places};
 use super::scan::{asked_bytes, begin_of, memory_span, Refusal, Scan};
@@ -17,6 +18,8 @@ use crate::replay::plan::hot::Reuse;
 use crate::replay::plan::image::aligned;
 use crate::replay::plan::landing::{misaligned, Landing, ALIGN_BYTES};
 use crate::replay::plan::left_out::{Fate, Filter};
+use crate::replay::plan::matching::Waits;
+use crate::replay::plan::ready::{Tending, READY};
 use crate::replay::run::source::Sources;
 
 /// Calls of a window.
@@ -75,8 +78,12 @@ pub(super) struct Stop {
     pub wrapped: bool,
     /// Before it: files that were removed by other means.
     pub gone: Vec<u32>,
-    /// Before it: a file that is opened is made at least this long.
-    pub grown: Option<(u32, u64)>,
+    /// Before it: a file that is opened is made as long as it was.
+    pub grown: Option<Grown>,
+    /// Before those two, where there is something to do: calls of other ranks that must have ended.
+    pub quiet: Vec<After>,
+    /// Behind those two: who waits for the files.
+    pub ready: Vec<Awaited>,
     /// Before it, behind that: its memory, if it was just used.
     pub reused: Option<Reused>,
     /// After it: who waits for the end of which call.
@@ -91,6 +98,8 @@ pub(super) struct Window {
     pub steps: Vec<Step>,
     /// In the order of the steps.
     pub stops: VecDeque<(usize, Stop)>,
+    /// Of each step: it waits for other ranks.
+    pub alone: Vec<bool>,
 }
 
 impl Window {
@@ -114,7 +123,6 @@ struct Pending {
 /// Makes windows of the calls of a rank.
 pub(super) struct Windows<'a> {
     layouts: &'a Layouts,
-    comms: &'a [Vec<u32>],
     sources: Sources,
     rank: u32,
     calls: RankCalls,
@@ -122,14 +130,15 @@ pub(super) struct Windows<'a> {
     scan: &'a Scan,
     next_awaited: usize,
     filter: Filter,
+    waits: Waits<'a>,
     by_offsets: bool,
     landing: Landing,
     reuse: Reuse,
     places: Finder<'a>,
     files: HashMap<u32, u32>,
-    head: &'a Head,
-    /// Files that this rank sees to and that are removed later: when, and which.
-    ends: BTreeSet<(u64, u32)>,
+    tending: Tending<'a>,
+    /// Of calls that are left out: what they would have waited for.
+    early_waits: Vec<After>,
     /// Communicator of each handle.
     opened_with: HashMap<u32, u32>,
     /// Calls begin after their think time: ranks meet where they had met.
@@ -171,7 +180,6 @@ impl<'a> Windows<'a> {
         let (_, calls) = rank_reader(bench.profile, rank).map_err(|e| e.to_string())?;
         Ok(Self {
             layouts: bench.layouts,
-            comms: &bench.head.comms,
             sources: bench.sources,
             rank,
             calls,
@@ -179,13 +187,14 @@ impl<'a> Windows<'a> {
             scan: bench.scan,
             next_awaited: 0,
             filter: Filter::new(refusal.unable),
+            waits: Waits::new(&bench.head.comms, refusal.by_offsets),
             by_offsets: refusal.by_offsets,
             landing,
             reuse: Reuse::default(),
             places: Finder::new(bench.layouts),
             files: HashMap::new(),
-            head: bench.head,
-            ends: BTreeSet::new(),
+            tending: Tending::new(bench.head, rank),
+            early_waits: Vec::new(),
             opened_with: HashMap::new(),
             meets: bench.config.pace == Pace::Think,
             early_meets: Vec::new(),
@@ -210,7 +219,9 @@ impl<'a> Windows<'a> {
             let Some(call) = self.calls.next() else { break };
             self.left -= 1;
             let mut call = call.map_err(|e| e.to_string())?;
-            let tells = self.tells(call.begin_ns);
+            let begin_ns = call.begin_ns;
+            let tells = self.tells(begin_ns);
+            self.early_waits.extend(self.scan.ready.waits.get(&begin_ns).into_iter().flatten());
             let places = self.places.take(&call);
             let meeting = self.meeting(&call);
             self.early_meets.extend(meeting);
@@ -225,6 +236,7 @@ impl<'a> Windows<'a> {
             } else {
                 // Who waits for it need not wait any longer than for the call before it.
                 early.extend(tells);
+                early.extend(self.readies(begin_ns));
             }
         }
         if !early.is_empty() {
@@ -260,25 +272,17 @@ impl<'a> Windows<'a> {
 
     fn push(&mut self, window: &mut Window, mut call: Call, tells: Vec<Awaited>, places: Places) -> Result<(), String> {
         let step = window.steps.len();
-        let after: Vec<After> = std::mem::take(&mut call.after);
-        let after: Vec<After> =
-            after.into_iter().filter(|a| !self.scan.lost.contains(a) && self.waited_for.insert(*a)).collect();
+        window.alone.push(self.waits.take(&call));
+        let after = std::mem::take(&mut call.after).into_iter().filter(|a| !self.scan.lost.contains(a));
+        let after = after.chain(std::mem::take(&mut self.early_waits));
+        let after: Vec<After> = after.filter(|a| self.waited_for.insert(*a)).collect();
         if !after.is_empty() {
             window.stop(step).after = after;
         }
         if let (Some(handle), Some(file)) = (call.handle, call.file) {
             self.files.insert(handle, file);
-            if call.function == Function::Open && self.stores {
-                let gone = self.gone(&call);
-                if !gone.is_empty() {
-                    window.stop(step).gone = gone;
-                }
-            }
-            let size = call.number.and_then(|number| u64::try_from(number).ok());
-            if let Some(size) = size.filter(|size| *size > 0 && self.stores && self.opens_first(&call)) {
-                window.stop(step).grown = Some((file, size));
-            }
         }
+        self.prepare(window, &call);
         let mut begun = Pending { tells, ..Pending::default() };
         let mut memory_at = 0;
         if let Role::Data { direction, form, .. } = call.function.role() {
@@ -291,22 +295,28 @@ impl<'a> Windows<'a> {
         Ok(())
     }
 
-    /// Files that this rank sees to and that were gone before an opening.
-    fn gone(&mut self, call: &Call) -> Vec<u32> {
-        if self.opens_first(call) {
-            let file = call.file.and_then(|file| Some((self.head.files.get(file as usize)?.gone_ns?, file)));
-            self.ends.extend(file);
+    /// Files that this rank makes ready before an opening.
+    fn prepare(&mut self, window: &mut Window, call: &Call) {
+        let (step, begin_ns) = (window.steps.len(), call.begin_ns);
+        let work = self.tending.take(call);
+        let known = &self.scan.ready;
+        let under_way_bytes = known.under_way_bytes.get(&begin_ns).copied().unwrap_or(0);
+        let grown = work.grown.map(|(file, size_bytes)| Grown { file, size_bytes, under_way_bytes });
+        if self.stores && (grown.is_some() || !work.gone.is_empty()) {
+            let stop = window.stop(step);
+            (stop.gone, stop.grown) = (work.gone, grown);
+            stop.quiet = known.quiet.get(&begin_ns).cloned().unwrap_or_default();
         }
-        let later = self.ends.split_off(&(call.begin_ns.saturating_add(1), 0));
-        std::mem::replace(&mut self.ends, later).into_iter().map(|(_, file)| file).collect()
+        let ready: Vec<Awaited> = self.readies(begin_ns).collect();
+        if !ready.is_empty() {
+            window.stop(step).ready = ready;
+        }
     }
 
-    /// True for the one rank of an opening that sees to the file; the others cannot be through before it has come.
-    fn opens_first(&self, call: &Call) -> bool {
-        let ranks = call.comm.and_then(|comm| self.comms.get(comm as usize));
-        call.function == Function::Open
-            && call.error.is_none()
-            && ranks.and_then(|ranks| ranks.first()) == Some(&self.rank)
+    /// Who waits until the files of an opening are ready.
+    fn readies(&self, begin_ns: u64) -> impl Iterator<Item = Awaited> + 'a {
+        let ranks = self.scan.ready.tells.get(&begin_ns).into_iter().flatten();
+        ranks.map(move |rank| (READY | begin_ns, *rank))
     }
 
     /// Gives a data access its memory.
