@@ -93,12 +93,13 @@ fn a_file_is_not_filled_where_a_write_is_under_way() {
 fn one_rank_fills_a_file_and_the_others_wait_for_that() {
     let of_rank = |rank: u64| {
         let comm = 1 + rank;
-        let (offset, end) = (rank * 4096, LARGE - 4096 * 3);
+        // The end is what a rank fills last.
+        let (offset, other) = (LARGE - 4096 * (rank + 1), 0);
         format!(
             "{0},{1},File_open,handle=1,comm={comm},file=0,mode=rdwr,number={LARGE}\n\
              {2},{3},File_write_at,handle=1,offset={offset},count=4096,type=0,bytes=4096\n\
              {4},{5},File_read_at,handle=1,offset={offset},count=4096,type=0,bytes=4096,from=4096@{rank}:{2}+0\n\
-             {6},{7},File_read_at,handle=1,offset={end},count=4096,type=0,bytes=4096,from=4096@file\n\
+             {6},{7},File_read_at,handle=1,offset={other},count=4096,type=0,bytes=4096,from=4096@file\n\
              9000,9010,File_close,handle=1",
             100 + rank,
             200 + rank,
@@ -178,12 +179,14 @@ fn gaps_between_ranks_that_write_together_are_unknown() {
             // Nothing was written behind the last piece and before the one far away.
             let from = format!("{};372@hole", pieces.join(";"));
             let count = ranks * 128 + 372;
+            let others = (0..ranks).filter(|n| *n != rank).map(|n| format!("{n}@{}", 20 + n));
+            let after = others.collect::<Vec<_>>().join(";");
             format!(
                 "{rank},10,File_open,handle=1,comm=0,file=0,mode=create;rdwr\n\
                  {},100,File_write_at_all,handle=1,offset={},count=100,type=0,bytes=100\n\
                  {},200,File_write_at,handle=1,offset={},count=10,type=0,bytes=10\n\
                  {},300,File_sync,handle=1\n\
-                 {},400,File_read_at_all,handle=1,offset=0,count={count},type=0,bytes={count},after={}@{},from={from}\n\
+                 {},400,File_read_at_all,handle=1,offset=0,count={count},type=0,bytes={count},after={after},from={from}\n\
                  {},500,File_close,handle=1",
                 20 + rank,
                 rank * 128,
@@ -191,8 +194,6 @@ fn gaps_between_ranks_that_write_together_are_unknown() {
                 100_000 + 100 * rank,
                 220 + rank,
                 320 + rank,
-                (rank + 1) % ranks,
-                20 + (rank + 1) % ranks,
                 420 + rank,
             )
         };
