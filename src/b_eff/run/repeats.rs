@@ -4,10 +4,11 @@
 //! Rounds over all patterns, in each of them those first that know least about themselves. Where no such round fits any more, one
 //! over the patterns that b_eff is made of; where that does not fit either, single patterns, again those first that know least.
 
+use beff_statistics::repeated::{rounds, Repeated};
+
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{LoopRecord, SizeRecord};
 use crate::frame::config::Repeat;
-use crate::frame::values::repeated::{rounds, Repeated};
 
 /// The next visit of a pattern may take longer than its last one did.
 const LONGER: f64 = 1.1;

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use beff_statistics::repeated::{rounds, Repeated};
 use serde::Serialize;
 
 use super::rate::bytes_per_second;
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord};
-use crate::frame::values::repeated::{rounds, Repeated};
 
 /// A bandwidth of single repetitions, all ranks together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

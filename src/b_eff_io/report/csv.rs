@@ -1,5 +1,7 @@
 //! PREFIX.csv: one row for each pattern, access method, partition and backend.
 
+use beff_statistics::bootstrap::Ratio;
+
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
@@ -9,7 +11,6 @@ use crate::b_eff_io::values::{
 use crate::frame::records::{DeviceTraffic, LatencyRecord, MachineShare};
 use crate::frame::report::csv::{table, Cell, Column, Origin};
 use crate::frame::report::marks::letters;
-use crate::frame::values::bootstrap::Ratio;
 
 use super::cells::pattern_marks;
 use super::layout;

@@ -1,12 +1,13 @@
 //! Verdicts in words: who delivers how much of the best, and where the rest goes.
 
+use beff_statistics::bootstrap::Ratio;
+
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::{Cost, Verdict};
 use crate::b_eff_io::values::{cache_share, Derived, Part};
 use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
-use crate::frame::values::bootstrap::Ratio;
 use crate::frame::values::CACHE_SHARE;
 
 use super::cells::type_cell;

@@ -81,7 +81,7 @@ fn what_is_wrong_or_missing_is_told() {
 fn equal_narrow_and_equal_wide_are_not_the_same() {
     let verdict = |low: f64, high: f64| {
         let mut v = derive(&fixtures::ladder()).ladder.verdicts.swap_remove(0);
-        v.ratio.interval = Some(crate::frame::values::bootstrap::Interval { low, high });
+        v.ratio.interval = Some(beff_statistics::bootstrap::Interval { low, high });
         (v.ratio.value, v.ratio.equal) = (1.02, Some(true));
         comparison(&v, true)
     };

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use beff_backends::BackendError;
 use beff_ffi::{Comm, MpiError};
+use beff_statistics::bootstrap::SAMPLED_SHARE;
 
 use crate::b_eff_io::config::{RepeatPolicy, Verify};
 use crate::b_eff_io::plan::repeats::{cut, is_unknown, next, next_of_rounds, share_of, Unit, LEAST_REPEATS};
@@ -21,7 +22,6 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, Outcome};
 use crate::frame::run::agree::{of_root, slowest};
-use crate::frame::values::bootstrap::SAMPLED_SHARE;
 
 /// Measures again on one partition for at most `seconds`. `number` is the place of the partition among all. Collective over the
 /// partition.

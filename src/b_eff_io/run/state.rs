@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use beff_backends::{driver, BackendError, Driver, DriverOptions, DriverRow, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
+use beff_statistics::bootstrap::MIN_ROUNDS;
 use nix::libc;
 
 use crate::b_eff_io::config::{Buffers, Config};
@@ -27,7 +28,6 @@ use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{Generation, Stream};
 use crate::frame::run::{trouble, Moved, Observer};
-use crate::frame::values::bootstrap::MIN_ROUNDS;
 use crate::frame::values::MPI_IO;
 
 /// A backend of the run with what has been learned about it.

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use beff_statistics::repeats::{bound, Bound, Cell, MIN_MEASURED};
+use beff_statistics::student::two_sided;
 use serde::{Deserialize, Serialize};
 
 use super::influence::Worth;
@@ -11,8 +13,6 @@ use super::{PartitionValue, TypeValue};
 use crate::b_eff_io::config::{Release, RepeatPolicy};
 use crate::b_eff_io::records::{IoWarning, PatternRecord, RunResult};
 use crate::frame::records::Access;
-use crate::frame::values::repeats::{bound, Bound, Cell, MIN_MEASURED};
-use crate::frame::values::student::two_sided;
 use crate::frame::values::NULL_BACKEND;
 
 /// A pattern measured more than once.

@@ -1,5 +1,6 @@
 //! Repeats tell how sure values are and change none of them.
 
+use beff_statistics::simulated;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -8,7 +9,6 @@ use crate::b_eff_io::records::{Ended, RepeatRecord, TypeRepeatRecord};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::full_run;
 use crate::frame::records::Outcome;
-use crate::frame::values::simulated;
 
 fn normal(random: &mut Pcg64Mcg) -> f64 {
     let mut uniform = || (f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0;

@@ -1,15 +1,15 @@
 //! Backends against each other: rates, ratios to the best with intervals, where the time went, and what explains the
 //! difference. The null backend is no rival.
 
+use beff_statistics::bootstrap::{paired, pairs, pooled, Ratio, Round, Totals, MIN_ROUNDS, SAMPLED_SHARE};
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Part, Parts, Shares};
 use super::passes::Repeats;
 use super::totals::{Index, TypeRecords};
 use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::frame::records::Access;
+use crate::frame::records::{Access, RoundRecord};
 use crate::frame::units::mb_per_second;
-use crate::frame::values::bootstrap::{paired, pairs, pooled, Ratio, Totals, MIN_ROUNDS, SAMPLED_SHARE};
 use crate::frame::values::MPI_IO;
 use crate::frame::values::NULL_BACKEND;
 
@@ -299,6 +299,12 @@ struct Sample {
     is_of_passes: bool,
 }
 
+/// The rounds of a pattern in the clock.
+fn rounds_of(record: &PatternRecord) -> Vec<Round> {
+    let round = |r: &RoundRecord| Round { number: r.number, moved_bytes: r.moved_bytes, seconds: r.seconds };
+    record.rounds.iter().map(round).collect()
+}
+
 impl Sample {
     fn of(record: &PatternRecord, base: &PatternRecord, repeats: &Repeats<'_>) -> Self {
         let first = Totals {
@@ -307,7 +313,7 @@ impl Sample {
             base_bytes: base.moved_bytes as f64,
             base_seconds: base.seconds(),
         };
-        let rounds = pairs(&record.rounds, &base.rounds);
+        let rounds = pairs(&rounds_of(record), &rounds_of(base));
         let passes = if rounds.len() < MIN_ROUNDS { repeats.passes(record, base) } else { Vec::new() };
         let (number, is_of_passes) = (rounds.len(), passes.len() >= MIN_ROUNDS);
         Self { pairs: if is_of_passes { passes } else { rounds }, rounds: number, first, is_of_passes }

@@ -1,9 +1,10 @@
+use beff_statistics::simulated;
+
 use super::*;
 use crate::b_eff_io::records::{RepeatRecord, TypeRepeatRecord};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::{edit, full_run};
 use crate::frame::records::RoundRecord;
-use crate::frame::values::simulated;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use beff_statistics::bootstrap::Totals;
+
 use super::played::is_measured;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
-use crate::frame::values::bootstrap::Totals;
 
 /// Backend, ranks, access method, pattern.
 type Key<'a> = (&'a str, u64, Access, u8);

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use beff_statistics::repeats::{bound, Bound, Cell};
+
 use super::influence::{link, weights, Part, Worth};
 use crate::b_eff_io::config::Release;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult, TypeRecord};
 use crate::frame::records::Access;
-use crate::frame::values::repeats::{bound, Bound, Cell};
 
 /// What was measured of one partition through one backend: the parts of its value, and the series of each.
 pub(super) struct Played {

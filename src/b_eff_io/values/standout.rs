@@ -1,11 +1,12 @@
 //! What stands out: factors between things that should be alike, with what explains them.
 
+use beff_statistics::bootstrap::Interval;
+
 use super::parts::{Part, Parts};
 use super::totals::TypeRecords;
 use super::{cache_share, few_calls, ladder::Ladder, rate};
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::frame::records::Access;
-use crate::frame::values::bootstrap::Interval;
 use crate::frame::values::{CACHE_SHARE, NULL_BACKEND};
 
 /// More are not looked for.

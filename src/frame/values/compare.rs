@@ -15,12 +15,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use beff_statistics::bootstrap::MIN_ROUNDS;
+use beff_statistics::student::{quantile, two_sided};
 use serde::Serialize;
 
-use super::bootstrap::MIN_ROUNDS;
 use super::causes::{causes, pooled, Cause};
 use super::comparable::{noise_at, Comparable, Fact, Kind, Level, Quantity, Told, Unit};
-use super::student::{quantile, two_sided};
 
 /// Probability that anything of a level is called different which is not: together 1 %, so that of 20 comparisons of equal runs
 /// two or more have anything called different in 2 of 100 cases.

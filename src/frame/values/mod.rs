@@ -2,7 +2,6 @@
 //! Pure functions.
 
 pub mod binding;
-pub mod bootstrap;
 pub mod causes;
 pub mod comparable;
 pub mod compare;
@@ -11,12 +10,7 @@ pub(crate) mod hints;
 pub mod machine_share;
 pub(crate) mod pairs;
 pub mod probe;
-pub mod repeated;
-pub mod repeats;
-#[cfg(test)]
-pub(crate) mod simulated;
 pub mod source;
-pub mod student;
 pub(crate) mod warning;
 
 pub use criterion::Criterion;

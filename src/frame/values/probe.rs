@@ -1,8 +1,8 @@
 //! Whether the storage changed under a run: the probes at its start and end against each other.
 
+use beff_statistics::student;
 use serde::{Deserialize, Serialize};
 
-use super::student;
 use crate::frame::records::{Access, ProbeAt, ProbeRecord, Warning};
 
 /// A move of more than this is told.

@@ -1,10 +1,11 @@
 //! Text of the warnings of IMB-IO: the cause, with figures, and the next step.
 
+use beff_statistics::repeated::LEAST_TO_END;
+
 use crate::frame::report::text::{count, nanoseconds, percent};
 use crate::frame::report::warnings as frame_warnings;
 use crate::frame::report::Brief;
 use crate::frame::units::{format_seconds, format_size};
-use crate::frame::values::repeated::LEAST_TO_END;
 use crate::imb_io::values::{ImbWarning, CALIBRATION_ERROR, CLOCK_SHARE};
 
 /// Cause and next step of a warning, each a few plain sentences.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use beff_statistics::repeated::Repeated;
+
 use crate::frame::config::Repeat;
-use crate::frame::values::repeated::Repeated;
 use crate::imb_io::records::{RowEnd, RowRecord};
 
 /// A row may take longer than it did.

@@ -1,9 +1,9 @@
 //! How sure a row is that was measured several times.
 
+use beff_statistics::repeated::Repeated;
 use serde::Serialize;
 
 use crate::frame::units::mb_per_second;
-use crate::frame::values::repeated::Repeated;
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 
 /// A row over all times it was measured, the first one included: of one repetition, the slowest rank of the slowest group.

@@ -1,5 +1,6 @@
 //! What the reader of the numbers of IMB-IO must know. At most one of a kind (for each backend), with the worst case named.
 
+use beff_statistics::repeated::LEAST_TO_END;
 use serde::Serialize;
 
 use super::row::RowValue;
@@ -7,7 +8,6 @@ use super::verdict::{is_not_verified, ImbVerdict};
 use crate::frame::records::{Outcome, Warning};
 use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
-use crate::frame::values::repeated::LEAST_TO_END;
 use crate::frame::values::source::Cached;
 use crate::frame::values::warning::{is_overrun, memory_taken_back, number_and_first, of_machine, without_repetition};
 use crate::frame::values::{hints, MPI_IO, NULL_BACKEND};

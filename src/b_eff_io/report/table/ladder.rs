@@ -1,5 +1,7 @@
 //! Where the time of each backend goes, type by type, and what follows from it in words.
 
+use beff_statistics::bootstrap::{Ratio, MIN_ROUNDS};
+
 use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PartitionRecord, RunResult};
@@ -11,7 +13,6 @@ use crate::b_eff_io::values::{Derived, Part};
 use crate::frame::records::Access;
 use crate::frame::report::marks::Legend;
 use crate::frame::report::text::{count, Page};
-use crate::frame::values::bootstrap::{Ratio, MIN_ROUNDS};
 
 /// Widths of the columns of the parts.
 const PARTS: [usize; 7] = [5, 6, 6, 9, 7, 6, 6];

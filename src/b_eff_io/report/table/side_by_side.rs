@@ -1,5 +1,7 @@
 //! Several backends beside each other: MB/s and the ratio to the best of them. The null backend is no rival and not shown.
 
+use beff_statistics::bootstrap::Ratio;
+
 use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
@@ -9,7 +11,6 @@ use crate::b_eff_io::values::{Derived, PartitionValue};
 use crate::frame::records::Access;
 use crate::frame::report::marks::{letters, Cell, Legend, Mark};
 use crate::frame::report::text::{count, fit, fit_known, Page};
-use crate::frame::values::bootstrap::Ratio;
 
 use super::ladder::in_percent;
 use super::values::{value, RELEASES};

@@ -5,7 +5,7 @@
 //! the measurements or for the first one; and for this run: what changes from run to run (where memory lies, which nodes, the
 //! fill of a file system) is in none of them.
 
-use super::student::quantile;
+use crate::student::quantile;
 
 /// With fewer measurements nothing is said about their spread.
 pub const MIN_MEASURED: usize = 3;
@@ -87,7 +87,7 @@ pub fn rounds(families: &[Vec<&[f64]>]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::frame::values::simulated::{least, most, runs};
+    use crate::simulated::{least, most, runs};
 
     use super::*;
     use rand_pcg::rand_core::{Rng, SeedableRng};

@@ -16,8 +16,6 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::RoundRecord;
-
 /// Resamples of each ratio.
 pub const RESAMPLES: u32 = 2000;
 
@@ -126,20 +124,31 @@ impl Totals {
     }
 }
 
+/// A round of one backend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// Its number, from 1; 0 in results of versions that did not number rounds.
+    pub number: u32,
+    /// Bytes that it moved.
+    pub moved_bytes: u64,
+    /// Time of the round in the clock.
+    pub seconds: f64,
+}
+
 /// The rounds of two backends, paired by their numbers; those in which one of them moved nothing are left out. A backend that stalled
 /// through a round has none of that number: what follows still meets the round at its time. Of long calls, of which each takes several
 /// rounds, the two may have hardly a number in common: these pair in their order, and both have at least [`MIN_ROUNDS`] pairs if both
 /// have as many rounds.
 #[must_use]
-pub fn pairs(rounds: &[RoundRecord], base: &[RoundRecord]) -> Vec<Totals> {
-    let pair = |a: &RoundRecord, b: &RoundRecord| Totals {
+pub fn pairs(rounds: &[Round], base: &[Round]) -> Vec<Totals> {
+    let pair = |a: &Round, b: &Round| Totals {
         bytes: a.moved_bytes as f64,
         seconds: a.seconds,
         base_bytes: b.moved_bytes as f64,
         base_seconds: b.seconds,
     };
     let has_rate = |p: &Totals| p.ratio().is_some();
-    let bases: BTreeMap<u32, &RoundRecord> = numbered(base).collect();
+    let bases: BTreeMap<u32, &Round> = numbered(base).collect();
     let both = numbered(rounds).filter_map(|(number, round)| bases.get(&number).map(|other| pair(round, other)));
     let by_number: Vec<Totals> = both.filter(has_rate).collect();
     if by_number.len() >= MIN_ROUNDS {
@@ -149,7 +158,7 @@ pub fn pairs(rounds: &[RoundRecord], base: &[RoundRecord]) -> Vec<Totals> {
 }
 
 /// Results of versions that did not number rounds have them one after the other.
-fn numbered(rounds: &[RoundRecord]) -> impl Iterator<Item = (u32, &RoundRecord)> {
+fn numbered(rounds: &[Round]) -> impl Iterator<Item = (u32, &Round)> {
     (1..).zip(rounds).map(|(place, round)| (if round.number == 0 { place } else { round.number }, round))
 }
 
@@ -256,8 +265,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rounds(of: &[(u64, f64)]) -> Vec<RoundRecord> {
-        let round = |(number, &(moved_bytes, seconds))| RoundRecord { number, calls: 1, moved_bytes, seconds };
+    fn rounds(of: &[(u64, f64)]) -> Vec<Round> {
+        let round = |(number, &(moved_bytes, seconds))| Round { number, moved_bytes, seconds };
         (1..).zip(of).map(round).collect()
     }
 

@@ -18,7 +18,7 @@
 use std::iter::Take;
 use std::slice::Iter;
 
-use super::student::quantile;
+use crate::student::quantile;
 
 /// Of chance beyond the interval, both sides together.
 const CHANCE: f64 = 0.05;

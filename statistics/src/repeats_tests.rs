@@ -5,7 +5,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::frame::values::simulated;
+use crate::simulated;
 
 /// Seconds of the simulated run, and the first passes of its groups (write, rewrite, read): where data ends early, and where it does not.
 const RUN_SECONDS: f64 = 120.0;

@@ -1,7 +1,8 @@
-//! How many runs the tests of intervals simulate, and by how much a share of few may miss what holds of many.
+//! For tests: how many runs those of intervals simulate, and by how much a share of few may miss what holds of many.
 
 /// All of them in `make campaign`, a tenth otherwise.
-pub(crate) fn runs(all: u32) -> u32 {
+#[must_use]
+pub fn runs(all: u32) -> u32 {
     if is_campaign() {
         all
     } else {
@@ -10,12 +11,14 @@ pub(crate) fn runs(all: u32) -> u32 {
 }
 
 /// The bound `share` itself in `make campaign`; otherwise two standard errors of a share of `runs` runs below it.
-pub(crate) fn least(share: f64, runs: u32) -> f64 {
+#[must_use]
+pub fn least(share: f64, runs: u32) -> f64 {
     share - allowance(share, runs)
 }
 
 /// As [`least`], above it.
-pub(crate) fn most(share: f64, runs: u32) -> f64 {
+#[must_use]
+pub fn most(share: f64, runs: u32) -> f64 {
     share + allowance(share, runs)
 }
 
