@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
-#[path = "../tests/common/recorder.rs"]
+#[path = "../src/raw/recorder.rs"]
 mod recorder;
 
 use std::error::Error;

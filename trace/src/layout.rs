@@ -159,3 +159,6 @@ impl Layouts {
         Walk::new(&self.of(number).pieces, self.extent(number), first_byte, bytes, base)
     }
 }
+
+#[cfg(test)]
+mod tests;

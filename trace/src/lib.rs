@@ -4,6 +4,9 @@
 //! the order and the origin of the data worked out. The text is shown or replayed.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as beff_trace; // of `raw::recorder`, which is a part of an example too
+
 pub mod call;
 pub mod function;
 pub mod head;

@@ -346,3 +346,6 @@ impl<'a> Tracker<'a> {
         Ok(Access { handle, file, direction, view, first_byte, bytes, asked_bytes, settled, memory })
     }
 }
+
+#[cfg(test)]
+mod tests;

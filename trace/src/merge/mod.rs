@@ -310,3 +310,6 @@ fn write(
     }
     writer.finish()
 }
+
+#[cfg(test)]
+mod tests;

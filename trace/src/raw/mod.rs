@@ -112,4 +112,6 @@ pub enum RawError {
 }
 
 #[cfg(test)]
+pub(crate) mod recorder;
+#[cfg(test)]
 mod tests;

@@ -1,12 +1,13 @@
 //! Layouts of types against the type map built element by element, and against what libraries answered.
-#![allow(clippy::unwrap_used)] // helpers of tests
-mod common;
 
-use beff_trace::layout::{Extent, Rules, TypeFault, MOST_PIECES};
-use beff_trace::types::{Distribution, Order, Type};
-use beff_trace::{Layouts, Piece};
-use common::{dictionary, named};
+mod dictionary;
+
 use proptest::prelude::*;
+
+use super::{Extent, Rules, TypeFault, MOST_PIECES};
+use crate::types::{Distribution, Order, Type};
+use crate::{Layouts, Piece};
+use dictionary::{dictionary, named};
 
 /// A type map: the displacement of every byte, and bounds.
 #[derive(Clone, Default)]

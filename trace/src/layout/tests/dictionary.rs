@@ -1,6 +1,7 @@
 //! Random dictionaries of small types, shared by tests.
-use beff_trace::types::{Distribution, Order, Type};
 use proptest::prelude::*;
+
+use crate::types::{Distribution, Order, Type};
 
 /// A predefined type.
 pub fn named(name: &str, size_bytes: u64, extent_bytes: i64) -> Type {

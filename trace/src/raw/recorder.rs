@@ -1,4 +1,4 @@
-//! Writes files of processes as the profiler does, from events with ns for ticks.
+//! Writes files of processes as the profiler does, from events with ns for ticks. Also a part of the example `synthetic`.
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

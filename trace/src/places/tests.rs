@@ -1,7 +1,5 @@
 //! One process followed through its calls.
-#![allow(clippy::unwrap_used)] // helpers of tests
-
-use beff_trace::{
+use crate::{
     Access, Amode, Call, Completion, Direction, ErrorClass, Extent, Function, Layouts, Placed, Tracker, Type, View,
     Whence,
 };

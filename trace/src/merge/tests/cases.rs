@@ -1,0 +1,294 @@
+//! Small programs whose order, origins and times are known.
+
+use std::path::Path;
+
+use super::{merged, types};
+use crate::merge::{merge, MergeError, Options};
+use crate::raw::recorder::{head, Recorder};
+use crate::raw::Event;
+use crate::{text, After, Amode, Call, Content, End, Function, Origin};
+
+fn simple(function: Function, begin_ns: u64, end_ns: u64) -> Call {
+    let mut call = Call::new(function, begin_ns, end_ns);
+    call.handle = Some(1);
+    call
+}
+
+fn opened(begin_ns: u64, end_ns: u64, comm: u32, number: i64) -> Call {
+    let mut open = simple(Function::Open, begin_ns, end_ns);
+    (open.name, open.comm, open.amode, open.number) = (Some("f".to_owned()), Some(comm), Some(Amode(2)), Some(number));
+    open
+}
+
+fn data(function: Function, begin_ns: u64, end_ns: u64, offset: i64, bytes: u64) -> Call {
+    let mut call = simple(function, begin_ns, end_ns);
+    (call.offset, call.count, call.datatype, call.bytes) = (Some(offset), Some(bytes as i64), Some(0), Some(bytes));
+    call
+}
+
+fn from(bytes: u64, rank: u32, begin_ns: u64, memory: i64) -> Origin {
+    Origin { bytes, content: Content::Call { rank, begin_ns, memory } }
+}
+
+#[test]
+fn nobody_waits_for_what_lies_behind_a_collective_call_that_is_still_to_come() {
+    let write = |begin| data(Function::WriteAt, begin, begin + 5, 0, 4);
+    let all = |begin| data(Function::WriteAtAll, begin, begin + 5, 100 + begin as i64, 4);
+    // Rank 0 leaves the collective call before rank 1 enters it, and writes what rank 1 reads before.
+    let programs = [
+        vec![opened(0, 9, 0, 0), all(20), write(30), all(70), write(80)],
+        vec![
+            opened(0, 9, 0, 0),
+            data(Function::ReadAt, 40, 45, 0, 4),
+            all(50),
+            data(Function::ReadAt, 60, 65, 0, 4),
+            all(70),
+            data(Function::ReadAt, 90, 95, 0, 4),
+        ],
+    ];
+    let (_, found, remarks) = merged(&programs, &[vec![0, 1]], |_| {}, &Options::default());
+    assert_eq!(remarks, [""; 0]);
+    let after: Vec<_> = found[1].iter().map(|call| call.after.clone()).collect();
+    let wait = |begin_ns| vec![After { rank: 0, begin_ns }];
+    assert_eq!(after, [vec![], vec![], vec![], wait(30), vec![], wait(80)]);
+    assert_eq!(found[1][1].from, [from(4, 0, 30, 0)], "the origin is known all the same");
+}
+
+#[test]
+fn ranks_that_met_before_a_collective_call_are_told_from_ranks_that_did_not() {
+    let rank = |open: u64, calls: &[(u64, u64)]| {
+        let all = |&(begin_ns, end_ns): &(u64, u64)| data(Function::WriteAtAll, begin_ns, end_ns, 0, 4);
+        let mut program = vec![opened(open, open + 10, 0, 0)];
+        program.extend(calls.iter().map(all));
+        program
+    };
+    // Ready at 200 and 160, begun at 205 and 210: met. Ready at 300 and 380, begun as much apart: not. Begun before the other was
+    // ready: not. Ready together: nobody knows, so not.
+    let one = rank(0, &[(100, 200), (205, 300), (310, 600), (650, 900), (905, 950)]);
+    let two = rank(1, &[(101, 160), (210, 380), (390, 700), (701, 900), (902, 960)]);
+    let (_, ranks, _) = merged(&[one, two], &[vec![0, 1]], |_| (), &Options::default());
+    let met = |rank: usize| ranks[rank].iter().map(|call| call.met_ns).collect::<Vec<_>>();
+    assert_eq!(met(0), [None, None, Some(5), None, None, None]);
+    assert_eq!(met(1), [None, None, Some(10), None, None, None]);
+}
+
+#[test]
+fn a_file_that_the_program_made_while_it_ran_is_told_from_one_that_was_there() {
+    let open = |size_bytes: i64, unchanged_ns: Option<u64>| Call { unchanged_ns, ..opened(500, 510, 0, size_bytes) };
+    let first = simple(Function::Delete, 100, 102);
+    let delete = |name: &str| Call { handle: None, name: Some(name.to_owned()), ..first.clone() };
+    let made_ns = |programs: &[Vec<Call>], comms: &[Vec<u32>]| {
+        merged(programs, comms, |_| (), &Options::default())
+            .0
+            .files
+            .iter()
+            .find(|file| file.path == "f")
+            .unwrap()
+            .made_ns
+    };
+    let one = |call: Call| made_ns(&[vec![delete("other"), call]], &[vec![0]]);
+    assert_eq!(one(open(8, Some(150))), Some(250), "since the first call, which began at 100");
+    assert_eq!(one(open(8, Some(400))), Some(0));
+    assert_eq!(one(open(8, Some(401))), None, "before it");
+    assert_eq!(one(open(8, None)), None, "not known");
+    assert_eq!(one(open(0, Some(150))), None, "nothing to be made");
+    assert_eq!(one(open(-1, None)), None, "it was not there");
+    assert_eq!(made_ns(&[vec![delete("f"), open(8, Some(150))]], &[vec![0]]), None, "it was there before");
+    let own = |comm: u32, begin_ns: u64| Call { begin_ns, ..Call { comm: Some(comm), ..open(8, Some(150)) } };
+    let two = |comms: [u32; 2]| [vec![delete("other"), own(comms[0], 400)], vec![own(comms[1], 402)]];
+    let comms = [vec![0], vec![1], vec![0, 1]];
+    assert_eq!(made_ns(&two([2, 2]), &comms), Some(150), "together");
+    assert_eq!(made_ns(&two([0, 1]), &comms), None, "each for itself");
+}
+
+#[test]
+fn a_file_is_lost_with_deletion_size_and_unknown_places() {
+    let mut size = simple(Function::SetSize, 30, 32);
+    size.offset = Some(6);
+    let mut shared = data(Function::WriteShared, 50, 52, 0, 2);
+    shared.offset = None;
+    let mut delete = simple(Function::Delete, 100, 102);
+    (delete.handle, delete.name) = (None, Some("f".to_owned()));
+    let read = |begin| data(Function::ReadAt, begin, begin + 1, 0, 8);
+    let mut again = opened(110, 112, 0, -1);
+    again.handle = Some(2);
+    let mut last = read(120);
+    last.handle = Some(2);
+    let programs = [vec![
+        opened(0, 9, 0, 20),
+        data(Function::WriteAt, 10, 11, 4, 4),
+        read(20),
+        size,
+        read(40),
+        shared,
+        read(60),
+        data(Function::WriteAt, 70, 71, 0, 4),
+        read(80),
+        simple(Function::Close, 90, 92),
+        delete,
+        again,
+        last,
+    ]];
+    let (_, found, _) = merged(&programs, &[vec![0]], |_| {}, &Options::default());
+    let content = |bytes, content| Origin { bytes, content };
+    assert_eq!(found[0][2].from, [content(4, Content::File), from(4, 0, 10, 0)]);
+    assert_eq!(found[0][4].from, [content(4, Content::File), from(2, 0, 10, 0), content(2, Content::Unknown)]);
+    assert_eq!(found[0][6].from, [content(8, Content::Unknown)]);
+    assert_eq!(found[0][8].from, [from(4, 0, 70, 0), content(4, Content::Unknown)]);
+    assert_eq!(found[0][12].from, [content(8, Content::Hole)]);
+}
+
+/// The first process that misses it tells when; a file that is opened again, deleted by a call or seen by several communicators has no end.
+#[test]
+fn a_file_that_the_program_removed_has_an_end() {
+    let open = |begin_ns: u64, name: &str, comm: u32| {
+        let call = opened(begin_ns, begin_ns + 1, 0, -1);
+        Event::Call(Box::new(Call {
+            handle: Some(begin_ns as u32),
+            name: Some(name.to_owned()),
+            comm: Some(comm),
+            ..call
+        }))
+    };
+    let gone = |path: &str| Event::Gone { path: path.to_owned() };
+    let ends = |ranks: [Vec<Event>; 2]| {
+        let directory = tempfile::tempdir().unwrap();
+        for (rank, events) in (0..).zip(ranks) {
+            let mut recorder = Recorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
+            for (id, ranks) in (0..).zip([vec![0, 1], vec![rank]]) {
+                recorder.event(&Event::Comm { id, ranks }).unwrap();
+            }
+            events.iter().for_each(|event| recorder.event(event).unwrap());
+            recorder.finish().unwrap();
+        }
+        let out = directory.path().join("all.csv");
+        merge(directory.path(), &out, &Options::default()).unwrap();
+        let (head, _) = text::all_ranks(&out).unwrap();
+        head.files.iter().find(|file| file.path == "f").unwrap().gone_ns
+    };
+    let two =
+        |first: Vec<Event>| ends([first, vec![open(100, "f", 0), open(400, "g", 0), gone("ufs:f"), open(500, "h", 0)]]);
+    assert_eq!(two(vec![open(100, "ufs:f", 0), gone("f"), open(300, "g", 0), open(400, "h", 0)]), Some(200));
+    assert_eq!(two(vec![open(100, "f", 0)]), Some(400), "seen by one alone");
+    assert_eq!(two(vec![open(100, "f", 0), gone("f"), open(300, "g", 0), open(400, "f", 0)]), None, "opened again");
+    assert_eq!(two(vec![open(100, "f", 1), gone("f"), open(300, "g", 0)]), None, "each for itself");
+    let delete = Call { handle: None, name: Some("f".into()), ..simple(Function::Delete, 200, 202) };
+    assert_eq!(
+        two(vec![open(100, "f", 0), Event::Call(Box::new(delete)), gone("f"), open(300, "g", 0)]),
+        None,
+        "by a call"
+    );
+}
+
+/// A kind on which all processes agree; none where they saw different ones, or where nobody looked.
+#[test]
+fn files_have_the_kind_of_file_system_that_was_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    for (rank, kind) in [(0, "xfs"), (1, "nfs4")] {
+        let mut recorder = Recorder::new(directory.path(), &head(rank, 2, "MPICH 4", 100)).unwrap();
+        recorder.event(&Event::Comm { id: 0, ranks: vec![rank] }).unwrap();
+        for (id, (path, fs_type)) in (0..).zip([("f", "ext4"), ("/data/g", kind)]) {
+            let (path, fs_type) = (path.to_owned(), fs_type.to_owned());
+            recorder.event(&Event::Storage { id, path, fs_type }).unwrap();
+        }
+        for (number, name) in [(1, "ufs:f"), (2, "/data/g"), (3, "/data/h")] {
+            let mut open = opened(number * 10, number * 10 + 1, 0, -1);
+            (open.handle, open.name) = (Some(number as u32), Some(name.to_owned()));
+            recorder.event(&Event::Call(Box::new(open))).unwrap();
+        }
+        recorder.finish().unwrap();
+    }
+    let out = directory.path().join("all.csv");
+    merge(directory.path(), &out, &Options::default()).unwrap();
+    let (head, _) = text::all_ranks(&out).unwrap();
+    let kinds: Vec<_> = head.files.iter().map(|file| (file.path.as_str(), file.fs_type.as_str())).collect();
+    assert_eq!(kinds, [("f", "ext4"), ("/data/g", ""), ("/data/h", "")]);
+}
+
+#[test]
+fn ranks_that_are_missing_or_cut_are_named_and_make_origins_unknown() {
+    let programs = || {
+        [
+            vec![opened(0, 9, 0, 0), data(Function::WriteAt, 20, 25, 0, 4), data(Function::ReadAt, 50, 55, 0, 4)],
+            vec![opened(0, 9, 0, 0), data(Function::WriteAt, 20, 25, 4, 4)],
+        ]
+    };
+    let (head, found, remarks) = merged(
+        &programs(),
+        &[vec![0, 1]],
+        |at| std::fs::remove_file(at.join("rank-1.beff")).unwrap(),
+        &Options::default(),
+    );
+    assert_eq!(remarks, ["rank 1 is missing: it left no file"]);
+    assert_eq!((head.processes.len(), head.processes[1].calls, head.processes[1].end), (2, 0, End::Cut));
+    assert_eq!(found[0][2].from, [Origin { bytes: 4, content: Content::Unknown }]);
+
+    let cut = |at: &Path| {
+        let path = at.join("rank-1.beff");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.extend_from_slice(&[7; 100]);
+        std::fs::write(path, bytes).unwrap();
+    };
+    let (head, found, remarks) = merged(&programs(), &[vec![0, 1]], cut, &Options::default());
+    assert_eq!(remarks, ["the record of rank 1 ends without MPI_Finalize, its last calls may be missing"]);
+    assert_eq!((head.processes[1].calls, head.processes[1].end), (2, End::Cut));
+    assert_eq!(found[0][2].from, [Origin { bytes: 4, content: Content::Unknown }]);
+}
+
+#[test]
+fn clocks_of_hosts_are_brought_together() {
+    // The clock of rank 1 is 1000 ns late at the begin and 1100 at the end.
+    let other = |at: &Path| {
+        let mut second = head(1, 2, "MPICH", 1000);
+        second.clock_offset_ns = [1000, 1100];
+        let mut recorder = Recorder::new(at, &second).unwrap();
+        recorder.event(&Event::Type { id: 0, datatype: types().remove(0) }).unwrap();
+        recorder.event(&Event::Comm { id: 0, ranks: vec![0, 1] }).unwrap();
+        for call in [opened(0, 10, 0, 0), data(Function::WriteAt, 500, 600, 0, 4)] {
+            recorder.event(&Event::Call(Box::new(call))).unwrap();
+        }
+        recorder.finish().unwrap();
+    };
+    let programs = [vec![opened(1000, 1010, 0, 0)], vec![]];
+    let (_, found, _) = merged(&programs, &[vec![0, 1]], other, &Options::default());
+    let times: Vec<_> = found[1].iter().map(|call| (call.begin_ns, call.end_ns)).collect();
+    assert_eq!(times, [(0, 11), (550, 660)]);
+    assert_eq!(found[0][0].begin_ns, 0);
+}
+
+#[test]
+fn directories_without_a_recording_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out.csv");
+    let refusal = || merge(directory.path(), &out, &Options::default()).unwrap_err().to_string();
+    assert!(refusal().contains("no file of a process"), "{}", refusal());
+    std::fs::write(directory.path().join("rank-0.beff"), "nothing").unwrap();
+    assert!(refusal().contains("rank-0.beff"), "{}", refusal());
+    for (name, ranks) in [(0, 2), (1, 3)] {
+        Recorder::new(directory.path(), &head(name, ranks, "", 1)).unwrap().finish().unwrap();
+    }
+    assert!(refusal().contains("more than one recording"), "{}", refusal());
+    assert!(!out.exists());
+}
+
+#[test]
+fn what_has_the_name_of_the_profile_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    Recorder::new(directory.path(), &head(0, 1, "", 1)).unwrap().finish().unwrap();
+    let beside = tempfile::tempdir().unwrap();
+    let (file, link) = (beside.path().join("a.csv"), beside.path().join("b.csv.zst"));
+    std::fs::write(&file, "precious").unwrap();
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    for out in [&file, &link] {
+        let error = merge(directory.path(), out, &Options::default()).unwrap_err();
+        assert!(matches!(&error, MergeError::Exists(path) if path == out), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some("nowhere"));
+    let out = beside.path().join("c.csv");
+    merge(directory.path(), &out, &Options::default()).unwrap();
+    std::fs::write(beside.path().join("new"), "").unwrap();
+    let mode = |name: &str| std::fs::metadata(beside.path().join(name)).unwrap().permissions();
+    assert_eq!(mode("c.csv"), mode("new"), "as of any new file");
+    assert_eq!(std::fs::read_dir(beside.path()).unwrap().count(), 4, "nothing else is left");
+}
