@@ -67,6 +67,9 @@ pub mod stranded;
 pub mod transfers;
 pub mod universe;
 
+#[cfg(test)]
+mod calls_tests;
+
 mod shim {
     #![allow(missing_docs, non_upper_case_globals, non_camel_case_types, dead_code, unused_imports)]
     #![allow(clippy::all, clippy::undocumented_unsafe_blocks)]

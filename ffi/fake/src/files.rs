@@ -1,0 +1,298 @@
+//! MPI-IO: every call is written down, and moves all that it is asked for.
+
+use std::ffi::c_int;
+
+use crate::requests::{put_request, Pending};
+use crate::words::{file_null, get, int, put, put_handle, put_status, text, Word};
+use crate::world::{with, Answer};
+use crate::{infos, types};
+
+/// Writes a call down; its answer.
+fn note(name: &str, told: &str) -> Answer {
+    with(|rank| {
+        rank.log(format!("File_{name}{}{told}", if told.is_empty() { "" } else { " " }));
+        rank.answer(&format!("File_{name}"))
+    })
+}
+
+/// A call whose only answer is its code.
+fn plain(name: &str, file: Word, told: &str) -> c_int {
+    is_open(name, file);
+    match note(name, told) {
+        Answer::Code(code) => code,
+        _ => 0,
+    }
+}
+
+fn is_open(name: &str, file: Word) {
+    assert!(with(|rank| rank.files.contains_key(&file)), "MPI_File_{name} of a file that is not open");
+}
+
+/// The flags of an access mode, which have the same numbers in every library.
+fn mode_told(mode: Word) -> String {
+    let names =
+        ["create", "rdonly", "wronly", "rdwr", "delete_on_close", "unique_open", "excl", "append", "sequential"];
+    let set = names.iter().enumerate().filter(|(bit, _)| mode >> bit & 1 != 0);
+    set.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_open(comm: Word, name: Word, mode: Word, info: Word, file: Word) -> c_int {
+    let (name, on) = (text(name), with(|rank| rank.comm(comm).name.clone()));
+    let told = format!("{name} by {on} {} hints {}", mode_told(mode), infos::told(info));
+    if let Answer::Code(code) = note("open", &told) {
+        return code;
+    }
+    let handle = with(|rank| {
+        let handle = rank.handle();
+        rank.files.insert(handle, name);
+        handle
+    });
+    put(file, handle);
+    0
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_close(file: Word) -> c_int {
+    let code = plain("close", get(file), "");
+    with(|rank| rank.files.remove(&get(file)));
+    put(file, file_null());
+    code
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_delete(name: Word, info: Word) -> c_int {
+    match note("delete", &format!("{} hints {}", text(name), infos::told(info))) {
+        Answer::Code(code) => code,
+        _ => 0,
+    }
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_set_view(file: Word, place: Word, etype: Word, filetype: Word, name: Word, info: Word) -> c_int {
+    let (etype, filetype) = (types::used(etype).0, types::used(filetype).0);
+    let told = format!("from {} of {etype} in {filetype} {} hints {}", place as i64, text(name), infos::told(info));
+    plain("set_view", file, &told)
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_get_info(file: Word, info: Word) -> c_int {
+    let code = plain("get_info", file, "");
+    put_handle(info, 0, infos::made(vec![("in_force".to_owned(), "yes".to_owned())]));
+    code
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_set_info(file: Word, info: Word) -> c_int {
+    plain("set_info", file, &infos::told(info))
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_sync(file: Word) -> c_int {
+    plain("sync", file, "")
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_set_size(file: Word, bytes: Word) -> c_int {
+    plain("set_size", file, &(bytes as i64).to_string())
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_preallocate(file: Word, bytes: Word) -> c_int {
+    plain("preallocate", file, &(bytes as i64).to_string())
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_seek(file: Word, offset: Word, whence: Word) -> c_int {
+    plain("seek", file, &format!("{} by {}", offset as i64, int(whence)))
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_seek_shared(file: Word, offset: Word, whence: Word) -> c_int {
+    plain("seek_shared", file, &format!("{} by {}", offset as i64, int(whence)))
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_set_atomicity(file: Word, flag: Word) -> c_int {
+    plain("set_atomicity", file, &int(flag).to_string())
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_get_atomicity(file: Word, flag: Word) -> c_int {
+    put(flag, 1 as c_int);
+    plain("get_atomicity", file, "")
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_set_errhandler(_: Word, _: Word) -> c_int {
+    0
+}
+
+/// Calls that answer a number.
+macro_rules! ask {
+    ($($name:ident $told:literal $answer:expr;)+) => {
+        $(
+            #[no_mangle]
+            extern "C" fn $name(file: Word, answer: Word) -> c_int {
+                put::<i64>(answer, with($answer));
+                plain($told, file, "")
+            }
+        )+
+    };
+}
+
+ask! {
+    MPI_File_get_size "get_size" |rank| rank.file_bytes;
+    MPI_File_get_position "get_position" |_| 11;
+    MPI_File_get_position_shared "get_position_shared" |_| 12;
+}
+
+#[no_mangle]
+extern "C" fn MPI_File_get_byte_offset(file: Word, offset: Word, answer: Word) -> c_int {
+    put::<i64>(answer, 100 + offset as i64);
+    plain("get_byte_offset", file, &(offset as i64).to_string())
+}
+
+/// A data access: bytes that it moves, or its code.
+fn access(name: &str, file: Word, offset: Option<Word>, memory: Word, count: Word, kind: Word) -> Result<u64, c_int> {
+    is_open(name, file);
+    let (told, size) = types::used(kind);
+    let offset = offset.map_or_else(String::new, |offset| format!("at {} ", offset as i64));
+    let place = with(|rank| rank.place(memory));
+    match note(name, &format!("{offset}{}x {told} {place}", int(count))) {
+        Answer::Code(code) => Err(code),
+        Answer::Bytes(bytes) => Ok(bytes),
+        Answer::Fine => Ok((int(count) * size) as u64),
+    }
+}
+
+fn blocking(told: Result<u64, c_int>, status: Word) -> c_int {
+    told.map_or_else(
+        |code| code,
+        |bytes| {
+            put_status(status, bytes, 0);
+            0
+        },
+    )
+}
+
+/// A request of which the error comes with its end.
+fn nonblocking(told: Result<u64, c_int>, request: Word) -> c_int {
+    let pending = told.map_or_else(|code| Pending::Ended(0, code), |bytes| Pending::Ended(bytes, 0));
+    put_request(request, pending)
+}
+
+macro_rules! accesses {
+    ($($at:ident $at_told:literal $here:ident $here_told:literal $end:ident;)+) => {
+        $(
+            #[no_mangle]
+            extern "C" fn $at(file: Word, offset: Word, memory: Word, count: Word, kind: Word, out: Word) -> c_int {
+                $end(access($at_told, file, Some(offset), memory, count, kind), out)
+            }
+            #[no_mangle]
+            extern "C" fn $here(file: Word, memory: Word, count: Word, kind: Word, out: Word) -> c_int {
+                $end(access($here_told, file, None, memory, count, kind), out)
+            }
+        )+
+    };
+}
+
+accesses! {
+    MPI_File_read_at "read_at" MPI_File_read "read" blocking;
+    MPI_File_write_at "write_at" MPI_File_write "write" blocking;
+    MPI_File_read_at_all "read_at_all" MPI_File_read_all "read_all" blocking;
+    MPI_File_write_at_all "write_at_all" MPI_File_write_all "write_all" blocking;
+    MPI_File_iread_at "iread_at" MPI_File_iread "iread" nonblocking;
+    MPI_File_iwrite_at "iwrite_at" MPI_File_iwrite "iwrite" nonblocking;
+    MPI_File_iread_at_all "iread_at_all" MPI_File_iread_all "iread_all" nonblocking;
+    MPI_File_iwrite_at_all "iwrite_at_all" MPI_File_iwrite_all "iwrite_all" nonblocking;
+}
+
+/// Those that have no twin with an offset.
+macro_rules! shared {
+    ($($here:ident $told:literal $end:ident;)+) => {
+        $(
+            #[no_mangle]
+            extern "C" fn $here(file: Word, memory: Word, count: Word, kind: Word, out: Word) -> c_int {
+                $end(access($told, file, None, memory, count, kind), out)
+            }
+        )+
+    };
+}
+
+shared! {
+    MPI_File_read_shared "read_shared" blocking;
+    MPI_File_write_shared "write_shared" blocking;
+    MPI_File_read_ordered "read_ordered" blocking;
+    MPI_File_write_ordered "write_ordered" blocking;
+    MPI_File_iread_shared "iread_shared" nonblocking;
+    MPI_File_iwrite_shared "iwrite_shared" nonblocking;
+}
+
+/// The first half of a split collective call; its bytes are for the second.
+fn begun(told: Result<u64, c_int>) -> c_int {
+    told.map_or_else(
+        |code| code,
+        |bytes| {
+            with(|rank| rank.requests.insert(usize::MAX, Pending::Ended(bytes, 0)));
+            0
+        },
+    )
+}
+
+fn over(name: &str, file: Word, memory: Word, status: Word) -> c_int {
+    let place = with(|rank| rank.place(memory));
+    is_open(name, file);
+    let answer = note(name, &place);
+    let begun = with(|rank| rank.requests.remove(&usize::MAX));
+    let Some(Pending::Ended(bytes, _)) = begun else { panic!("MPI_File_{name} without a begin") };
+    match answer {
+        Answer::Code(code) => return code,
+        Answer::Bytes(bytes) => put_status(status, bytes, 0),
+        Answer::Fine => put_status(status, bytes, 0),
+    }
+    0
+}
+
+macro_rules! split {
+    ($($at:ident $at_told:literal $at_end:ident $at_end_told:literal
+       $here:ident $here_told:literal $here_end:ident $here_end_told:literal;)+) => {
+        $(
+            #[no_mangle]
+            extern "C" fn $at(file: Word, offset: Word, memory: Word, count: Word, kind: Word) -> c_int {
+                begun(access($at_told, file, Some(offset), memory, count, kind))
+            }
+            #[no_mangle]
+            extern "C" fn $at_end(file: Word, memory: Word, status: Word) -> c_int {
+                over($at_end_told, file, memory, status)
+            }
+            split_here! { $here $here_told $here_end $here_end_told; }
+        )+
+    };
+}
+
+macro_rules! split_here {
+    ($($here:ident $told:literal $end:ident $end_told:literal;)+) => {
+        $(
+            #[no_mangle]
+            extern "C" fn $here(file: Word, memory: Word, count: Word, kind: Word) -> c_int {
+                begun(access($told, file, None, memory, count, kind))
+            }
+            #[no_mangle]
+            extern "C" fn $end(file: Word, memory: Word, status: Word) -> c_int {
+                over($end_told, file, memory, status)
+            }
+        )+
+    };
+}
+
+split! {
+    MPI_File_read_at_all_begin "read_at_all_begin" MPI_File_read_at_all_end "read_at_all_end"
+        MPI_File_read_all_begin "read_all_begin" MPI_File_read_all_end "read_all_end";
+    MPI_File_write_at_all_begin "write_at_all_begin" MPI_File_write_at_all_end "write_at_all_end"
+        MPI_File_write_all_begin "write_all_begin" MPI_File_write_all_end "write_all_end";
+}
+split_here! {
+    MPI_File_read_ordered_begin "read_ordered_begin" MPI_File_read_ordered_end "read_ordered_end";
+    MPI_File_write_ordered_begin "write_ordered_begin" MPI_File_write_ordered_end "write_ordered_end";
+}
