@@ -72,6 +72,8 @@ pub mod pattern;
 pub mod posix;
 pub mod program;
 mod queue;
+#[cfg(test)]
+mod ranks_tests;
 pub mod registry;
 mod rmw;
 mod room;

@@ -323,3 +323,6 @@ impl OpenFile for MpiIoFile {
         file.close().map_err(|e| mpi_error("MPI_File_close", &path, None, &e))
     }
 }
+
+#[cfg(test)]
+mod tests;

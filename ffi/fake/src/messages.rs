@@ -346,10 +346,18 @@ fn deliver(key: Option<Key>, memory: Word, bytes: usize) {
     let message = bytes_at(memory, bytes);
     with(|rank| {
         if let Some(key) = key.filter(|_| !rank.poses) {
-            rank.world.lock().messages.push_back((key, message));
+            let mut shared = rank.world.lock();
+            let number = *shared.sent.entry(key).and_modify(|sent| *sent += 1).or_insert(1);
+            shared.messages.insert((key, number), message);
             rank.world.tell();
         }
     });
+}
+
+/// A receive that begins now.
+fn receive(key: Key, memory: Word, bytes: usize) -> Pending {
+    let number = with(|rank| *rank.received.entry(key).and_modify(|begun| *begun += 1).or_insert(1));
+    Pending::Receive((key, number), memory, bytes)
 }
 
 #[no_mangle]
@@ -383,7 +391,7 @@ extern "C" fn MPI_Irecv(
     let bytes = note("Irecv", memory, count, kind, from, tag, comm);
     match (with(|rank| rank.answer("Irecv")), key(comm, from, tag, false)) {
         (Answer::Code(code), _) => code,
-        (_, Some(key)) => put_request(request, Pending::Receive(key, memory, bytes)),
+        (_, Some(key)) => put_request(request, receive(key, memory, bytes)),
         (_, None) => put_request(request, Pending::Ended(0, 0)),
     }
 }
@@ -407,7 +415,8 @@ extern "C" fn MPI_Recv(
 ) -> c_int {
     let bytes = note("Recv", memory, count, kind, from, tag, comm);
     let Some(key) = key(comm, from, tag, false) else { return 0 };
-    let (bytes, _) = await_others("MPI_Recv", || ended(&Pending::Receive(key, memory, bytes)));
+    let pending = receive(key, memory, bytes);
+    let (bytes, _) = await_others("MPI_Recv", || ended(&pending));
     put_status(status, bytes, 0);
     0
 }
@@ -434,7 +443,10 @@ extern "C" fn MPI_Sendrecv(
 #[no_mangle]
 extern "C" fn MPI_Iprobe(from: Word, tag: Word, comm: Word, flag: Word, _: Word) -> c_int {
     let key = key(comm, from, tag, false);
-    let found = with(|rank| rank.world.lock().messages.iter().any(|(known, _)| Some(*known) == key));
+    let found = with(|rank| {
+        let next = key.map(|key| (key, rank.received.get(&key).copied().unwrap_or(0) + 1));
+        next.is_some_and(|next| rank.world.lock().messages.contains_key(&next))
+    });
     put(flag, c_int::from(found));
     0
 }
@@ -466,7 +478,7 @@ extern "C" fn MPI_Alltoallv(
     }
     for peer in (0..members).filter(|peer| lists[2][*peer] > 0) {
         let Some(key) = key(comm, peer, 0x7001, false) else { continue };
-        let pending = Pending::Receive(key, into + lists[3][peer] as usize, lists[2][peer] as usize);
+        let pending = receive(key, into + lists[3][peer] as usize, lists[2][peer] as usize);
         await_others("MPI_Alltoallv", || ended(&pending));
     }
     0

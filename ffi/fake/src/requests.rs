@@ -14,8 +14,8 @@ use crate::world::{await_others, with, Key, Rank};
 pub enum Pending {
     /// It has ended already: bytes and code.
     Ended(u64, i32),
-    /// A message to be received; memory and its length.
-    Receive(Key, Word, usize),
+    /// A message to be received, by its number among those of its key; memory and its length.
+    Receive((Key, u64), Word, usize),
     /// A collective call: communicator and number, how many take part; what is made of what all gave.
     Meeting((u64, u64), usize, Arc<dyn Fn(Vec<Vec<u8>>)>),
 }
@@ -40,14 +40,12 @@ pub fn ended(pending: &Pending) -> Option<(u64, i32)> {
                 if rank.poses {
                     return Some(None);
                 }
-                let mut shared = rank.world.lock();
-                let at = shared.messages.iter().position(|(known, _)| known == key)?;
-                shared.messages.remove(at).map(|(_, bytes)| Some(bytes))
+                rank.world.lock().messages.remove(key).map(Some)
             })?;
             let Some(bytes) = found else { return Some((*most as u64, 0)) };
-            assert!(bytes.len() <= *most, "a message of {} bytes for a receive of {most}", bytes.len());
-            bytes.iter().enumerate().for_each(|(n, byte)| put(memory + n, *byte));
-            Some((bytes.len() as u64, 0))
+            let fits = bytes.len().min(*most);
+            bytes[..fits].iter().enumerate().for_each(|(n, byte)| put(memory + n, *byte));
+            Some((fits as u64, if bytes.len() > fits { error_code("MPI_ERR_TRUNCATE") } else { 0 }))
         }
         Pending::Meeting(key, members, made) => {
             let all = with(|rank| {

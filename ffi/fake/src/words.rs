@@ -177,6 +177,7 @@ pub fn told_bytes(status: Word) -> u64 {
 #[must_use]
 pub fn error_code(class: &str) -> i32 {
     let (mpich, open_mpi) = match class {
+        "MPI_ERR_TRUNCATE" => (14, 15),
         "MPI_ERR_OTHER" => (15, 16),
         "MPI_ERR_IN_STATUS" => (17, 18),
         "MPI_ERR_PENDING" => (18, 19),

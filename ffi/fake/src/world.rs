@@ -29,8 +29,10 @@ pub type Key = (u64, usize, usize, i64);
 /// What all ranks share.
 #[derive(Default)]
 pub struct Shared {
-    /// Messages that were sent and not received.
-    pub messages: VecDeque<(Key, Vec<u8>)>,
+    /// Messages that were sent and not received, by their number among those of their key.
+    pub messages: HashMap<(Key, u64), Vec<u8>>,
+    /// How many were sent of each key.
+    pub sent: HashMap<Key, u64>,
     /// Collective calls by communicator and number: what each rank gave.
     pub meetings: HashMap<(u64, u64), BTreeMap<usize, Vec<u8>>>,
     /// A rank has ended with a panic.
@@ -77,6 +79,8 @@ pub struct Rank {
     pub files: HashMap<Word, String>,
     pub file_bytes: i64,
     pub requests: HashMap<Word, Pending>,
+    /// Receives that were begun: the next one is for the next message of its key, whatever is completed first.
+    pub received: HashMap<Key, u64>,
     memories: Vec<(String, Word, usize)>,
     log: Vec<String>,
     scripts: HashMap<String, VecDeque<Answer>>,
@@ -100,6 +104,7 @@ impl Rank {
             files: HashMap::new(),
             file_bytes: 0,
             requests: HashMap::new(),
+            received: HashMap::new(),
             memories: Vec::new(),
             log: Vec::new(),
             scripts: HashMap::new(),

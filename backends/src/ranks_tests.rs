@@ -1,0 +1,345 @@
+//! Several ranks on one file through every driver by offsets: contents against the definition of the pattern. The ranks are threads,
+//! MPI is `beff_fake_mpi`.
+
+use std::path::Path;
+
+use beff_fake_mpi::{error_code, ranks, script, Answer};
+use beff_ffi::{Comm, Universe};
+
+use crate::error::Cause;
+use crate::testing::{fill, scratch, stream_byte};
+use crate::{
+    driver, AccessKind, Batch, Collective, Direct, Direction, DriverOptions, Exchange, FilePath, Latency, OpenFile,
+    OpenMode, OpenRequest, Pattern, Preallocate, Ring,
+};
+
+const RANKS: usize = 3;
+const PERIOD: u64 = 15 * 4096;
+const CALLS: u64 = 6;
+
+/// The part of a rank: chunks of the ranks in turn, or a segment for each.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Interleaved { chunk: u64, per_call: u64, origin: u64 },
+    Segmented { chunk: u64, distance: u64 },
+}
+
+impl Shape {
+    fn of(self, rank: u64) -> Pattern {
+        let (ranks, kind) = (RANKS as u64, AccessKind::Collective);
+        match self {
+            Self::Interleaved { chunk, per_call, origin } => Pattern {
+                kind,
+                base_bytes: origin + rank * chunk,
+                stride_bytes: ranks * chunk,
+                origin_bytes: origin,
+                rank,
+                ranks,
+                rank_distance_bytes: chunk,
+                stream_bytes: origin / ranks,
+                ..Pattern::private(chunk, per_call, CALLS)
+            },
+            Self::Segmented { chunk, distance } => Pattern {
+                kind,
+                base_bytes: rank * distance,
+                rank,
+                ranks,
+                rank_distance_bytes: distance,
+                ..Pattern::private(chunk, 1, CALLS)
+            },
+        }
+    }
+
+    /// The file after all calls, byte for byte; 0xFF where nothing is said.
+    fn file(self, before: &[u8]) -> Vec<u8> {
+        let mut file = before.to_vec();
+        for rank in 0..RANKS as u64 {
+            let p = self.of(rank);
+            for chunk in 0..CALLS * p.chunks_per_call {
+                let (at, position) = (p.chunk_offset(chunk), p.stream_bytes + chunk * p.chunk_bytes);
+                file.resize(file.len().max((at + p.chunk_bytes) as usize), 0);
+                for byte in 0..p.chunk_bytes {
+                    file[(at + byte) as usize] = stream_byte(rank, position + byte, PERIOD);
+                }
+            }
+        }
+        file
+    }
+}
+
+fn ring(p: &Pattern, seed: u64, shareable: bool) -> Ring {
+    let new = if shareable { Ring::new_shareable } else { Ring::new };
+    let mut ring = new(PERIOD, p.call_bytes()).unwrap();
+    ring.set_period_bytes(PERIOD);
+    fill(&mut ring, seed);
+    ring
+}
+
+fn open(name: &str, options: &DriverOptions, path: &Path, mode: OpenMode, comm: &Comm) -> Box<dyn OpenFile> {
+    let path = FilePath::of(path).unwrap();
+    let request = OpenRequest { path: &path, mode, comm, hints: &[] };
+    (driver(name).unwrap().make)(options).open(&request).unwrap()
+}
+
+/// Every rank writes its part in batches, with syncs between some, closes, and reads it back in other batches.
+fn write_and_read(name: &str, options: &DriverOptions, shape: Shape, path: &Path, shareable: bool) -> Vec<String> {
+    ranks(RANKS, |rank| {
+        let universe = Universe::init().unwrap();
+        let comm = universe.world();
+        let p = shape.of(rank as u64);
+        let mut memory = ring(&p, rank as u64, shareable);
+        let mut latency = Latency::off();
+        let mut file = open(name, options, path, OpenMode::CreateNew, &comm);
+        assert_eq!(file.unsupported(&p), None, "{name} {shape:?}");
+        let told = file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap().strategy;
+        comm.barrier().unwrap();
+        let mut first_call = 0;
+        for calls in [1, 3, 2] {
+            let batch = Batch { first_call, calls };
+            file.make_room(batch).unwrap();
+            assert_eq!(file.write(batch, &memory, &mut latency).unwrap(), calls * p.call_bytes());
+            first_call += calls;
+            comm.barrier().unwrap();
+            if calls != 3 {
+                file.give_back().unwrap();
+                comm.barrier().unwrap();
+                file.sync().unwrap();
+                comm.barrier().unwrap();
+            }
+        }
+        file.close().unwrap();
+        comm.barrier().unwrap();
+
+        let whole = memory.bytes().to_vec();
+        let mut file = open(name, options, path, OpenMode::ReadOnly, &comm);
+        file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
+        comm.barrier().unwrap();
+        for batch in [Batch { first_call: 0, calls: 4 }, Batch { first_call: 4, calls: 2 }] {
+            let windows = |ring: &Ring| -> Vec<u8> {
+                let calls = batch.first_call..batch.first_call + batch.calls;
+                calls.flat_map(|call| ring.window(p.stream_position(call), p.call_bytes() as usize).to_vec()).collect()
+            };
+            let expected = windows(&memory);
+            memory.bytes_mut().fill(0);
+            assert_eq!(file.read(batch, &mut memory, &mut latency).unwrap(), batch.calls * p.call_bytes());
+            assert!(
+                windows(&memory) == expected,
+                "{name} {shape:?} rank {rank}: what was read is not what was written"
+            );
+            memory.bytes_mut().copy_from_slice(&whole);
+            comm.barrier().unwrap();
+        }
+        file.close().unwrap();
+        told
+    })
+}
+
+/// The first goes through several domains of each aggregator in a call; of the others a call is a part of one.
+fn shapes() -> [Shape; 4] {
+    [
+        Shape::Interleaved { chunk: 8232, per_call: 2, origin: 3 * 1032 },
+        Shape::Interleaved { chunk: 512, per_call: 1, origin: 0 },
+        Shape::Interleaved { chunk: 24, per_call: 5, origin: 3 * 8 },
+        Shape::Segmented { chunk: 520, distance: 4096 },
+    ]
+}
+
+/// With the smallest domains.
+fn two_phase(exchange: Exchange, aggregators: Option<u64>) -> DriverOptions {
+    DriverOptions {
+        collective: Collective::TwoPhase,
+        exchange,
+        aggregators,
+        domain_bytes: 4096,
+        queue_depth: 4,
+        ..DriverOptions::default()
+    }
+}
+
+fn check(name: &str, options: &DriverOptions, shareable: bool, expected: &str) {
+    for shape in shapes() {
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let told = write_and_read(name, options, shape, &path, shareable);
+        assert!(told.iter().all(|one| one.contains(expected)), "{told:?}");
+        let (mut found, right) = (std::fs::read(&path).unwrap(), shape.file(&[]));
+        if matches!(shape, Shape::Segmented { .. }) && options.direct == Direct::Auto {
+            // The last sector of a segment is written as a whole.
+            let behind = found.split_off(right.len());
+            assert!(behind.len() < 4096 && behind.iter().all(|byte| *byte == 0));
+        }
+        let wrong = found.iter().zip(&right).position(|(one, other)| one != other);
+        assert_eq!((found.len(), wrong), (right.len(), None), "{name} {options:?} {shape:?}");
+    }
+}
+
+#[test]
+fn two_phase_by_messages_leaves_the_bytes_of_the_definition() {
+    for name in ["posix", "uring"] {
+        for aggregators in [None, Some(1), Some(2)] {
+            check(name, &two_phase(Exchange::Messages, aggregators), false, "two-phase");
+        }
+    }
+}
+
+#[test]
+fn two_phase_through_memory_leaves_the_bytes_of_the_definition() {
+    for name in ["posix", "uring"] {
+        for aggregators in [None, Some(2)] {
+            check(name, &two_phase(Exchange::SharedMemory, aggregators), true, "two-phase");
+        }
+    }
+}
+
+#[test]
+fn ranks_by_themselves_leave_the_bytes_of_the_definition() {
+    let independent = DriverOptions { collective: Collective::Independent, ..DriverOptions::default() };
+    for (name, told) in [("posix", "pwrite"), ("uring", "io_uring"), ("mmap", "memcpy")] {
+        check(name, &independent, false, told);
+    }
+}
+
+/// Direct where this file system can: chunks that share sectors and blocks, with room made before.
+#[test]
+fn direct_transfers_leave_the_bytes_of_the_definition() {
+    for (name, preallocate) in [("posix", Preallocate::Auto), ("uring", Preallocate::Size)] {
+        let options = DriverOptions {
+            direct: Direct::Auto,
+            preallocate,
+            domain_bytes: 8192,
+            exchange: Exchange::Messages,
+            ..DriverOptions::default()
+        };
+        check(name, &options, false, "");
+    }
+}
+
+/// Over what was there: nothing between the parts, and nothing behind them, is touched.
+#[test]
+fn what_belongs_to_nobody_stays() {
+    for (name, options) in [
+        ("posix", two_phase(Exchange::Messages, None)),
+        ("uring", two_phase(Exchange::SharedMemory, None)),
+        ("posix", DriverOptions::default()),
+        ("mmap", DriverOptions::default()),
+    ] {
+        let shape = Shape::Segmented { chunk: 520, distance: 4096 };
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let before: Vec<u8> = (0..20_000_u32).map(|n| (n % 199) as u8 + 1).collect();
+        std::fs::write(&path, &before).unwrap();
+        ranks(RANKS, |rank| {
+            let universe = Universe::init().unwrap();
+            let comm = universe.world();
+            let p = shape.of(rank as u64);
+            let mut memory = ring(&p, rank as u64, true);
+            let mut file = open(name, &options, &path, OpenMode::Update, &comm);
+            file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap();
+            let batch = Batch { first_call: 0, calls: CALLS };
+            file.make_room(batch).unwrap();
+            file.write(batch, &memory, &mut Latency::off()).unwrap();
+            file.sync().unwrap();
+            file.close().unwrap();
+        });
+        assert!(std::fs::read(&path).unwrap() == shape.file(&before), "{name}");
+    }
+}
+
+/// One reads what another has written: its part, from the same memory.
+#[test]
+fn ranks_read_what_their_neighbours_have_written() {
+    for exchange in [Exchange::Messages, Exchange::SharedMemory] {
+        let (shape, options) = (shapes()[0], two_phase(exchange, None));
+        let dir = scratch();
+        let path = dir.path().join("f");
+        std::fs::write(&path, shape.file(&[])).unwrap();
+        ranks(RANKS, |rank| {
+            let universe = Universe::init().unwrap();
+            let comm = universe.world();
+            let other = (rank as u64 + 1) % RANKS as u64;
+            let p = shape.of(other);
+            let mut memory = ring(&p, 77, true);
+            let mut file = open("posix", &options, &path, OpenMode::ReadOnly, &comm);
+            file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
+            let batch = Batch { first_call: 0, calls: 5 };
+            file.read(batch, &mut memory, &mut Latency::off()).unwrap();
+            for call in 0..5 {
+                let first = p.stream_position(call);
+                let right: Vec<u8> = (0..p.call_bytes()).map(|n| stream_byte(other, first + n, PERIOD)).collect();
+                assert!(memory.window(first, p.call_bytes() as usize) == right, "{exchange:?} rank {rank} call {call}");
+            }
+            file.close().unwrap();
+        });
+    }
+}
+
+/// A file that ends too early is an error of all ranks, and none stays behind.
+#[test]
+fn an_error_of_one_is_an_error_of_all() {
+    for (exchange, cause) in [(Exchange::Messages, Cause::Short), (Exchange::SharedMemory, Cause::Short)] {
+        let (shape, options) = (shapes()[1], two_phase(exchange, None));
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let mut right = shape.file(&[]);
+        right.truncate(right.len() - 100);
+        std::fs::write(&path, right).unwrap();
+        let errors = ranks(RANKS, |rank| {
+            let universe = Universe::init().unwrap();
+            let comm = universe.world();
+            let p = shape.of(rank as u64);
+            let mut memory = ring(&p, 5, true);
+            let mut file = open("posix", &options, &path, OpenMode::ReadOnly, &comm);
+            file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
+            let error = file.read(Batch { first_call: 0, calls: CALLS }, &mut memory, &mut Latency::off()).unwrap_err();
+            comm.barrier().unwrap();
+            file.close().unwrap();
+            error
+        });
+        assert!(errors.iter().all(|error| error.cause == cause), "{errors:?}");
+        assert!(errors.iter().any(|error| error.text.contains("aggregator on rank")), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_failed_message_is_an_error_of_all() {
+    let (shape, options) = (shapes()[0], two_phase(Exchange::Messages, None));
+    let dir = scratch();
+    let path = dir.path().join("f");
+    let failed = ranks(RANKS, |rank| {
+        let universe = Universe::init().unwrap();
+        let comm = universe.world();
+        let p = shape.of(rank as u64);
+        let mut memory = ring(&p, 5, false);
+        let mut file = open("posix", &options, &path, OpenMode::CreateNew, &comm);
+        file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap();
+        if rank == 1 {
+            // Nobody sends, so that nobody waits for what does not come.
+            script("Irecv", &[Answer::Code(error_code("MPI_ERR_OTHER"))]);
+        }
+        let written = file.write(Batch { first_call: 0, calls: 2 }, &memory, &mut Latency::off());
+        comm.barrier().unwrap();
+        written.is_err()
+    });
+    assert_eq!(failed, [true; RANKS]);
+}
+
+/// Rank 0 alone makes the file, the others find it; where it cannot, none goes on.
+#[test]
+fn a_file_is_made_once_or_by_nobody() {
+    for name in ["posix", "uring", "mmap"] {
+        let dir = scratch();
+        let path = dir.path().join("f");
+        let opened = |mode| {
+            ranks(RANKS, |_| {
+                let universe = Universe::init().unwrap();
+                let held = FilePath::of(&path).unwrap();
+                let request = OpenRequest { path: &held, mode, comm: &universe.world(), hints: &[] };
+                (driver(name).unwrap().make)(&DriverOptions::default()).open(&request).map(|file| file.close()).is_ok()
+            })
+        };
+        assert_eq!(opened(OpenMode::Update), [false; RANKS]);
+        assert_eq!(opened(OpenMode::CreateNew), [true; RANKS]);
+        assert_eq!(opened(OpenMode::CreateNew), [false; RANKS]);
+        assert_eq!(opened(OpenMode::Update), [true; RANKS]);
+    }
+}
