@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make check`: format, dependencies, lints, unit tests and documentation of the crates that changed since BASE (main) or that use one of those.
-# One MPI, the first of the set-up; no integration tests. Shares its build with `make test`.
+# One MPI, the first of the set-up; of the integration tests those of the calls, on one rank. Shares its build with `make test`.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -48,5 +48,11 @@ if [ ${#crates[@]} -eq 0 ]; then
 fi
 run "lints: ${crates[*]}" cargo clippy "${gate[@]}" --quiet "${crates[@]}" --all-targets -- -D warnings
 run "unit tests: ${crates[*]}" cargo test "${gate[@]}" --quiet "${crates[@]}" --lib --bins
+# What only a real library can answer, in seconds: no launcher.
+calls=()
+for crate in ffi backends; do [[ " ${crates[*]} " != *" beff-$crate "* ]] || calls+=(-p "beff-$crate"); done
+if [ ${#calls[@]} -gt 0 ]; then
+    run "calls of MPI on one rank" env BEFF_TEST_MOST_RANKS=1 cargo test "${gate[@]}" --quiet "${calls[@]}" --test '*'
+fi
 export RUSTDOCFLAGS="-D warnings"
 run "documentation: ${crates[*]}" cargo doc "${gate[@]}" --quiet "${crates[@]}" --no-deps

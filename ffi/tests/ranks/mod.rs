@@ -11,13 +11,15 @@ use beff_ffi::{Comm, Universe};
 const DIRECTORY: &str = "BEFF_TEST_DIRECTORY";
 /// How many ranks it must find: the launcher of another MPI starts as many programs that are alone.
 const RANKS: &str = "BEFF_TEST_RANKS";
+/// How many ranks there are at most, 3 if it is not set: one needs no launcher.
+const MOST_RANKS: &str = "BEFF_TEST_MOST_RANKS";
 /// How the names of the files begin that say who has passed; the process id follows.
 const PASSED: &str = "passed-";
 /// Seconds one of them may take.
 const LIMIT: &str = "120";
 
 /// In a program that was started for it: runs `body` in the directory that is there for it. Otherwise starts this test program
-/// for the test `name` on 1 rank without a launcher, and on 2 and 3 with one.
+/// for the test `name` on 1 rank without a launcher, and on 2 and 3 with one, unless `BEFF_TEST_MOST_RANKS` says fewer.
 pub fn on_1_2_and_3(name: &str, parent: &Path, body: impl FnOnce(&Comm, &Path)) {
     if let Some(directory) = std::env::var_os(DIRECTORY) {
         let directory = PathBuf::from(directory);
@@ -31,7 +33,8 @@ pub fn on_1_2_and_3(name: &str, parent: &Path, body: impl FnOnce(&Comm, &Path)) 
         std::fs::write(directory.join(format!("{PASSED}{}", std::process::id())), "").unwrap();
         return;
     }
-    for ranks in 1..=3_u32 {
+    let most = std::env::var(MOST_RANKS).map_or(3, |most| most.parse().unwrap());
+    for ranks in 1..=most {
         let directory = parent.join(format!("{name}-{ranks}-{}", std::process::id()));
         // Of a failed run whose process had the same number.
         let _ = std::fs::remove_dir_all(&directory);
