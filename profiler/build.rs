@@ -1,5 +1,5 @@
 //! Compiles the C shim with the wrapper of the chosen MPI (MPICC, else `mpicc`), and asks its mpi.h which functions there are.
-//! The library is not linked: a process that has no MPI must live with the preload.
+//! The library is not linked: a process that has no MPI must live with the preload. Its unit tests load it.
 
 use std::env;
 use std::process::Command;
@@ -19,6 +19,8 @@ fn main() {
     let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
     cc::Build::new().compiler(&mpicc).file("shim/shim.c").opt_level(2).warnings(true).compile("beff_profiler_shim");
 
+    println!("cargo:rustc-env=BEFF_TEST_MPI={}", libraries(&mpicc).join(":"));
+
     let output = Command::new(&mpicc).args(["-E", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
     let header = output.expect("the wrapper that has just compiled the shim runs").stdout;
     let header = String::from_utf8_lossy(&header);
@@ -32,4 +34,16 @@ fn main() {
             println!("cargo:rustc-cfg={cfg}");
         }
     }
+}
+
+/// Where the library may be, by what the wrapper says it would call.
+fn libraries(mpicc: &str) -> Vec<String> {
+    let shown = Command::new(mpicc).arg("-show").output().map(|output| output.stdout).unwrap_or_default();
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    let of = |prefix: &str| {
+        shown.split_whitespace().filter_map(|word| word.strip_prefix(prefix)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names = of("-l").into_iter().filter(|name| name.starts_with("mpi")).map(|name| format!("lib{name}.so"));
+    let in_dirs = |name: String| of("-L").into_iter().map(move |dir| format!("{dir}/{name}")).collect::<Vec<_>>();
+    names.flat_map(in_dirs).collect()
 }

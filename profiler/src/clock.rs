@@ -72,3 +72,24 @@ pub fn moment() -> Moment {
     }
     best.1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use beff_trace::raw::clock::Clock;
+
+    #[test]
+    fn ticks_become_the_time_of_the_host() {
+        choose();
+        let from = moment();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let tick = ticks();
+        let at_ns = monotonic_ns();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let clock = Clock::new(from, moment());
+        assert!(clock.ns(tick).abs_diff(at_ns) < 1_000_000, "{} {at_ns}", clock.ns(tick));
+        assert!(clock.ns(from.tick) == from.ns && clock.ns(tick) > from.ns + 19_000_000);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+        assert!(unix_ns().abs_diff(now) < 60_000_000_000);
+    }
+}

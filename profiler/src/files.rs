@@ -194,3 +194,43 @@ pub fn errhandler_at(call: &Call, address: Word) -> Option<i64> {
     // SAFETY: a call that succeeded has answered one.
     (call.error.is_none() && address != 0).then(|| errhandler_number(unsafe { handle_at(address, 0) }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_the_driver_and_nothing_else() {
+        for (name, path) in [
+            ("ufs:/a/b", "/a/b"),
+            ("nfs2:b:c", "b:c"),
+            ("/a:b", "/a:b"),
+            ("x:b", "x:b"),
+            ("a", "a"),
+            ("a b:c", "a b:c"),
+        ] {
+            assert_eq!(without_driver(name), path);
+        }
+    }
+
+    #[test]
+    fn flags_have_bits_of_our_own() {
+        let modes = constant!(beff_modes);
+        for (bit, mode) in modes.iter().enumerate() {
+            assert_eq!(amode(*mode), Amode(1 << bit));
+        }
+        assert_eq!(amode(modes[1] | modes[3] | modes[8]), Amode(1 << 1 | 1 << 3 | 1 << 8));
+        let whences = constant!(beff_whences).map(|number| whence(number as Word));
+        assert_eq!(whences, [Some(Whence::Set), Some(Whence::Current), Some(Whence::End)]);
+        assert_eq!(whence(77_777), None);
+    }
+
+    #[test]
+    fn a_file_is_as_long_and_as_old_as_it_was_before() {
+        assert_eq!(before("/nowhere/f"), None);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [0; 77]).unwrap();
+        let (bytes, unchanged_ns) = before(&format!("ufs:{}", file.path().display())).unwrap();
+        assert!(bytes == 77 && unchanged_ns < 3_600_000_000_000, "{bytes} {unchanged_ns}");
+    }
+}

@@ -100,17 +100,22 @@ fn measure(comm: Word) -> Option<i64> {
         }
         return Some(0);
     }
-    let mut best = (u64::MAX, 0);
-    for _ in 0..ROUNDS {
+    let round = |_| {
         let before = monotonic_ns();
         send(comm, 0, before)?;
         let theirs = receive(comm, 0)?;
-        let way = monotonic_ns().saturating_sub(before);
-        if way < best.0 {
-            best = (way, theirs as i64 - (before + way / 2) as i64);
-        }
-    }
-    Some(best.1)
+        Some([before, theirs, monotonic_ns()])
+    };
+    let rounds: Option<Vec<_>> = (0..ROUNDS).map(round).collect();
+    Some(nearest_ns(&rounds?))
+}
+
+/// What is added to this clock to have the other one, from rounds of own time before, the other's time and own time behind. The shortest
+/// round counts, and the other is taken to have answered in its middle.
+fn nearest_ns(rounds: &[[u64; 3]]) -> i64 {
+    let way = |round: &&[u64; 3]| round[2].saturating_sub(round[0]);
+    let shortest = rounds.iter().min_by_key(way);
+    shortest.map_or(0, |round| round[1] as i64 - (round[0] + way(&round) / 2) as i64)
 }
 
 fn send(comm: Word, to: c_int, value: u64) -> Option<()> {
@@ -123,4 +128,17 @@ fn receive(comm: Word, from: c_int) -> Option<u64> {
     let mut status = Status([0; 64]);
     let code = pmpi!(Recv(bytes.as_mut_ptr(), 8, constants().byte, from, 0, comm, &raw mut status));
     (code == 0).then_some(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest_ns;
+
+    #[test]
+    fn the_shortest_round_tells_the_distance_of_the_clocks() {
+        // Ahead by 1000: answered in the middle of a round of 20, and late in one of 200.
+        assert_eq!(nearest_ns(&[[100, 1290, 300], [400, 1410, 420], [500, 1520, 530]]), 1000);
+        assert_eq!(nearest_ns(&[[5000, 10, 5010]]), -4995);
+        assert_eq!(nearest_ns(&[]), 0);
+    }
 }

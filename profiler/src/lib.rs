@@ -28,6 +28,8 @@ mod requests;
 mod sink;
 mod storage;
 mod table;
+#[cfg(test)]
+mod testing;
 mod thread;
 
 /// What `beff-raw profile` looks for in the file, to choose the library that fits the program.

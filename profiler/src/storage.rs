@@ -44,3 +44,16 @@ pub fn without_driver(name: &str) -> &str {
         _ => name,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_stands_behind_the_dash_of_the_mount() {
+        let mounts = "2 1 0:3 / /a rw shared:1 - ext4 /dev/a rw\n22 1 0:4 /sub /b rw - nfs4 host:/ rw\n";
+        assert_eq!([kind_of(mounts, 2), kind_of(mounts, 22), kind_of(mounts, 1)], [Some("ext4"), Some("nfs4"), None]);
+        assert_eq!(fs_type("/proc/self/stat").as_deref(), Some("proc"));
+        assert_eq!(fs_type("/nowhere/f"), None);
+    }
+}

@@ -394,3 +394,6 @@ calls! {
         |_| call(count, array, found, indices, statuses));
     RequestGetStatusSome: MPI_Request_get_status_some PMPI_Request_get_status_some;
 }
+
+#[cfg(test)]
+mod tests;
