@@ -169,6 +169,22 @@ mod tests {
     }
 
     #[test]
+    fn each_time_is_that_of_its_call_in_ns() {
+        let mut latency = Latency::on();
+        let first = latency.begin();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let second = latency.begin();
+        latency.end(second);
+        latency.end(first);
+        let times = latency.histogram().unwrap();
+        let (least, most) = (times.min(), times.max());
+        assert!(least < 10_000_000 && most >= 20_000_000 && most < 10_000_000_000, "{least} {most}");
+        let third = latency.begin();
+        latency.end(third);
+        assert_eq!(latency.histogram().unwrap().len(), 3, "one after the other");
+    }
+
+    #[test]
     fn laps_are_the_time_and_no_more_than_there_is_room_for() {
         let mut latency = Latency::laps(3);
         let begin = Instant::now();

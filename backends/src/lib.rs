@@ -82,6 +82,8 @@ mod route;
 mod skeleton;
 pub mod statx;
 #[cfg(test)]
+mod syscalls;
+#[cfg(test)]
 mod testing;
 mod two_phase;
 mod unable;
