@@ -15,6 +15,8 @@ mod pace;
 mod pass;
 mod places;
 mod player;
+#[cfg(test)]
+mod ranks_tests;
 mod ready;
 pub mod scan;
 pub mod source;

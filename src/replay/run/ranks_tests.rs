@@ -1,0 +1,236 @@
+//! Whole replays on several ranks, which are threads; MPI is `beff_fake_mpi`. What is in the files, and what was compared and waited for,
+//! must follow from the profile.
+
+use std::path::Path;
+use std::time::Duration;
+
+use beff_fake_mpi::ranks;
+use beff_ffi::{Comm, Universe};
+use beff_trace::layout::Layouts;
+use beff_trace::text;
+
+use super::whole::{execute, refusals, Look, Means};
+use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
+use crate::frame::records::Outcome;
+use crate::frame::run::interrupt::Interrupt;
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::{Observer, Standing};
+use crate::replay::config::{Detail, Pace, ReplayConfig};
+use crate::replay::records::{PassEnd, PassRecord, ReplayCorruption, ReplayLine};
+use crate::replay::run::scan::Sums;
+use crate::replay::run::source::Sources;
+
+const COLD_BYTES: u64 = 1 << 20;
+const SEED: u64 = 5;
+
+fn config(profile: &Path, path: &Path, backends: &[&str], pace: Pace) -> ReplayConfig {
+    ReplayConfig {
+        profile: profile.to_owned(),
+        backends: backends.iter().map(|name| (*name).to_owned()).collect(),
+        path: path.to_owned(),
+        run_dir: None,
+        keep_files: true,
+        out: None,
+        pace,
+        scale: 1.0,
+        repeat: 1,
+        cache: CachePolicy::Keep,
+        direct: DirectPolicy::Off,
+        hints: Vec::new(),
+        verify: true,
+        detail: Detail::Run,
+        bind: BindPolicy::None,
+        seed: SEED,
+        inject: false,
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    passes: Vec<PassRecord>,
+    corruption: Option<ReplayCorruption>,
+    sources: Option<Sources>,
+    others: Vec<String>,
+}
+
+impl Observer<ReplayLine> for Seen {
+    fn record(&mut self, line: ReplayLine) {
+        match line {
+            ReplayLine::Pass(pass) => self.passes.push(*pass),
+            ReplayLine::Corruption(found) => self.corruption = Some(found),
+            ReplayLine::Class(_) | ReplayLine::Process(_) => {}
+            other => self.others.push(format!("{other:?}")),
+        }
+    }
+
+    fn progress(&mut self, _: &Standing) {}
+}
+
+/// What all ranks put together, as far as memory is laid out by it.
+fn most(all: &[Sums]) -> Sums {
+    let most = |of: fn(&Sums) -> u64| all.iter().map(of).max().unwrap_or(0);
+    Sums {
+        below_bytes: most(|sums| sums.below_bytes),
+        above_bytes: most(|sums| sums.above_bytes),
+        strewn_bytes: most(|sums| sums.strewn_bytes),
+        ..Sums::default()
+    }
+}
+
+fn replay(config: &ReplayConfig, comm: &Comm) -> Seen {
+    let (head, _) = text::all_ranks(&config.profile).unwrap();
+    let (layouts, _) = Layouts::what_can_be(&head.types, &head.library);
+    let refusals = refusals(&config.backends);
+    let look = Look {
+        profile: &config.profile,
+        head: &head,
+        layouts: &layouts,
+        refusals: &refusals,
+        cold_bytes: COLD_BYTES,
+        verify: config.verify,
+    };
+    let sums: Vec<Sums> = look.all().unwrap().into_iter().map(|scan| scan.sums).collect();
+    let scan = look.together(comm).unwrap().unwrap();
+    let run_dir = RunDir::make(comm, &config.path, "run", &config.backends).unwrap().unwrap();
+    let interrupt = Interrupt::default();
+    let means = Means {
+        comm,
+        config,
+        head: &head,
+        layouts: &layouts,
+        scan: &scan,
+        most: &most(&sums),
+        cold_bytes: COLD_BYTES,
+        run_dir: &run_dir,
+        not_run: &[],
+        fs_type: "",
+        span: Duration::from_millis(1),
+        interrupt: &interrupt,
+        say: |text| panic!("{text}"),
+    };
+    let mut seen = Seen { sources: most(&sums).sources(config.seed, COLD_BYTES), ..Seen::default() };
+    let ending = execute(&means, &mut seen).unwrap();
+    assert_eq!(ending.outcome, Outcome::Complete, "{:?} {:?}", seen.passes, seen.others);
+    seen
+}
+
+/// Replays a profile of so many ranks; what rank 0 saw, and the files of the last backend.
+fn replayed(profile: &str, size: usize, backends: &[&str], pace: Pace) -> (Seen, Vec<Vec<u8>>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("profile.csv");
+    std::fs::write(&path, profile).unwrap();
+    let config = config(&path, directory.path(), backends, pace);
+    let seen = ranks(size, |_| {
+        let universe = Universe::init().unwrap();
+        replay(&config, &universe.world())
+    });
+    let files = directory.path().join("run").join(backends.last().unwrap());
+    let mut names: Vec<_> = std::fs::read_dir(files).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let contents = names.iter().map(|name| std::fs::read(name).unwrap()).collect();
+    (seen.into_iter().next().unwrap(), contents)
+}
+
+fn expect(pass: &PassRecord, calls: u64, [checked, unknown, wrong]: [u64; 3]) {
+    assert_eq!(pass.ended, PassEnd::Complete);
+    assert_eq!((pass.calls, pass.calls_as_recorded, &pass.differences), (calls, calls, &Vec::new()));
+    assert_eq!([pass.bytes_checked, pass.bytes_unknown, pass.bytes_wrong], [checked, unknown, wrong]);
+}
+
+/// Rank 1 reads what rank 0 writes late, behind much else, rank 2 what both have written: by order alone, at any pace.
+const HAND_OVER: &str = "beff-raw profile,1
+ranks, 3
+comm, 0, world
+type, 0, BYTE
+file, 0, out.dat
+
+calls, 0, 5
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+1000, 50000000, File_write_at, handle=1, offset=1000000, count=4000000, type=0, bytes=4000000
+60000000, 60000010, File_write_at, handle=1, offset=0, count=1000, type=0, bytes=1000
+70000000, 70000010, File_write_at, handle=1, offset=1000, count=24, type=0, bytes=24
+400000000, 400000010, File_close, handle=1
+
+calls, 1, 4
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+80000000, 80000010, File_read_at, handle=1, offset=500, count=524, type=0, bytes=524, after=0@70000000, from=500@0:60000000+500;24@0:70000000+0
+90000000, 90000010, File_write_at, handle=1, offset=2000, count=48, type=0, bytes=48
+400000000, 400000010, File_close, handle=1
+
+calls, 2, 3
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+100000000, 100000010, File_read_at, handle=1, offset=1000, count=1048, type=0, bytes=1048, after=0@70000000;1@90000000, from=24@0:70000000+0;976@hole;48@1:90000000+0
+400000000, 400000010, File_close, handle=1
+";
+
+#[test]
+fn reads_wait_for_what_other_ranks_write_and_bring_their_bytes() {
+    for (backends, pace) in [(["posix"], Pace::Fast), (["posix"], Pace::Think), (["uring"], Pace::Fast)] {
+        let (seen, files) = replayed(HAND_OVER, 3, &backends, pace);
+        expect(&seen.passes[0], 12, [524 + 1048, 0, 0]);
+        assert!(seen.corruption.is_none() && seen.others.is_empty(), "{:?}", seen.others);
+        let file = &files[0];
+        assert_eq!(file.len(), 5_000_000);
+        assert!(file[1024..2000].iter().all(|byte| *byte == 0));
+        let sources = seen.sources.unwrap();
+        let written = |rank, begin_ns, bytes: usize| {
+            let mut words = vec![0; bytes];
+            sources.of_rank(rank).fill(sources.address(rank, begin_ns), &mut words);
+            words
+        };
+        assert!(file[..1000] == written(0, 60_000_000, 1000), "each call writes words of its own rank and begin");
+        assert!(file[1000..1024] == written(0, 70_000_000, 24));
+        assert!(file[2000..2048] == written(1, 90_000_000, 48));
+    }
+}
+
+/// The profile says that rank 0 wrote what rank 1 has: that is wrong, and told with rank, place and content.
+#[test]
+fn bytes_of_another_rank_are_wrong() {
+    let wrong = HAND_OVER.replace("from=500@0:60000000+500;24@0:70000000+0", "from=500@1:90000000+0;24@0:70000000+0");
+    let (seen, _) = replayed(&wrong, 3, &["posix"], Pace::Fast);
+    let pass = &seen.passes[0];
+    assert_eq!((pass.bytes_checked, pass.bytes_unknown), (524 + 1048, 0));
+    assert!((490..=500).contains(&pass.bytes_wrong), "{}", pass.bytes_wrong);
+    let found = seen.corruption.unwrap();
+    assert_eq!((found.rank, found.begin_ns, found.offset_bytes), (1, 80_000_000, Some(500)));
+    assert_eq!(found.expected_from, "rank 1, call at 90000000 ns");
+    let moved = HAND_OVER.replace("500@0:60000000+500", "500@0:60000000+501");
+    assert!(replayed(&moved, 3, &["posix"], Pace::Fast).0.passes[0].bytes_wrong > 480, "one byte further");
+}
+
+#[test]
+fn what_nobody_knows_is_counted_and_not_wrong() {
+    let unknown = HAND_OVER.replace("from=500@0:60000000+500;", "from=500@?;");
+    let (seen, _) = replayed(&unknown, 3, &["posix"], Pace::Fast);
+    expect(&seen.passes[0], 12, [24 + 1048, 500, 0]);
+}
+
+/// A file that was there holds words of its own, which reads find; what is written over them is found too.
+#[test]
+fn files_that_were_there_are_made_before() {
+    let there = HAND_OVER
+        .replace("file, 0, out.dat", "file, 0, out.dat, 4096")
+        .replace("number=-1", "number=4096")
+        .replace("976@hole", "976@file");
+    let (seen, files) = replayed(&there, 3, &["posix", "uring"], Pace::Fast);
+    assert_eq!(seen.passes.len(), 2);
+    for pass in &seen.passes {
+        expect(pass, 12, [524 + 1048, 0, 0]);
+        assert_eq!(pass.prefilled_bytes, 4096);
+    }
+    assert!(files[0].len() == 5_000_000 && files[0][1024..2000].iter().any(|byte| *byte != 0));
+}
+
+/// What came short when it was recorded and does not now, and an error that does not come.
+#[test]
+fn what_is_not_as_recorded_is_told() {
+    let short = HAND_OVER.replace("count=48, type=0, bytes=48", "count=48, type=0, bytes=40");
+    let short =
+        short.replace("offset=1000, count=24, type=0, bytes=24", "offset=1000, count=24, type=0, error=MPI_ERR_IO");
+    let (seen, _) = replayed(&short, 3, &["posix"], Pace::Fast);
+    let pass = &seen.passes[0];
+    assert_eq!((pass.calls, pass.calls_as_recorded), (12, 10));
+    let told: Vec<_> = pass.differences.iter().map(|d| (d.kind.as_str(), d.calls, d.rank, d.begin_ns)).collect();
+    assert_eq!(told, [("bytes", 1, 1, 90_000_000), ("error", 1, 0, 70_000_000)]);
+}
