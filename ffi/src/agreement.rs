@@ -7,6 +7,7 @@ use mpi_sys::MPI_Request;
 use crate::comm::{count, Comm};
 use crate::error::{check, Result};
 use crate::patient::complete;
+use crate::ranks::{bytes_f64, fold_f64};
 use crate::{shim, stranded};
 
 /// The largest of some numbers over all ranks (MPI_Iallreduce), with memory of its own, made once for any number of agreements.
@@ -18,6 +19,8 @@ pub struct Agreement<'c> {
     values: Vec<f64>,
     request: MPI_Request,
     under_way: bool,
+    /// Of ranks that are not MPI's: the number of their meeting.
+    meeting: u64,
     /// Other ranks were expected before it was begun ([`stranded::expect_others`]): its end is the sign that they have come.
     is_sign: bool,
 }
@@ -27,7 +30,7 @@ impl<'c> Agreement<'c> {
     #[must_use]
     pub fn new(comm: &'c Comm, numbers: usize) -> Self {
         let request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
-        Self { comm, values: vec![0.0; numbers], request, under_way: false, is_sign: false }
+        Self { comm, values: vec![0.0; numbers], request, under_way: false, meeting: 0, is_sign: false }
     }
 
     /// True from [`Agreement::begin`] to [`Agreement::finish`].
@@ -48,7 +51,9 @@ impl<'c> Agreement<'c> {
         assert!(!self.under_way, "an agreement is under way");
         self.values.copy_from_slice(mine);
         self.is_sign = stranded::are_expected();
-        if self.comm.size() > 1 {
+        if let Some(ranks) = self.comm.ranks() {
+            self.meeting = ranks.begin(&bytes_f64(mine));
+        } else if self.comm.size() > 1 {
             let (memory, elements) = (self.values.as_mut_ptr().cast::<c_void>(), count(&self.values));
             let (kind, op) = (constant!(mpi_sys::RSMPI_DOUBLE), constant!(mpi_sys::RSMPI_MAX));
             // SAFETY: `elements` doubles on the heap, which neither move nor are looked at until the request is complete: `finish` and
@@ -66,7 +71,7 @@ impl<'c> Agreement<'c> {
     /// # Errors
     /// What MPI reports.
     pub fn ask(&mut self) -> Result<()> {
-        if self.comm.size() == 1 {
+        if self.comm.size() == 1 || self.comm.ranks().is_some() {
             return Ok(());
         }
         let mut done: c_int = 0;
@@ -86,7 +91,9 @@ impl<'c> Agreement<'c> {
 
     fn complete(&mut self) -> Result<()> {
         if std::mem::take(&mut self.under_way) {
-            if self.comm.size() > 1 {
+            if let Some(ranks) = self.comm.ranks() {
+                fold_f64(&mut self.values, &ranks.finish(self.meeting), f64::max);
+            } else if self.comm.size() > 1 {
                 let none = constant!(mpi_sys::RSMPI_REQUEST_NULL);
                 complete(std::mem::replace(&mut self.request, none))?;
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use mpi_sys::MPI_Comm;
 
 use crate::error::{c_integer, check, Result};
+use crate::ranks::{bytes, bytes_f64, fold, fold_f64, words, Ranks};
 use crate::{shim, stranded};
 
 /// A communicator. The predefined ones are borrowed from MPI, the others are freed on drop.
@@ -17,6 +18,8 @@ pub struct Comm {
     owned: bool,
     rank: u64,
     size: u64,
+    /// None: those of MPI.
+    ranks: Option<Box<dyn Ranks>>,
 }
 
 impl Comm {
@@ -28,7 +31,8 @@ impl Comm {
             mpi_sys::MPI_Comm_size(handle, &raw mut size);
         }
         // Ranks and sizes are never negative (MPI-3.1 section 6.4.1).
-        Self { handle, owned, rank: u64::try_from(rank).unwrap_or(0), size: u64::try_from(size).unwrap_or(1) }
+        let (rank, size) = (u64::try_from(rank).unwrap_or(0), u64::try_from(size).unwrap_or(1));
+        Self { handle, owned, rank, size, ranks: None }
     }
 
     pub(crate) fn world() -> Self {
@@ -39,7 +43,18 @@ impl Comm {
     #[must_use]
     pub fn own() -> Self {
         let handle = constant!(mpi_sys::RSMPI_COMM_SELF);
-        Self { handle, owned: false, rank: 0, size: 1 }
+        Self { handle, owned: false, rank: 0, size: 1, ranks: None }
+    }
+
+    /// Ranks that are not MPI's, as unit tests have them. No call of MPI is made.
+    #[must_use]
+    pub fn of(ranks: Box<dyn Ranks>) -> Self {
+        let handle = constant!(mpi_sys::RSMPI_COMM_SELF);
+        Self { handle, owned: false, rank: ranks.rank(), size: ranks.size(), ranks: Some(ranks) }
+    }
+
+    pub(crate) fn ranks(&self) -> Option<&dyn Ranks> {
+        self.ranks.as_deref()
     }
 
     pub(crate) fn handle(&self) -> MPI_Comm {
@@ -77,6 +92,10 @@ impl Comm {
     /// `blocks` communicators of `ranks` neighbouring ranks each, from rank 0 on: the one this rank is in, None on the ranks
     /// behind the last block. Collective.
     pub fn blocks(&self, ranks: u64, blocks: u64) -> Result<Option<Self>> {
+        if let Some(own) = self.ranks() {
+            let block = self.rank / ranks.max(1);
+            return Ok(own.split((block < blocks).then_some(block)).map(Self::of));
+        }
         let block = self.rank / ranks.max(1);
         let none = constant!(shim::beff_undefined);
         // Ranks are C integers by definition, so numbers of blocks and the key fit.
@@ -93,6 +112,9 @@ impl Comm {
     /// MPI_Comm_split_type spins for some hundred milliseconds where ranks outnumber cores. Ranks that all find themselves on one
     /// host need no split: they get a copy.
     pub fn node(&self) -> Result<Option<Self>> {
+        if let Some(ranks) = self.ranks() {
+            return Ok(ranks.split(Some(0)).map(Self::of));
+        }
         if self.is_on_one_host()? {
             return self.copy().map(Some);
         }
@@ -161,6 +183,10 @@ impl Comm {
     /// # Errors
     /// What MPI reports.
     pub fn bare_barrier(&self) -> Result<()> {
+        if let Some(ranks) = self.ranks() {
+            ranks.meet("bare barrier", &[]);
+            return Ok(());
+        }
         if self.size > 1 {
             // SAFETY: collective call on a valid communicator.
             check(unsafe { mpi_sys::MPI_Barrier(self.handle) })?;
@@ -175,6 +201,9 @@ impl Comm {
     /// # Errors
     /// What MPI reports.
     pub fn bare_bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
+        if self.of_root_f64("bare bcast", values, root) {
+            return Ok(());
+        }
         if self.size == 1 {
             return Ok(());
         }
@@ -186,6 +215,10 @@ impl Comm {
 
     /// A barrier that does not burn a core while it waits: for ranks outside the partition that is measured.
     pub fn idle_barrier(&self) -> Result<()> {
+        if let Some(ranks) = self.ranks() {
+            ranks.meet("idle barrier", &[]);
+            return Ok(());
+        }
         let mut request = constant!(mpi_sys::RSMPI_REQUEST_NULL);
         // SAFETY: collective call on a valid communicator; the request is completed below.
         check(unsafe { mpi_sys::MPI_Ibarrier(self.handle, &raw mut request) })?;
@@ -212,26 +245,46 @@ impl Comm {
 
     /// Element-wise maximum over all ranks, in place. Does not allocate.
     pub fn max_f64(&self, values: &mut [f64]) -> Result<()> {
+        if let Some(ranks) = self.ranks() {
+            fold_f64(values, &ranks.meet("max", &bytes_f64(values)), f64::max);
+            return Ok(());
+        }
         self.allreduce(values, constant!(mpi_sys::RSMPI_DOUBLE), constant!(mpi_sys::RSMPI_MAX))
     }
 
     /// Element-wise minimum over all ranks, in place. Does not allocate.
     pub fn min_f64(&self, values: &mut [f64]) -> Result<()> {
+        if let Some(ranks) = self.ranks() {
+            fold_f64(values, &ranks.meet("min", &bytes_f64(values)), f64::min);
+            return Ok(());
+        }
         self.allreduce(values, constant!(mpi_sys::RSMPI_DOUBLE), constant!(mpi_sys::RSMPI_MIN))
     }
 
     /// Element-wise minimum over all ranks, in place.
     pub fn min_u64(&self, values: &mut [u64]) -> Result<()> {
+        if let Some(ranks) = self.ranks() {
+            fold(values, &ranks.meet("min", &bytes(values)), u64::min);
+            return Ok(());
+        }
         self.extreme_u64(values, constant!(mpi_sys::RSMPI_MIN))
     }
 
     /// Element-wise maximum over all ranks, in place.
     pub fn max_u64(&self, values: &mut [u64]) -> Result<()> {
+        if let Some(ranks) = self.ranks() {
+            fold(values, &ranks.meet("max", &bytes(values)), u64::max);
+            return Ok(());
+        }
         self.extreme_u64(values, constant!(mpi_sys::RSMPI_MAX))
     }
 
     /// Element-wise sum over all ranks, in place.
     pub fn sum_u64(&self, values: &mut [u64]) -> Result<()> {
+        if let Some(ranks) = self.ranks() {
+            fold(values, &ranks.meet("sum", &bytes(values)), u64::wrapping_add);
+            return Ok(());
+        }
         self.allreduce(values, constant!(mpi_sys::RSMPI_UINT64_T), constant!(mpi_sys::RSMPI_SUM))
     }
 
@@ -250,13 +303,28 @@ impl Comm {
         })
     }
 
+    /// The numbers of `root` among ranks that are not MPI's; false: they are.
+    fn of_root_f64(&self, call: &'static str, values: &mut [f64], root: u64) -> bool {
+        let Some(ranks) = self.ranks() else { return false };
+        let all = ranks.meet(call, &bytes_f64(values));
+        let theirs = words(&all[root as usize]);
+        values.iter_mut().zip(theirs).for_each(|(value, bits)| *value = f64::from_bits(bits));
+        true
+    }
+
     /// Broadcast of numbers from `root`, in place. Does not allocate.
     pub fn bcast_f64(&self, values: &mut [f64], root: u64) -> Result<()> {
+        if self.of_root_f64("bcast", values, root) {
+            return Ok(());
+        }
         self.bcast(values, constant!(mpi_sys::RSMPI_DOUBLE), root)
     }
 
     /// The numbers of every rank, in rank order, on every rank; each gives equally many.
     pub fn allgather_u64(&self, mine: &[u64]) -> Result<Vec<u64>> {
+        if let Some(ranks) = self.ranks() {
+            return Ok(ranks.meet("allgather", &bytes(mine)).iter().flat_map(|theirs| words(theirs)).collect());
+        }
         let ranks = usize::try_from(self.size).unwrap_or(1);
         let mut all = vec![0_u64; mine.len() * ranks];
         let (from, into) = (mine.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
@@ -277,6 +345,9 @@ impl Comm {
 
     /// The bytes of `root`, on every rank; of any length.
     pub fn bcast_bytes(&self, bytes: Vec<u8>, root: u64) -> Result<Vec<u8>> {
+        if let Some(ranks) = self.ranks() {
+            return Ok(ranks.meet("bcast", &bytes).swap_remove(root as usize));
+        }
         if self.size == 1 {
             return Ok(bytes);
         }
@@ -298,6 +369,10 @@ impl Comm {
 
     /// The same with at most `most_bytes` of each rank in one round.
     pub fn gather_in_rounds(&self, bytes: &[u8], most_bytes: usize) -> Result<Vec<Vec<u8>>> {
+        if let Some(ranks) = self.ranks() {
+            let all = ranks.meet("gather", bytes);
+            return Ok(if self.is_root() { all } else { Vec::new() });
+        }
         if self.size == 1 {
             return Ok(vec![bytes.to_vec()]);
         }

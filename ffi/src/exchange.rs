@@ -96,6 +96,10 @@ impl<'a> Exchange<'a> {
         // The places of MPI_Alltoallv are C integers too.
         c_integer(send.len().max(receive.len()) as u64, "MPI_ERR_COUNT")?;
         let count = c_integer(flow.message_bytes as u64, "MPI_ERR_COUNT")?;
+        if self.comm.ranks().is_some() {
+            self.among_ranks(flow, send, receive, iterations);
+            return Ok(());
+        }
         if way == Way::Alltoallv {
             self.arrange(count);
         }
@@ -114,6 +118,40 @@ impl<'a> Exchange<'a> {
                     self.go(way, on, count, out, into, iterations)
                 }
             }
+        }
+    }
+
+    /// The same messages between ranks that are not MPI's, whatever the way.
+    fn among_ranks(&self, flow: &Flow<'_>, send: &[u8], receive: &mut [u8], iterations: u64) {
+        match flow.places {
+            Places::Windows { send_at, receive_at, send: out, receive: into } => {
+                let turns = [Turn::of(out), Turn::of(into)];
+                self.by_ranks(InTurn { send_at, receive_at, turns }, flow.message_bytes, send, receive, iterations);
+            }
+            Places::Walk(walk) => {
+                let last = walk.memory_bytes - flow.message_bytes;
+                let on = Onward { at: walk.begin, advance: walk.advance_bytes, last };
+                self.by_ranks(on, flow.message_bytes, send, receive, iterations);
+            }
+        }
+    }
+
+    fn by_ranks(&self, mut next: impl Next, bytes: usize, send: &[u8], receive: &mut [u8], iterations: u64) {
+        let Some(ranks) = self.comm.ranks() else { return };
+        for _ in 0..iterations {
+            let places: Vec<(usize, usize)> = (0..self.sends.len()).map(|step| next.next(step)).collect();
+            // MPI_PROC_NULL is negative.
+            for (to, (at, _)) in self.sends.iter().zip(&places) {
+                if let Ok(to) = u64::try_from(*to) {
+                    ranks.send(to, &send[*at..*at + bytes]);
+                }
+            }
+            for (from, (_, at)) in self.receives.iter().zip(&places) {
+                if let Ok(from) = u64::try_from(*from) {
+                    receive[*at..*at + bytes].copy_from_slice(&ranks.receive(from));
+                }
+            }
+            next.end_of_iteration();
         }
     }
 

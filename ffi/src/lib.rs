@@ -35,7 +35,8 @@
 //! 3. [`exchange`] and [`places`], the loops of b_eff and where their messages lie, and [`requests`], the messages of two-phase transfers.
 //! 4. [`replay`]: every call of the MPI-IO chapter by its own name, for recorded programs.
 //! 5. [`stranded`]: an end for ranks that a library leaves waiting.
-//! 6. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
+//! 6. [`ranks`]: what unit tests put in the place of MPI.
+//! 7. [`mod@bare`] and [`bare_file`]: the same loops in C (`shim/`), to compare with. [`alloc`] and [`linux`] have
 //!    nothing to do with MPI.
 
 /// A constant of the library or of the shim, which are symbols of C.
@@ -60,6 +61,7 @@ pub mod info;
 pub mod linux;
 mod patient;
 pub mod places;
+pub mod ranks;
 pub mod replay;
 pub mod requests;
 pub mod signals;
@@ -86,6 +88,7 @@ pub use exchange::{Exchange, Link, Way};
 pub use file::{MpiFile, Open};
 pub use info::Info;
 pub use places::{Flow, Places, Walk, Windows};
+pub use ranks::Ranks;
 pub use requests::{Message, Requests};
 pub use signals::{Gathering, Signals};
 pub use transfers::{Transfer, Transfers};
