@@ -1,12 +1,11 @@
 //! One pattern: its messages prepared for this rank, its loops inside the clock, its data compared after each.
 
-use std::time::Instant;
-
-use beff_ffi::{alloc, Comm, Exchange, Flow, Link, MpiError, Places, Walk, Way, Windows};
+use beff_ffi::{Comm, Exchange, Flow, Link, MpiError, Places, Walk, Way, Windows};
 
 use crate::b_eff::plan::walk::{advance_bytes, Stretch, PLACES};
 use crate::b_eff::plan::{Buffers, CommPattern, Step};
 use crate::b_eff::records::{CommCorruption, Method};
+use crate::frame::run::clock::{self, Instant};
 use crate::frame::run::stamp::POISON_BYTE;
 
 use super::check::{byte, compare, looks_like, Wrong};
@@ -125,11 +124,11 @@ impl<'a> Pattern<'a> {
         let flow = Flow { message_bytes: l.message_bytes as usize, places };
         let (send, receive) = memory.halves();
         let timed = self.comm.bare_barrier().and_then(|()| {
-            let before = alloc::allocations();
+            let before = clock::allocations();
             let begin = Instant::now();
             self.exchange.run(way(l.method), &flow, send, receive, l.iterations)?;
             let seconds = begin.elapsed().as_secs_f64();
-            Ok((seconds, alloc::allocations() - before))
+            Ok((seconds, clock::allocations() - before))
         });
         let (seconds, allocations) = timed.map_err(|error| self.broken(l, error))?;
         self.allocations += allocations;

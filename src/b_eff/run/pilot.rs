@@ -1,14 +1,13 @@
 //! A quick look at the machine before the first pattern: what every size and method takes on one ring of all ranks, and
 //! what stands beside the messages. The time of the run is announced from this.
 
-use std::time::Instant;
-
 use beff_ffi::Comm;
 
 use crate::b_eff::plan::effort::{iterations, Pilot, METHODS};
 use crate::b_eff::plan::sizes::SIZES;
 use crate::b_eff::plan::{Buffers, CommPattern, CommPlan, Family};
 use crate::b_eff::records::{Method, PilotRecord};
+use crate::frame::run::clock::Instant;
 use crate::frame::run::harness::median_ns;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::stamp::POISON_BYTE;

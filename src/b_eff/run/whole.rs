@@ -1,7 +1,5 @@
 //! The whole measurement: pilot, announcement, pattern after pattern, within the time.
 
-use std::time::Instant;
-
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff::config::CommConfig;
@@ -14,6 +12,7 @@ use crate::b_eff::records::{
 use crate::frame::config::Repeat;
 use crate::frame::records::{ErrorRecord, Outcome};
 use crate::frame::run::agree::gather;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::machine_share::{CpuWatch, HostCpus};
 use crate::frame::run::{Moved, Observer, Standing};

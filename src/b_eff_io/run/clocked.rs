@@ -17,10 +17,9 @@
 mod flow;
 
 use std::ops::Range;
-use std::time::Instant;
 
 use beff_backends::{BackendError, Batch, Direction, InForce, OpenFile, Pattern, Ring};
-use beff_ffi::{alloc, Comm, MpiError};
+use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::Termination;
 use crate::b_eff_io::records::{Ended, Intervals};
@@ -29,6 +28,7 @@ use crate::b_eff_io::run::handed::Handed;
 use crate::b_eff_io::run::measured::{Measured, Notes};
 use crate::b_eff_io::run::told::{Heard, Told, NUMBERS};
 use crate::frame::run::agree::first_message;
+use crate::frame::run::clock::{self, Instant};
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::system::memory::{process_io, process_io_since};
 
@@ -138,13 +138,13 @@ impl Loop<'_, '_> {
     /// With an inspector: stops the clock until all ranks have looked at the last calls.
     fn inspect(&mut self, ring: &mut Ring, calls: u64) -> Result<(), MpiError> {
         let Some(inspector) = &mut self.inspector else { return Ok(()) };
-        let (begin, allocations) = (Instant::now(), alloc::allocations());
+        let (begin, allocations) = (Instant::now(), clock::allocations());
         if self.error.is_none() {
             (inspector.look)(ring, self.progress.calls - calls..self.progress.calls);
         }
         self.comm.barrier()?;
         self.stopped_seconds += begin.elapsed().as_secs_f64();
-        self.stopped_allocations += alloc::allocations() - allocations;
+        self.stopped_allocations += clock::allocations() - allocations;
         Ok(())
     }
 
@@ -361,7 +361,7 @@ pub fn run(
     let started = Instant::now();
     let (in_force, error, view_seconds) = prepare(file, ring, &task, started);
     let before = task.resume.unwrap_or_default();
-    let allocations = alloc::allocations();
+    let allocations = clock::allocations();
     let mut l = Loop {
         comm,
         task,
@@ -387,7 +387,7 @@ pub fn run(
     };
     let ended = l.run(file, ring)?;
     let sync_result = l.sync(file, before.calls);
-    let allocations = alloc::allocations() - allocations - l.stopped_allocations;
+    let allocations = clock::allocations() - allocations - l.stopped_allocations;
     // The clock has stopped.
 
     l.hear_the_rest()?;
@@ -412,5 +412,7 @@ pub fn run(
     mine.bring_together(comm, l.notes)
 }
 
+#[cfg(test)]
+mod loop_tests;
 #[cfg(test)]
 mod tests;

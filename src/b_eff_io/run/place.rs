@@ -1,7 +1,5 @@
 //! Where the work stands: access method, partition, type, and the files that are open there.
 
-use std::time::Instant;
-
 use beff_backends::OpenFile;
 use beff_ffi::Comm;
 
@@ -11,6 +9,7 @@ use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::run::state::Run;
 use crate::frame::config::CachePolicy;
 use crate::frame::records::Access;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::stamp::Generation;

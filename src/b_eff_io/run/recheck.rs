@@ -5,7 +5,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use beff_backends::error::{Cause, FULL_BYTES};
 use beff_backends::{BackendError, Direction};
@@ -21,6 +21,7 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::verify::{reader_of, Again, Findings};
 use crate::frame::records::{Access, ErrorRecord};
 use crate::frame::run::agree::{first_message, slowest};
+use crate::frame::run::clock::Instant;
 use crate::frame::run::trouble::next_step_of;
 use crate::frame::system::memory::ProcessIo;
 use crate::frame::system::storage::free_bytes;

@@ -4,8 +4,6 @@
 //! All ranks of a partition take the same decision: the time is rank 0's, what a unit took is the slowest rank's, what is worth most is
 //! worked out on rank 0 from the records and told to the others.
 
-use std::time::Instant;
-
 use beff_backends::BackendError;
 use beff_ffi::{Comm, MpiError};
 use beff_statistics::bootstrap::SAMPLED_SHARE;
@@ -22,6 +20,7 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, Outcome};
 use crate::frame::run::agree::{of_root, slowest};
+use crate::frame::run::clock::Instant;
 
 /// Measures again on one partition for at most `seconds`. `number` is the place of the partition among all. Collective over the
 /// partition.

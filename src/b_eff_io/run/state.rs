@@ -1,7 +1,6 @@
 //! What a run works with and what it has learned so far: one per rank, handed down to whatever works.
 
 use std::io;
-use std::time::Instant;
 
 use beff_backends::{driver, BackendError, Driver, DriverOptions, DriverRow, OpenFile, Ring, Unable};
 use beff_ffi::{Comm, MpiError};
@@ -24,6 +23,7 @@ use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::able;
 use crate::frame::run::able::NotRun;
 use crate::frame::run::agree::gather;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::{Generation, Stream};

@@ -1,10 +1,9 @@
 //! What ranks tell each other of their batches, while they run the next ones.
 
-use std::time::Instant;
-
 use beff_ffi::{Agreement, Comm, MpiError};
 
 use crate::b_eff_io::run::batching::Progress;
+use crate::frame::run::clock::Instant;
 
 /// Numbers of one agreement.
 pub(super) const NUMBERS: usize = 6;

@@ -1,7 +1,5 @@
 //! One pattern type with one access method on one partition: open, patterns in turn, close, for every backend.
 
-use std::time::Instant;
-
 use beff_backends::{Driver, OpenMode, OpenRequest};
 use beff_ffi::{Comm, MpiError};
 
@@ -16,6 +14,7 @@ use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::state::{Backend, Run};
 use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::agree::{of_root, slowest};
+use crate::frame::run::clock::Instant;
 use crate::frame::run::named;
 
 /// Runs the type through all backends, pattern by pattern in turn. Collective over the partition.

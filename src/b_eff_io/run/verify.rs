@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use beff_backends::{Pattern, Ring};
 
@@ -13,6 +13,7 @@ use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::places::{inside, places};
 use crate::b_eff_io::run::region::Region;
 use crate::frame::records::Access;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::pieces::pieces;
 use crate::frame::run::reread::{Reread, Stretch};
 use crate::frame::run::run_dir::RunDir;

@@ -1,7 +1,6 @@
 //! A whole run: all access methods, partitions, types.
 
 use std::path::Path;
-use std::time::Instant;
 
 use beff_ffi::{Comm, MpiError};
 
@@ -23,6 +22,7 @@ use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, ColdRecord, Outcome, PagesRecord, ProbeAt};
 use crate::frame::run::agree::slowest;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::cold;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;

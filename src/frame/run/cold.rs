@@ -1,13 +1,13 @@
 //! Whether memory that is walked through in turns comes from memory or from a cache, measured: [`ColdRecord`].
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use beff_backends::flush::{flush, LINE_BYTES};
 use beff_ffi::{Comm, MpiError};
 
 use crate::frame::records::{cold, ColdRecord};
 use crate::frame::run::agree::gather;
+use crate::frame::run::clock::Instant;
 
 /// Pieces that are looked at on the way through the memory, at most.
 const PIECES: usize = 16;

@@ -1,6 +1,6 @@
 //! What the harness itself costs: clock, barrier, decision, and an access that moves nothing.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use beff_backends::{
     driver, AccessKind, Batch, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
@@ -9,6 +9,7 @@ use beff_backends::{
 use beff_ffi::{Comm, MpiError};
 
 use crate::frame::records::HarnessCost;
+use crate::frame::run::clock::Instant;
 
 /// Time spent on each of the costs, at most about.
 const SHARE: Duration = Duration::from_millis(50);

@@ -28,6 +28,12 @@ impl Interrupt {
         Ok(this)
     }
 
+    /// As if a signal had come.
+    #[cfg(test)]
+    pub(crate) fn raise(&self) {
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
     /// True once a signal has come.
     #[must_use]
     #[inline]

@@ -1,12 +1,11 @@
 //! Who had the CPUs while something was measured: looked at before and after, outside the clock.
 
-use std::time::Instant;
-
 use beff_ffi::{Comm, MpiError};
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::MachineShare;
 use crate::frame::run::agree::gather;
+use crate::frame::run::clock::Instant;
 use crate::frame::system::cpu_time::{self, HostTimes, OwnTimes};
 use crate::frame::system::host;
 

@@ -4,6 +4,7 @@
 pub mod able;
 pub mod agree;
 pub mod binding;
+pub mod clock;
 pub mod cold;
 pub mod evidence;
 pub mod harness;
@@ -15,9 +16,13 @@ pub mod named;
 pub mod pages;
 pub mod pieces;
 pub mod probe;
+#[cfg(test)]
+mod ranks_tests;
 pub mod reread;
 pub mod run_dir;
 pub mod stamp;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod trouble;
 pub mod turns;
 

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::time::Instant;
 
 use beff_backends::{statx, Direction, FilePath, Ring};
 use beff_ffi::{Comm, MpiError};
 use nix::fcntl::OFlag;
 
 use crate::frame::records::{ProbeAt, ProbeRecord};
+use crate::frame::run::clock::Instant;
 use crate::frame::run::stamp::{Generation, Stream};
 
 /// Bytes of one call.

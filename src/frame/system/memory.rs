@@ -166,6 +166,10 @@ pub struct ProcessIo {
 /// Network file systems and file systems in memory are counted incompletely or not at all.
 #[must_use]
 pub fn process_io() -> Option<ProcessIo> {
+    #[cfg(test)]
+    if let Some(scripted) = crate::frame::run::testing::io() {
+        return scripted;
+    }
     let io = Process::myself().ok()?.io().ok()?;
     Some(ProcessIo {
         read_bytes: io.read_bytes,

@@ -1,9 +1,10 @@
 //! The CPU load of the overlap: computation of a known length beside which a transfer may go on.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use beff_ffi::{Comm, MpiError};
+
+use crate::frame::run::clock::Instant;
 
 /// Order of the matrix: with its vectors less than 1 KiB, in the nearest cache of any processor.
 const ORDER: usize = 10;

@@ -3,7 +3,6 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Instant;
 
 use beff_backends::{BackendError, Batch, Direction, FilePath, Latency, OpenMode, OpenRequest, Pattern};
 use beff_ffi::MpiError;
@@ -16,6 +15,7 @@ use super::outcome::{Done, Stopped};
 use super::shape::Shape;
 use super::timed::Timed;
 use super::Bench;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::named;
 use crate::imb_io::config::FileState;
 use crate::imb_io::plan::{Group, Pointer, Style, Transfer};

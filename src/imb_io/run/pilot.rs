@@ -1,7 +1,5 @@
 //! What rows will take, from a few repetitions of the smallest and the largest sample of each kind of benchmark.
 
-use std::time::Instant;
-
 use beff_backends::Direction;
 use beff_ffi::MpiError;
 
@@ -12,6 +10,7 @@ use super::trial::{trial, Tried, TRIAL_STEPS};
 use super::Bench;
 use crate::frame::records::ErrorRecord;
 use crate::frame::run::agree;
+use crate::frame::run::clock::Instant;
 use crate::imb_io::plan::{Action, Benchmark, Group, ImbPlan, Mode, Pointer, Row, Style};
 
 /// Benchmarks that cost the same, as far as the pilot is concerned.

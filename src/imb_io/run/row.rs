@@ -1,7 +1,5 @@
 //! One row: how often, the repetitions, what all ranks together make of them.
 
-use std::time::Instant;
-
 use beff_ffi::MpiError;
 
 use super::job::{Foreseen, RowJob, Which};
@@ -10,6 +8,7 @@ use super::summary::summarize;
 use super::timed::Way;
 use super::trial::{one_file, trial, TRIAL_STEPS};
 use super::Bench;
+use crate::frame::run::clock::Instant;
 use crate::imb_io::plan::repetitions::Measured;
 use crate::imb_io::plan::Style;
 use crate::imb_io::records::{RowEnd, RowRecord};

@@ -1,7 +1,6 @@
 //! One file from its making to its removal: filled or empty, opened, the repetitions inside the clock, closed, verified.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use beff_backends::{
     BackendError, Batch, Direction, FilePath, Latency, OpenFile, OpenMode, OpenRequest, Pattern, Timed as CallsTimed,
@@ -17,6 +16,7 @@ use super::timed::{Syncs, Task, Way};
 use super::{check, contents, timed, Bench};
 use crate::frame::config::CachePolicy;
 use crate::frame::run::agree::{any, first_message};
+use crate::frame::run::clock::Instant;
 use crate::frame::run::evidence::{drop_pages, Target, Watch};
 use crate::frame::run::named;
 use crate::frame::system::memory::{process_io, process_io_since};

@@ -1,7 +1,6 @@
 //! What all ranks together make of a row: extremes, sums, the first finding.
 
 use std::path::Path;
-use std::time::Instant;
 
 use beff_backends::InForce;
 use beff_ffi::MpiError;
@@ -12,6 +11,7 @@ use super::outcome::{Beside, RowOutcome, Stages};
 use super::team::Team;
 use super::{Bench, LAPS};
 use crate::frame::run::agree::first_message;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::in_force::of_all;
 use crate::imb_io::records::{GroupTimes, ImbCorruption, OverlapTimes, RepetitionTimes, RowRecord};
 

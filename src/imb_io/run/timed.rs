@@ -8,12 +8,11 @@
 //! own loop. Reads with memory of their own are one batch for every 64 MiB, which all ranks of a group end together; the clock
 //! stands still while what came is compared.
 
-use std::time::Instant;
-
 use beff_backends::{AccessKind, BackendError, Batch, Direction, Latency, OpenFile, Ring, MOST_PENDING};
-use beff_ffi::{alloc, Comm, MpiError};
+use beff_ffi::{Comm, MpiError};
 
 use super::load::Load;
+use crate::frame::run::clock::{self, Instant};
 use crate::imb_io::plan::Mode;
 
 /// What is repeated.
@@ -132,7 +131,7 @@ pub(super) fn run(
     let mut timed = Timed::default();
     group.bare_barrier()?;
     group.bare_barrier()?;
-    let allocations = alloc::allocations();
+    let allocations = clock::allocations();
     let begin = Instant::now();
     if task.calls.first_call == 0 {
         laps.start_laps();
@@ -155,7 +154,7 @@ pub(super) fn run(
         timed.wait_seconds = wait.elapsed().as_secs_f64();
     }
     timed.seconds = begin.elapsed().as_secs_f64();
-    timed.allocations = alloc::allocations() - allocations;
+    timed.allocations = clock::allocations() - allocations;
     Ok(timed)
 }
 

@@ -1,7 +1,5 @@
 //! The whole measurement: pilot, announcement, row after row.
 
-use std::time::Instant;
-
 use beff_backends::{driver, DriverOptions, Latency, Ring};
 use beff_ffi::{Comm, MpiError};
 
@@ -18,6 +16,7 @@ use crate::frame::config::Repeat;
 use crate::frame::records::Outcome;
 use crate::frame::run::able;
 use crate::frame::run::able::NotRun;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::{agree, Moved, Observer, Standing};

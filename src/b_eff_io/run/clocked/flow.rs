@@ -1,14 +1,13 @@
 //! Batches that follow each other without an end between them, for files that can ([`OpenFile::flows`]): the ranks tell and hear while the
 //! file works on what they have begun.
 
-use std::time::Instant;
-
 use beff_backends::{Batch, Direction, Latency, OpenFile, Ring};
 use beff_ffi::MpiError;
 
 use super::Loop;
 use crate::b_eff_io::records::Ended;
 use crate::b_eff_io::run::batching::{next, Step};
+use crate::frame::run::clock::Instant;
 
 /// The batch that was begun last.
 struct Newest {
@@ -190,9 +189,10 @@ enum Asked {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::{chunk_seconds, Window};
+    use crate::frame::run::clock::Instant;
 
     /// 16 chunks at a time, 1 ms for each: the first one ends after 16 ms, and with it nearly all others.
     #[test]
