@@ -8,7 +8,6 @@
 pub mod choice;
 
 use std::path::Path;
-use std::time::Instant;
 
 use beff_backends::{
     driver, BackendError, Batch, Direct, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile, OpenMode,
@@ -20,6 +19,7 @@ use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{FirstWritePair, FirstWriteTrial, FirstWriteWay, JournalLine};
 use crate::b_eff_io::run::state::Run;
 use crate::frame::run::agree::first_message;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
 
 /// Time for everything here, as a share of the scheduled time T.
@@ -263,4 +263,103 @@ fn write(file: &mut dyn OpenFile, ring: &Ring, chunks: u64, interrupt: &Interrup
         done += batch.calls;
     }
     file.give_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::run::run_tests::{config, in_run, slow_one};
+    use crate::frame::records::Outcome;
+    use crate::frame::run::testing::{log_of, row, Answer, Script};
+
+    const CHUNK_BYTES: u64 = 1 << 20;
+
+    fn bench<'t>(run: &Run<'_>, comm: &'t Comm) -> Bench<'t> {
+        let path = run.run_dir.file(&Path::new("uring").join(format!("first-write-rank{:07}.dat", comm.rank())));
+        let options = DriverOptions { direct: Direct::Auto, ..DriverOptions::default() };
+        Bench { comm, row: row("uring"), path, options, chunk_bytes: CHUNK_BYTES, begin: Instant::now() }
+    }
+
+    #[test]
+    fn both_ways_write_and_sync_as_much_and_take_turns() {
+        let config = config("--release 1 -T 3000s --types 2 --backend uring");
+        // Two of the pilot; then direct and buffered, buffered and direct, and so on.
+        let syncs = [1.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        for ranks in 1..=3 {
+            let scripts = |rank| {
+                let slow = rank == 1.min(ranks - 1);
+                let script = Script { direct: Some(true), ..slow_one(ranks, rank) };
+                script
+                    .cost("make room", 0.0)
+                    .cost("open", 0.0)
+                    .cost("prepare", 0.0)
+                    .cost("close", 0.0)
+                    .cost("give back", 0.0)
+                    .costs("sync", if slow { &syncs } else { &[0.5] })
+            };
+            for ((trials, log), _) in in_run(ranks, &config, scripts, false, |run, place| {
+                let Ok(trials) = bench(run, place.comm).all_pairs(run) else { panic!("no trials") };
+                (trials, log_of(&["open", "make room", "write", "give back", "sync", "close"]))
+            }) {
+                assert_eq!(trials.bytes, 4 * CHUNK_BYTES * ranks);
+                let pairs: Vec<_> =
+                    trials.pairs.iter().map(|pair| [pair.direct_seconds, pair.buffered_seconds]).collect();
+                assert_eq!(pairs, [[3.0, 4.0], [6.0, 5.0], [7.0, 8.0], [10.0, 9.0]]);
+                assert_eq!(trials.sync_seconds, [2.0, 3.0, 6.0, 7.0]);
+                let ways: Vec<bool> = log
+                    .iter()
+                    .filter(|line| line.starts_with("open"))
+                    .map(|line| line.contains("direct Auto"))
+                    .collect();
+                assert_eq!(ways, [true, false, true, false, false, true, true, false, false, true]);
+                assert_eq!(log[1..6], ["make room 0+4", "write 0+4", "give back", "sync", "close"]);
+                assert_eq!(log.len(), 60);
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_or_a_signal_of_one_rank_ends_the_trials_of_all() {
+        let config = config("--release 1 -T 3000s --types 2 --backend uring");
+        for (call, answer) in [
+            ("open", Answer::Fail),
+            ("write", Answer::Fail),
+            ("give back", Answer::Fail),
+            ("sync", Answer::Fail),
+            ("close", Answer::Fail),
+            ("write", Answer::Signal),
+        ] {
+            let scripts = |rank| {
+                let script = Script { direct: Some(true), ..slow_one(2, rank) };
+                if rank == 1 {
+                    script.answer(call, 1, answer)
+                } else {
+                    script
+                }
+            };
+            for ((stopped, stop), _) in in_run(2, &config, scripts, false, |run, place| {
+                let stopped = matches!(bench(run, place.comm).all_pairs(run), Err(Nothing::Stopped));
+                (stopped, run.stop)
+            }) {
+                assert!(stopped, "{call}");
+                assert_eq!(stop, (answer == Answer::Fail).then_some(Outcome::Failed), "{call}");
+            }
+        }
+        for script in [Script::default(), Script { unsupported: Some("not here".into()), ..Script::default() }] {
+            let is_unsupported = script.unsupported.is_some();
+            for (reason, _) in in_run(
+                2,
+                &config,
+                |rank| if rank == 1 { script.clone() } else { Script { direct: Some(true), ..Script::default() } },
+                false,
+                |run, place| match bench(run, place.comm).all_pairs(run) {
+                    Err(Nothing::NotTried(reason)) => reason,
+                    _ => panic!("tried"),
+                },
+            ) {
+                let expected = if is_unsupported { "not here" } else { "direct writes are not possible here: fake" };
+                assert_eq!(reason, expected);
+            }
+        }
+    }
 }

@@ -27,6 +27,8 @@ pub mod prelude;
 pub mod recheck;
 pub mod region;
 pub mod repeat;
+#[cfg(test)]
+mod run_tests;
 pub mod state;
 pub mod told;
 pub mod tune;

@@ -6,7 +6,6 @@
 pub mod choice;
 
 use std::path::Path;
-use std::time::Instant;
 
 use beff_backends::{
     driver, BackendError, Batch, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile, OpenMode,
@@ -20,6 +19,7 @@ use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::tune::choice::{Means, Setting, Trials};
 use crate::frame::backends;
 use crate::frame::records::Access;
+use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::units::MIB;
 
@@ -367,4 +367,91 @@ fn drop_pages(path: &FilePath) -> Result<(), BackendError> {
     let file = path.open_to_read().map_err(|e| failed(&e))?;
     file.sync_all().map_err(|e| failed(&e))?;
     posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).map_err(|e| failed(&e.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff_io::run::run_tests::{config, in_run};
+    use crate::frame::records::Outcome;
+    use crate::frame::run::testing::{clear_log, driver as fake, log_of, play, row, with, Answer, Script};
+
+    const CHUNK_BYTES: u64 = 64 << 10;
+
+    fn script(rank: u64) -> Script {
+        Script::default().cost("write", if rank == 1 { 2.0 } else { 1.0 }).cost("prepare", 9.0).cost("open", 9.0)
+    }
+
+    /// Batches of eight of 32 chunks, rank 1 twice as slow: until the time is over, or all is moved.
+    #[test]
+    fn a_trial_is_what_all_ranks_moved_in_the_time_of_the_slowest() {
+        let config = config("--release 1 -T 960s --types 2 --backend uring");
+        for (ranks, seconds, chunks, expected) in
+            [(1, 10.0, 32, 4.0), (2, 10.0, 64, 8.0), (2, 3.0, 40, 4.0), (3, 3.0, 64, 4.0)]
+        {
+            for ((trial, log), _) in in_run(ranks, &config, script, false, |run, place| {
+                let path = run.run_dir.file(Path::new("uring/tuning.dat"));
+                let options = DriverOptions::default();
+                let tuner = Tuner { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
+                let pattern = Pattern::private(CHUNK_BYTES, 1, 32);
+                let setting = Setting { depth: 5, wait_for: 2, operation_bytes: None };
+                let effort = Effort { seconds, batch_chunks: 8 };
+                let trial = tuner.trial(run, None, &pattern, Access::Write, setting, effort).unwrap();
+                (trial.unwrap(), log_of(&["open", "prepare", "write", "sync", "close"]))
+            }) {
+                assert_eq!((trial.bytes, trial.seconds), (chunks * CHUNK_BYTES, expected), "{ranks} {seconds}");
+                assert_eq!((trial.depth, trial.wait_for, trial.operation_bytes), (5, 2, None));
+                assert_eq!(log[0], "open Update uring/tuning.dat of 1 direct Off, depth 5");
+                assert_eq!(log[1..4], ["prepare Write 32x65536 of 0", "write 0+8", "write 8+8"]);
+                assert_eq!(log.last().map(String::as_str), Some("close"));
+            }
+        }
+        for (answer, stop) in [(Answer::Fail, Some(Outcome::Failed)), (Answer::Signal, None)] {
+            let scripts = |rank| if rank == 1 { script(rank).answer("write", 0, answer) } else { script(rank) };
+            for (seen, _) in in_run(2, &config, scripts, false, |run, place| {
+                let path = run.run_dir.file(Path::new("uring/tuning.dat"));
+                let options = DriverOptions::default();
+                let tuner = Tuner { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
+                let pattern = Pattern::private(CHUNK_BYTES, 1, 32);
+                let setting = Setting { depth: 5, wait_for: 2, operation_bytes: None };
+                let effort = Effort { seconds: 10.0, batch_chunks: 0 };
+                let trial = tuner.trial(run, None, &pattern, Access::Write, setting, effort).unwrap();
+                (trial.is_none(), run.stop)
+            }) {
+                assert_eq!(seen, (true, stop));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_is_laid_out_in_growing_batches_each_with_its_sync() {
+        for (seconds, expected) in [
+            (100.0, "write 0+4 sync write 4+4 sync write 8+8 sync write 16+4 sync"),
+            (3.0, "write 0+4 sync write 4+4 sync"),
+            (0.0, "write 0+4 sync"),
+        ] {
+            play(
+                1,
+                |_| Script::default().cost("write", 1.0).cost("sync", 0.5),
+                |comm| {
+                    let path = FilePath::nowhere("f");
+                    let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm, hints: &[] };
+                    let mut file = fake(false).open(&request).unwrap();
+                    let mut ring = Ring::new(CHUNK_BYTES, CHUNK_BYTES).unwrap();
+                    file.prepare(&Pattern::private(CHUNK_BYTES, 1, 20), Direction::Write, &mut ring, &[]).unwrap();
+                    clear_log();
+                    let interrupt = with(|script| script.interrupt.clone());
+                    let done = write_synced(file.as_mut(), &ring, 20, seconds, &interrupt).unwrap();
+                    let log = log_of(&["write", "sync"]).join(" ");
+                    assert_eq!(log, expected);
+                    let written = log
+                        .split('+')
+                        .skip(1)
+                        .map(|rest| rest.split(' ').next().unwrap().parse::<u64>().unwrap())
+                        .sum::<u64>();
+                    assert_eq!(done, written);
+                },
+            );
+        }
+    }
 }

@@ -88,10 +88,16 @@ mod tests {
 
     #[test]
     fn weights() {
-        assert_eq!(access_average([Some(6.0), Some(0.0), Some(0.0), Some(0.0), Some(0.0)]), Some(2.0));
-        assert_eq!(access_average([Some(0.0), Some(6.0), Some(0.0), Some(0.0), Some(0.0)]), Some(1.0));
+        let one = |of: usize, value| std::array::from_fn(|t| Some(if t == of { value } else { 0.0 }));
+        let average = [0, 1, 2, 3, 4].map(|t| access_average(one(t, 6.0)));
+        assert_eq!(average, [Some(2.0), Some(1.0), Some(1.0), Some(1.0), Some(1.0)]);
         assert_eq!(release_1(Some(4.0), Some(8.0), Some(10.0)), Some(8.0));
+        let alone = [(4.0, 0.0, 0.0), (0.0, 4.0, 0.0), (0.0, 0.0, 4.0)];
+        let parts = alone.map(|(write, rewrite, read)| release_1(Some(write), Some(rewrite), Some(read)));
+        assert_eq!(parts, [Some(1.0), Some(1.0), Some(2.0)]);
         assert_eq!(release_2_1([Some(3.0); 5], Some(9.0), Some(9.0)), Some(6.0));
+        let parts = [0, 1, 2, 3, 4].map(|t| release_2_1(one(t, 6.0), Some(0.0), Some(4.0)));
+        assert_eq!(parts, [Some(2.0); 5]);
     }
 
     #[test]

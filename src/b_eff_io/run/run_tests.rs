@@ -1,0 +1,701 @@
+//! Types, patterns, rounds and everything around their clock, by scripts: what is asked of the files and what is recorded.
+
+use std::collections::BTreeMap;
+
+use beff_backends::{Collective, Direct, DriverOptions};
+
+use crate::b_eff_io::cli::IoArgs;
+use crate::b_eff_io::config::{Config, RepeatPolicy};
+use crate::b_eff_io::plan::patterns::{of_type, patterns};
+use crate::b_eff_io::plan::run::{Facts, RunPlan};
+use crate::b_eff_io::records::{CorruptionRecord, Ended, JournalLine, PatternRecord, RepeatRecord, TypeRecord};
+use crate::b_eff_io::run::batching::SyncModel;
+use crate::b_eff_io::run::calibrate::calibrate;
+use crate::b_eff_io::run::passed::Took;
+use crate::b_eff_io::run::place::Place;
+use crate::b_eff_io::run::repeat::{learn_of_root, run_again};
+use crate::b_eff_io::run::state::Run;
+use crate::b_eff_io::run::type_run::run_type;
+use crate::b_eff_io::run::verify::reader_of;
+use crate::b_eff_io::run::whole::execute;
+use crate::frame::benchmark::of_words;
+use crate::frame::command::known_backends;
+use crate::frame::hints::{HintPlace, HintRule};
+use crate::frame::records::{Access, ErrorRecord, Outcome};
+use crate::frame::run::evidence::Site;
+use crate::frame::run::machine_share::HostCpus;
+use crate::frame::run::run_dir::RunDir;
+use crate::frame::run::stamp::Generation;
+use crate::frame::run::testing::{clear_log, driver, log_of, play, same, with, Answer, Script};
+use crate::frame::run::{Observer, Standing};
+
+/// Keeps all that it is told.
+#[derive(Default)]
+pub(super) struct Keeps {
+    pub(super) lines: Vec<JournalLine>,
+    standings: Vec<Standing>,
+}
+
+impl Observer<JournalLine> for Keeps {
+    fn record(&mut self, line: JournalLine) {
+        self.lines.push(line);
+    }
+
+    fn progress(&mut self, standing: &Standing) {
+        self.standings.push(standing.clone());
+    }
+}
+
+impl Keeps {
+    fn patterns(&self) -> Vec<&PatternRecord> {
+        self.lines
+            .iter()
+            .filter_map(|line| if let JournalLine::Pattern(p) = line { Some(&**p) } else { None })
+            .collect()
+    }
+
+    fn types(&self) -> Vec<&TypeRecord> {
+        self.lines.iter().filter_map(|line| if let JournalLine::Type(t) = line { Some(t) } else { None }).collect()
+    }
+
+    fn corruptions(&self) -> Vec<&CorruptionRecord> {
+        self.lines
+            .iter()
+            .filter_map(|line| if let JournalLine::Corruption(c) = line { Some(c) } else { None })
+            .collect()
+    }
+
+    fn errors(&self) -> Vec<&ErrorRecord> {
+        self.lines.iter().filter_map(|line| if let JournalLine::Error(e) = line { Some(e) } else { None }).collect()
+    }
+}
+
+pub(super) fn config(options: &str) -> Config {
+    of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap()
+}
+
+/// Runs `work` in a run on each of so many ranks, whose drivers are testing; with `data` they store it, through the page cache.
+pub(super) fn in_run<T: Send>(
+    ranks: u64,
+    config: &Config,
+    scripts: impl Fn(u64) -> Script + Sync,
+    data: bool,
+    work: impl Fn(&mut Run<'_>, Place<'_>) -> T + Sync,
+) -> Vec<(T, Keeps)> {
+    let scratch = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    play(ranks, scripts, |comm| {
+        let facts = Facts {
+            ranks,
+            ranks_of_first_host: ranks,
+            memory_per_rank_bytes: 256 << 20,
+            cache_share_bytes: 64 << 10,
+            limit_bytes: None,
+            writing_backends: 0,
+        };
+        let plan = RunPlan::new(config, &facts).unwrap();
+        let run_dir = RunDir::make(comm, scratch.path(), "run", &config.backends).unwrap().unwrap();
+        let interrupt = with(|script| script.interrupt.clone());
+        let mut keeps = Keeps::default();
+        let mut run = Run::new(comm, config, &plan, &run_dir, &interrupt, &[], &mut keeps).unwrap();
+        for backend in &mut run.backends {
+            backend.driver = driver(data);
+            backend.options =
+                DriverOptions { direct: Direct::Off, collective: Collective::Independent, ..DriverOptions::default() };
+            backend.moves_data = data;
+        }
+        let (site, cpus) = (Site::survey(comm, run_dir.path()).unwrap(), HostCpus::survey(comm).unwrap());
+        let part = &plan.partitions[0];
+        let place =
+            Place { access: Access::Write, part, comm, site: &site, cpus: &cpus, pattern_type: 0, repeat: None };
+        clear_log();
+        let done = work(&mut run, place);
+        drop(run);
+        (done, keeps)
+    })
+}
+
+pub(super) fn slow_one(ranks: u64, rank: u64) -> Script {
+    let factor = if rank == 1.min(ranks - 1) { SLOW } else { 1.0 };
+    Script::default()
+        .cost("open", 0.5 * factor)
+        .cost("close", 0.25 * factor)
+        .cost("prepare", 0.125 * factor)
+        .cost("make room", 0.0625 * factor)
+        .cost("write", factor)
+        .cost("read", factor)
+        .cost("sync", 0.5 * factor)
+}
+
+const SLOW: f64 = 2.0;
+
+/// One type, all three ways, and every number of its records.
+#[test]
+fn what_a_type_takes_is_in_its_records() {
+    let rule = |place, key: &str| HintRule {
+        ranks: None,
+        access: None,
+        pattern_type: None,
+        place,
+        key: key.into(),
+        value: "1".into(),
+    };
+    for (ranks, rounds) in [(1, 1), (2, 3), (3, 1)] {
+        let mut config = config(&format!("--release 1 -T 3840s --types 2 --backend null --rounds {rounds}"));
+        config.hints = vec![rule(HintPlace::OnOpen, "open"), rule(HintPlace::ChunkBytes(1024), "kilo")];
+        let scripts = |rank| Script { granted: vec![("kilo".into(), "2".into())], ..slow_one(ranks, rank) };
+        let seen = in_run(ranks, &config, scripts, false, |run, place| {
+            let mut logs = Vec::new();
+            for access in Access::ALL {
+                run.backends[0].debt_seconds = 0.0;
+                run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+                logs.push(log_of(&[
+                    "open",
+                    "prepare",
+                    "make room",
+                    "write",
+                    "read",
+                    "give back",
+                    "sync",
+                    "hints",
+                    "close",
+                ]));
+                clear_log();
+            }
+            assert_eq!(run.stop, None);
+            (logs, run.passed.clone(), run.done_seconds)
+        });
+        let ((logs, passed, done_seconds), keeps) = &seen[0];
+        let records = keeps.patterns();
+        let specs = patterns(2 << 20);
+        let specs = of_type(&specs, 2);
+        assert_eq!(records.len(), 3 * specs.len());
+        let mut scheduled_sum = 0.0;
+        for (nth, access) in Access::ALL.into_iter().enumerate() {
+            let mode = ["CreateNew", "Update", "ReadOnly"][nth];
+            let log = &logs[nth];
+            let rank_name = format!("null/n{ranks}-type2-separate-rank0000000.dat");
+            assert_eq!(log[0], format!("open {mode} {rank_name} of 1 open=1"));
+            assert_eq!((log[1].as_str(), log[log.len() - 1].as_str()), ("hints", "close"));
+            let mut debt = 0.5 * SLOW;
+            let moves = if access == Access::Read { "read" } else { "write" };
+            let mut by_pattern = log.split(|line| line.starts_with("prepare")).skip(1);
+            let mut at = None;
+            for (record, spec) in records[nth * specs.len()..].iter().zip(specs) {
+                let place = format!("{access:?} {} of {ranks}, {rounds} rounds", spec.number);
+                let own = by_pattern.next().unwrap();
+                let calls = own.iter().filter(|line| line.starts_with(moves)).count() as u64;
+                assert_eq!((record.calls, record.access, record.ranks), (calls, access, ranks), "{place}");
+                assert_eq!((record.pattern, record.chunk_bytes), (spec.number, spec.chunk_bytes), "{place}");
+                assert_eq!((record.call_bytes, record.time_units), (spec.call_bytes, spec.time_units), "{place}");
+                assert_eq!(record.moved_bytes, calls * spec.call_bytes * ranks, "{place}");
+                let scheduled = 20.0 * f64::from(spec.time_units);
+                let budget = (scheduled - debt).max(0.25 * scheduled);
+                assert!(
+                    same(record.scheduled_seconds, scheduled) && same(record.budget_seconds, budget),
+                    "{place} {debt}"
+                );
+                let n_rounds = if spec.time_units == 0 { 1 } else { record.rounds.len() as u64 };
+                assert!(n_rounds >= 1 && (spec.time_units == 0 || n_rounds == rounds), "{place} {n_rounds}");
+                let i = record.intervals;
+                let writes = access != Access::Read;
+                let parts = [i.view_seconds, i.room_seconds, i.transfer_seconds, i.decide_seconds, i.sync_seconds];
+                let per_write = |seconds: f64| if writes { seconds * SLOW } else { 0.0 };
+                let expected = [
+                    0.125 * SLOW,
+                    per_write(0.0625 * calls as f64),
+                    calls as f64 * SLOW,
+                    0.0,
+                    per_write(0.5 * n_rounds as f64),
+                ];
+                assert!(parts.iter().zip(expected).all(|(a, b)| same(*a, b)), "{place} {parts:?} {expected:?}");
+                let of_rounds = record.rounds.iter().map(|round| round.seconds).sum::<f64>();
+                assert!(same(of_rounds, record.seconds()), "{place}");
+                assert_eq!(record.rounds.iter().map(|round| round.calls).sum::<u64>(), calls, "{place}");
+                assert_eq!(record.rounds.iter().map(|round| round.moved_bytes).sum::<u64>(), record.moved_bytes);
+                let numbers: Vec<u32> = record.rounds.iter().map(|round| round.number).collect();
+                assert_eq!(numbers, (1..=n_rounds as u32).collect::<Vec<_>>(), "{place}");
+                assert_eq!(record.batches.iter().map(|batch| batch.calls).sum::<u64>(), calls, "{place}");
+                assert_eq!(
+                    record.decisions == 0,
+                    spec.time_units == 0 || calls == 1 && record.decisions == 0,
+                    "{place}"
+                );
+                assert!(same(record.decision_cost_seconds, 0.0), "{place}");
+                let hints =
+                    if spec.chunk_bytes == 1024 { vec![("kilo".to_owned(), "1".to_owned())] } else { Vec::new() };
+                assert_eq!(record.hints_granted.len(), hints.len(), "{place}");
+                assert_eq!(record.hints_requested, hints, "{place}");
+                assert_eq!((record.strategy.as_str(), record.direct), ("fake", None), "{place}");
+                assert!(record.sample.is_none() && record.latency.is_none() && record.submissions.is_none(), "{place}");
+                let ended = if spec.time_units == 0 { Ended::Count } else { Ended::Time };
+                assert!(record.ended == ended || (access != Access::Write && record.ended == Ended::Count), "{place}");
+                if access == Access::Write && spec.time_units > 0 {
+                    // The next call would not have fitted.
+                    let left = budget - record.seconds();
+                    assert!(left < 2.0 * SLOW && left > -2.5 * SLOW, "{place}: {left}");
+                }
+                if let Some(at) = at {
+                    assert!(same(record.at_seconds.unwrap(), at), "{place}: {:?} {at}", record.at_seconds);
+                }
+                at = Some(record.at_seconds.unwrap() + record.seconds());
+                let passed = passed.iter().find(|p| p.access == access && p.pattern == spec.number).unwrap();
+                assert_eq!((passed.calls, passed.rounds as usize, passed.ranks), (calls, record.rounds.len(), ranks));
+                assert_eq!((passed.backend, passed.pattern_type, passed.time_units), (0, 2, spec.time_units));
+                assert!(same(passed.seconds, record.seconds()));
+                assert!(same(passed.calls_seconds, i.room_seconds + i.transfer_seconds));
+                debt = (debt + record.seconds() - scheduled).max(0.0);
+                scheduled_sum += scheduled;
+            }
+            let of_type = keeps.types()[nth];
+            assert_eq!((of_type.access, of_type.pattern_type, of_type.ranks), (access, 2, ranks));
+            assert_eq!(of_type.hints_requested, [("open".to_owned(), "1".to_owned())]);
+            assert_eq!(of_type.hints_granted, [("kilo".to_owned(), "2".to_owned())]);
+            assert!(same(of_type.open_seconds, 0.5 * SLOW) && same(of_type.close_seconds, 0.25 * SLOW));
+        }
+        assert!(same(*done_seconds, scheduled_sum));
+        // Behind each pattern its bytes are told.
+        let told: u64 = keeps.standings.iter().flat_map(|standing| &standing.last).map(|moved| moved.bytes).sum();
+        let last = records[records.len() - 1].moved_bytes;
+        assert_eq!(told + last, records.iter().map(|record| record.moved_bytes).sum::<u64>());
+    }
+}
+
+/// There and back, so that what drifts hits all alike.
+#[test]
+fn backends_take_turns_there_and_back() {
+    let config = config("--release 1 -T 960s --types 2 --backend null,posix --rounds 3");
+    let seen = in_run(
+        2,
+        &config,
+        |rank| slow_one(2, rank),
+        false,
+        |run, place| {
+            run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+        },
+    );
+    let turns: Vec<&str> = seen[0].1.standings.iter().map(|s| s.what.split(',').next().unwrap()).collect();
+    // The warm-up has one round.
+    assert_eq!(turns[..8], ["null", "posix", "null", "posix", "posix", "null", "null", "posix"]);
+    let stage = &seen[0].1.standings[2].stage;
+    assert_eq!(stage, "write, type 2 (separate), 2 ranks");
+}
+
+#[test]
+fn an_error_ends_the_type_with_one_record_and_closed_files() {
+    for (call, number, patterns_measured, opened) in
+        [("open", 0, 0, false), ("write", 3, 3, true), ("sync", 1, 2, true)]
+    {
+        let scripts = |rank| {
+            let script = slow_one(3, rank);
+            if rank == 2 {
+                script.answer(call, number, Answer::Full)
+            } else {
+                script
+            }
+        };
+        let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
+        for (rank, (closes, keeps)) in in_run(3, &config, scripts, false, |run, place| {
+            run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+            assert_eq!(run.stop, Some(Outcome::Failed), "{call}");
+            log_of(&["close"]).len()
+        })
+        .into_iter()
+        .enumerate()
+        {
+            let errors = keeps.errors();
+            assert_eq!(errors.len(), 1, "{call}");
+            assert_eq!((errors[0].rank, errors[0].ranks_affected, errors[0].no_space), (2, 1, true), "{call}");
+            assert!(
+                errors[0].message.starts_with(call) && errors[0].next_step.contains("free space"),
+                "{:?}",
+                errors[0]
+            );
+            assert_eq!((keeps.patterns().len(), closes), (patterns_measured, usize::from(opened)), "{call} {rank}");
+            if let Some(last) = keeps.patterns().last() {
+                assert_eq!(last.ended, Ended::Error);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_one_rank_cannot_run_is_run_by_none() {
+    let scripts = |rank| Script { unsupported: (rank == 1).then(|| "not here".into()), ..slow_one(2, rank) };
+    let config = config("--release 1 -T 960s --types 2 --backend null");
+    for (calls, keeps) in in_run(2, &config, scripts, false, |run, place| {
+        run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+        log_of(&["prepare", "write"]).len()
+    }) {
+        assert_eq!(calls, 0);
+        assert!(keeps.patterns().iter().all(|record| record.ended == Ended::NotRun("not here".into())));
+    }
+}
+
+#[test]
+fn a_signal_in_a_pattern_ends_the_run() {
+    let scripts =
+        |rank| if rank == 1 { slow_one(2, rank).answer("write", 2, Answer::Signal) } else { slow_one(2, rank) };
+    let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
+    for (stop, keeps) in in_run(2, &config, scripts, false, |run, place| {
+        run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+        run.stop
+    }) {
+        assert_eq!(stop, Some(Outcome::Interrupted));
+        let records = keeps.patterns();
+        assert_eq!((records.len(), &records[1].ended), (2, &Ended::Interrupted));
+    }
+}
+
+/// Words wrong in patterns, samples and types, by access.
+fn wrong(keeps: &Keeps) -> [[u64; 3]; 3] {
+    Access::ALL.map(|access| {
+        let patterns = keeps.patterns().into_iter().filter(|record| record.access == access);
+        let (mut reads, mut samples) = (0, 0);
+        for record in patterns {
+            reads += record.verification.words_wrong;
+            samples += record.sample.as_ref().map_or(0, |sample| sample.words_wrong);
+        }
+        let types = keeps.types().into_iter().filter(|record| record.access == access);
+        [reads, samples, types.filter_map(|record| record.full_verification).map(|found| found.words_wrong).sum()]
+    })
+}
+
+fn stored(ranks: u64, pattern_type: u8, options: &str, scripts: impl Fn(u64) -> Script + Sync) -> Keeps {
+    // Segments take their sizes from another type.
+    let types = if pattern_type < 3 { pattern_type.to_string() } else { format!("2,{pattern_type}") };
+    let options = format!("--release 1 -T 120s --types {types} --backend posix {options}");
+    let scripts = |rank| scripts(rank).cost("write", 1.0).cost("read", 1.0);
+    let mut seen = in_run(ranks, &config(&options), scripts, true, |run, place| {
+        if pattern_type >= 3 {
+            let answers = with(|script| std::mem::take(&mut script.answers));
+            run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+            with(|script| (script.answers, script.calls) = (answers, BTreeMap::new()));
+        }
+        for access in Access::ALL {
+            run_type(run, Place { access, pattern_type, ..place }).unwrap();
+        }
+    });
+    let mut keeps = seen.remove(0).1;
+    keeps.lines.retain(|line| match line {
+        JournalLine::Pattern(record) => record.pattern_type == pattern_type,
+        JournalLine::Type(record) => record.pattern_type == pattern_type,
+        _ => true,
+    });
+    keeps
+}
+
+/// A write that never was, of the last rank, in each type, and a bit on the way back; all the rest is right.
+#[test]
+fn every_type_is_verified_as_far_as_is_promised() {
+    for (ranks, pattern_type) in [(2, 0), (3, 1), (3, 2), (2, 3), (2, 4), (1, 2)] {
+        let scripts = |rank| {
+            let script = Script::default();
+            if rank == ranks - 1 {
+                let script = script.answer("write", 0, Answer::Nothing);
+                script.answer("read", 1, Answer::Flip(0)).answer("read", 2, Answer::Nothing)
+            } else {
+                script
+            }
+        };
+        let keeps = stored(ranks, pattern_type, "--verify ring --cache keep", scripts);
+        let [write, rewrite, read] = wrong(&keeps);
+        assert!(write[1] > 0 && write[0] == 0, "{pattern_type} {write:?}");
+        let corruptions = keeps.corruptions();
+        let like = |text: &str| corruptions.iter().find(|c| c.access == Access::Read && c.looks_like.starts_with(text));
+        let (flipped, missing) = (like("one bit flipped").unwrap(), like("never delivered").unwrap());
+        assert_eq!((flipped.rank, flipped.words_wrong, missing.rank), (ranks - 1, 1, ranks - 1));
+        assert_eq!((flipped.expected ^ flipped.found).count_ones(), 1);
+        let lost = keeps.patterns().into_iter().find(|record| record.pattern == missing.pattern).unwrap();
+        assert_eq!(missing.words_wrong, lost.call_bytes / 8, "all that was not read");
+        assert_eq!((rewrite, read), ([0; 3], [1 + missing.words_wrong, 0, 0]), "{pattern_type}");
+        assert!(keeps.errors().is_empty(), "{:?}", keeps.errors());
+        for record in keeps.patterns().into_iter().filter(|record| record.calls > 0) {
+            let place = format!("{} {:?}", record.pattern, record.access);
+            let checked = record.verification.words_checked;
+            // All calls of a read are still in the memory, or the last of them.
+            let call_words = ranks * record.call_bytes / 8;
+            let expected = if record.access == Access::Read { call_words..=call_words * record.calls } else { 0..=0 };
+            assert!(expected.contains(&checked), "{place}: {checked}");
+            let sample = record.sample.as_ref().unwrap();
+            let all_bytes = record.calls * record.call_bytes * ranks;
+            assert_eq!((sample.of_bytes, &sample.not_read), (all_bytes, &None), "{place}");
+            assert!(sample.places > 0 && sample.bytes > 0 && sample.bytes <= all_bytes, "{place} {sample:?}");
+        }
+    }
+}
+
+/// The same with everything compared, behind the type and before it is written over.
+#[test]
+fn lost_writes_are_found_in_whole_files() {
+    for (ranks, pattern_type) in [(2, 0), (3, 2)] {
+        let scripts = |rank| {
+            let script = Script::default();
+            if rank == ranks - 1 {
+                script.answer("write", 0, Answer::Nothing)
+            } else {
+                script
+            }
+        };
+        let full = wrong(&stored(ranks, pattern_type, "--verify full --cache keep", scripts));
+        assert!(full[0][2] > 0 && full[1][0] > 0 && full[1][2] == 0 && full[2] == [0; 3], "{pattern_type} {full:?}");
+    }
+}
+
+/// With everything compared: each word once behind writes and rewrites, and each before it is written over.
+#[test]
+fn everything_is_compared_once() {
+    let keeps = stored(2, 2, "--verify full --cache keep", |_| Script::default());
+    assert_eq!(wrong(&keeps), [[0; 3]; 3]);
+    let words = |access| {
+        let of = keeps.patterns().into_iter().filter(move |record| record.access == access);
+        of.map(|record| record.moved_bytes / 8).sum::<u64>()
+    };
+    for (record, access) in keeps.types().iter().zip(Access::ALL) {
+        assert_eq!(record.full_verification.unwrap().words_checked, words(Access::Write), "{access:?}");
+    }
+    for record in keeps.patterns() {
+        let first = keeps.patterns().into_iter().find(|p| p.pattern == record.pattern).unwrap().moved_bytes / 8;
+        let expected = match record.access {
+            Access::Write => 0,
+            Access::Rewrite => first,
+            Access::Read => record.moved_bytes / 8,
+        };
+        assert_eq!(record.verification.words_checked, expected, "{} {:?}", record.pattern, record.access);
+        assert!(record.sample.is_none());
+    }
+}
+
+#[test]
+fn what_was_not_written_again_is_stale() {
+    // Behind all first writes, one call for each pattern.
+    const FIRST_WRITES: usize = 8;
+    let scripts = |rank| {
+        let script = Script::default();
+        if rank == 1 {
+            script.answer("write", FIRST_WRITES, Answer::Nothing)
+        } else {
+            script
+        }
+    };
+    let keeps = stored(2, 2, "--verify ring --cache keep", scripts);
+    assert_eq!(keeps.patterns()[..FIRST_WRITES].iter().map(|record| record.calls).sum::<u64>(), FIRST_WRITES as u64);
+    assert!(wrong(&keeps)[0] == [0; 3] && wrong(&keeps)[1][1] > 0, "{:?}", wrong(&keeps));
+    let found = keeps.corruptions();
+    assert!(found[0].looks_like.contains("stale") && found[0].rank == 1, "{found:?}");
+}
+
+#[test]
+fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
+    assert_eq!([0, 1, 2].map(|rank| reader_of(rank, 3)), [1, 2, 0]);
+    assert_eq!(reader_of(0, 1), 0);
+    let plain = config("--release 1 -T 960s --types 1,2 --backend null");
+    let shifted = config("--release 1 -T 960s --types 1,2 --backend null --cache rank-shift");
+    in_run(
+        3,
+        &plain,
+        |_| Script::default(),
+        false,
+        |run, place| {
+            let of = |access| Place { access, ..place }.writes();
+            assert_eq!(Access::ALL.map(of), [Generation::First, Generation::Second, Generation::First]);
+            assert_eq!(Place { access: Access::Read, pattern_type: 2, ..place }.part_rank(run), place.comm.rank());
+        },
+    );
+    in_run(
+        3,
+        &shifted,
+        |_| Script::default(),
+        false,
+        |run, place| {
+            let own = place.comm.rank();
+            let of = |access, pattern_type| Place { access, pattern_type, ..place }.part_rank(run);
+            // The order of a shared pointer cannot be shifted, and writes are not.
+            assert_eq!(of(Access::Read, 2), (own + 1) % 3);
+            assert_eq!([of(Access::Read, 1), of(Access::Write, 2), of(Access::Rewrite, 2)], [own; 3]);
+        },
+    );
+}
+
+#[test]
+fn a_calibration_tells_latency_and_rate_of_syncs() {
+    const MIB: u64 = 1 << 20;
+    for ranks in 1..=3 {
+        let config = config("--release 1 -T 3840s --types 2 --backend posix");
+        let seen = in_run(
+            ranks,
+            &config,
+            |rank| slow_one(ranks, rank),
+            false,
+            |run, place| {
+                run.backends[0].moves_data = true;
+                calibrate(run, place.comm).unwrap();
+                assert_eq!(run.stop, None);
+                let calls = log_of(&["open", "prepare", "make room", "write", "sync", "close"]);
+                (calls, run.backends[0].sync.to_parts(), run.backends[0].calibrated_bytes_per_second)
+            },
+        );
+        for ((calls, sync, rate), keeps) in &seen {
+            let [JournalLine::Calibration(record)] = &keeps.lines[..] else { panic!("{:?}", keeps.lines) };
+            let writes = calls.iter().filter(|line| line.starts_with("write")).count() as u64 - 1;
+            // 19.2 s, of which a call takes 2 and a little.
+            assert!((8..=9).contains(&writes), "{calls:?}");
+            let bytes = writes * MIB * ranks;
+            assert_eq!((record.backend.as_str(), record.bytes), ("posix", bytes));
+            assert!(same(record.write_seconds, SLOW * writes as f64) && same(record.sync_seconds, 1.0), "{record:?}");
+            assert!(same(sync[0], 1.0) && same(sync[1] / (10.0 * bytes as f64), 1.0), "{sync:?} {bytes}");
+            assert!(same(rate.unwrap() / (bytes as f64 / record.write_seconds), 1.0));
+            assert!(calls[0].starts_with("open CreateNew posix/calibration-rank000000") && calls[0].ends_with("of 1"));
+            assert_eq!(calls[1..5], ["prepare Write 128x1048576 of 0", "make room 0+1", "write 0+1", "sync"]);
+            assert_eq!(calls[5..7], ["prepare Write 128x1048576 of 0", "make room 0+1"]);
+            assert_eq!(calls.last().unwrap(), "close");
+        }
+        // An error of one rank is everybody's end, and known by its cause.
+        let scripts = |rank| slow_one(ranks, rank).answer("sync", usize::from(rank != ranks - 1) * 99, Answer::Fail);
+        for (stop, keeps) in in_run(ranks, &config, scripts, false, |run, place| {
+            run.backends[0].moves_data = true;
+            calibrate(run, place.comm).unwrap();
+            run.stop
+        }) {
+            assert_eq!((stop, keeps.errors()[0].rank), (Some(Outcome::Failed), ranks - 1));
+        }
+    }
+}
+
+#[test]
+fn all_ranks_know_of_syncs_and_counters_what_rank_0_knows() {
+    let config = config("--release 1 -T 960s --types 2 --backend mpiio");
+    let seen = in_run(
+        3,
+        &config,
+        |_| Script::default(),
+        false,
+        |run, place| {
+            let rank = place.comm.rank() as f64;
+            run.backends[0].sync = SyncModel::from_parts([1.0 + rank, 100.0 + rank]);
+            let counters = run.backends[0].counters.as_mut().unwrap();
+            if rank == 0.0 {
+                counters.disbelieve();
+            }
+            learn_of_root(run, place.comm).unwrap();
+            (run.backends[0].sync.to_parts(), run.backends[0].counters.unwrap().to_parts())
+        },
+    );
+    assert!(seen.iter().all(|(known, _)| *known == ([1.0, 100.0], [0.0, 0.0, 1.0])));
+}
+
+/// What is measured again makes the calls of the first pass, in files that are written anew, and is cut where it is too slow.
+#[test]
+fn repeats_make_the_same_calls_and_are_cut_by_a_guard() {
+    for slower in [1.0, 10.0] {
+        let mut config = config("--release 1 -T 480s --types 2 --backend null --rounds 1");
+        config.repeat = RepeatPolicy::Auto;
+        let seen = in_run(
+            2,
+            &config,
+            |rank| slow_one(2, rank),
+            false,
+            |run, place| {
+                for access in Access::ALL {
+                    run.backends[0].debt_seconds = 0.0;
+                    run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+                    run.took.push(Took { ranks: 2, access, pattern_type: 2, seconds: 50.0 });
+                }
+                with(|script| {
+                    for call in ["write", "read"] {
+                        script.costs.insert(call, vec![slower * if place.comm.rank() == 1 { SLOW } else { 1.0 }]);
+                    }
+                });
+                clear_log();
+                run_again(run, place, 0, 400.0).unwrap();
+                assert_eq!(run.stop, None);
+                log_of(&["open"])
+            },
+        );
+        let (opens, keeps) = &seen[0];
+        let first = |repeat: &RepeatRecord| {
+            let is_it = |p: &&PatternRecord| p.access == repeat.measured.access && p.pattern == repeat.measured.pattern;
+            keeps.patterns().into_iter().find(is_it).unwrap()
+        };
+        let mut repeats: Vec<&RepeatRecord> = Vec::new();
+        for line in &keeps.lines {
+            if let JournalLine::Repeat(repeat) = line {
+                repeats.push(repeat);
+            }
+        }
+        assert!(!repeats.is_empty() && opens.iter().any(|line| line.starts_with("open CreateNew")), "{opens:?}");
+        for repeat in &repeats {
+            let (m, first) = (&repeat.measured, first(repeat));
+            let place = format!("{:?} {} again", m.access, m.pattern);
+            assert!(m.batches.is_empty() && m.rounds.is_empty() && repeat.share > 0.0, "{place}");
+            if repeat.share == 1.0 && slower == 1.0 {
+                assert_eq!((m.calls, &m.ended), (first.calls, &Ended::Count), "{place}");
+            } else if repeat.share == 1.0 && first.calls > 3 {
+                assert_eq!(m.ended, Ended::TimeGuard, "{place}");
+                assert!(m.calls < first.calls, "{place}");
+            }
+        }
+        let of_one: Vec<u32> = repeats
+            .iter()
+            .filter(|r| r.measured.pattern == 18 && r.measured.access == Access::Read)
+            .map(|r| r.repeat)
+            .collect();
+        assert_eq!(of_one, (1..=of_one.len() as u32).collect::<Vec<_>>());
+    }
+}
+
+/// Pages are dropped before rewrites and reads where that is the policy, and nowhere else.
+#[test]
+fn cached_pages_are_dropped_before_rewrites_and_reads() {
+    let resident = |cache: &str| {
+        let keeps = stored(2, 2, &format!("--verify ring --cache {cache}"), |_| Script::default());
+        let of = |access| {
+            let records =
+                keeps.patterns().into_iter().filter(move |record| record.access == access && record.calls > 0);
+            records.map(|record| record.evidence.resident_before_bytes).sum::<Option<u64>>()
+        };
+        (of(Access::Rewrite), of(Access::Read))
+    };
+    let (Some(rewrite), Some(read)) = resident("keep") else {
+        println!("SKIPPED: nobody knows what is in the page cache here");
+        return;
+    };
+    let (Some(dropped_rewrite), Some(dropped_read)) = resident("drop") else { panic!("it was known before") };
+    assert!(
+        dropped_rewrite < rewrite / 4 && dropped_read < read / 4,
+        "{rewrite} {read} {dropped_rewrite} {dropped_read}"
+    );
+}
+
+/// Ranks outside of a partition wait, and learn how it ended.
+#[test]
+fn a_whole_run_works_through_its_partitions_and_ends_on_all_ranks() {
+    let config = config("--release 1 -T 960s --types 2 --backend null --partitions 1,3 --rounds 1 --repeat off");
+    let played = |script: fn(u64) -> Script| {
+        let seen = in_run(
+            3,
+            &config,
+            |rank| script(rank).cost("write", 1.0).cost("read", 1.0),
+            false,
+            |run, _| {
+                let ending = execute(run).unwrap();
+                (ending.outcome, ending.real_seconds)
+            },
+        );
+        assert!(seen.iter().all(|((outcome, _), _)| *outcome == seen[0].0 .0), "all ranks know how it ended");
+        let ((outcome, seconds), keeps) = seen.into_iter().next().unwrap();
+        let order: Vec<(Access, u64)> = keeps.patterns().iter().map(|record| (record.access, record.ranks)).collect();
+        let sum = keeps.patterns().iter().map(|record| record.seconds()).sum::<f64>();
+        assert!(same(sum, seconds), "{sum} {seconds}: nothing else takes time here");
+        (outcome, order)
+    };
+    let (outcome, order) = played(|_| Script::default());
+    let parts = Access::ALL.into_iter().flat_map(|access| [(access, 1), (access, 3)]);
+    let expected: Vec<(Access, u64)> = parts.flat_map(|part| [part; 8]).collect();
+    assert_eq!((outcome, order), (Outcome::Complete, expected.clone()));
+    // Behind the first partition, in which rank 2 is not.
+    let signal =
+        |rank| if rank == 2 { Script::default().answer("idle barrier", 2, Answer::Signal) } else { Script::default() };
+    assert_eq!(played(signal), (Outcome::Interrupted, expected[..8].to_vec()));
+    let error = |rank| if rank == 0 { Script::default().answer("write", 0, Answer::Fail) } else { Script::default() };
+    assert_eq!(played(error), (Outcome::Failed, expected[..1].to_vec()));
+}
