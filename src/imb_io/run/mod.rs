@@ -16,6 +16,8 @@ mod open_close;
 mod outcome;
 mod pilot;
 mod row;
+#[cfg(test)]
+mod row_tests;
 mod shape;
 mod stage;
 mod summary;
