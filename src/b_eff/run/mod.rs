@@ -21,6 +21,8 @@ mod memory;
 mod pattern;
 mod pilot;
 mod repeats;
+#[cfg(test)]
+mod run_tests;
 pub mod whole;
 
 pub use layout::Layout;

@@ -156,3 +156,26 @@ pub fn widest(curves: &[Curve]) -> Option<(&Curve, f64)> {
     let known = curves.iter().filter_map(|c| Some((c, c.repeated?.reach_share?)));
     known.max_by(|a, b| a.1.total_cmp(&b.1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::b_eff::records::LoopRecord;
+
+    #[test]
+    fn the_best_method_of_a_size_is_the_fastest_and_of_equals_the_first() {
+        let one = |method, repetition, seconds| LoopRecord { method, repetition, iterations: 10, seconds };
+        let [first, second, third] = Method::EXCHANGES;
+        let of = |loops: Vec<LoopRecord>| point(&SizeRecord { message_bytes: 100, loops }, 6).unwrap();
+        let equal = of(vec![one(first, 0, 2.0), one(second, 0, 2.0), one(third, 0, 2.0)]);
+        assert_eq!((equal.best_method, equal.bytes_per_second, equal.seconds_per_iteration), (first, 3000.0, 0.2));
+        // The best of its repetitions counts, and the worst is kept.
+        let point = of(vec![one(first, 0, 2.0), one(second, 0, 8.0), one(first, 1, 4.0), one(second, 1, 1.0)]);
+        assert_eq!((point.best_method, point.bytes_per_second, point.seconds_per_iteration), (second, 6000.0, 0.1));
+        let known = point.method(first).unwrap();
+        assert_eq!((known.repetitions, known.bytes_per_second, known.worst_bytes_per_second), (2, 3000.0, 1500.0));
+        assert_eq!((known.seconds_per_iteration, point.method(third)), (0.2, None));
+        let known = point.method(second).unwrap();
+        assert_eq!((known.bytes_per_second, known.worst_bytes_per_second), (6000.0, 750.0));
+    }
+}

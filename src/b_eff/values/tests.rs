@@ -286,3 +286,21 @@ fn nothing_measured_derives_nothing() {
     let d = derive(&result);
     assert_eq!((d.value.b_eff, d.sizes.len(), d.curves.len(), d.valid), (None, 0, 0, false));
 }
+
+#[test]
+fn of_methods_that_win_equally_often_the_first_is_named() {
+    for [even, odd] in [[Method::Sendrecv, Method::Alltoallv], [Method::Nonblocking, Method::Alltoallv]] {
+        let result = run(1, &|pattern, _, _, method, _| {
+            let number: u32 = pattern.rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+            let best = if number % 2 == 0 { even } else { odd };
+            if method == best {
+                2e9
+            } else {
+                1e9
+            }
+        });
+        let size = &derive(&result).sizes[3];
+        let first = if even == Method::Sendrecv { even } else { odd };
+        assert_eq!((size.best_method, size.best_in, size.of_patterns), (Some(first), 18, 36));
+    }
+}
