@@ -148,6 +148,10 @@ fn what_a_type_takes_is_in_its_records() {
             for access in Access::ALL {
                 run.backends[0].debt_seconds = 0.0;
                 run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+                // Who is late for an opening or a closing is not in its time.
+                let order = log_of(&["barrier", "open", "close"]);
+                assert!(order[0] == "barrier" && order[1].starts_with("open"), "{order:?}");
+                assert_eq!(order[order.len() - 2..], ["barrier", "close"]);
                 logs.push(log_of(&[
                     "open",
                     "prepare",
@@ -158,6 +162,7 @@ fn what_a_type_takes_is_in_its_records() {
                     "sync",
                     "hints",
                     "close",
+                    "hear",
                 ]));
                 clear_log();
             }
@@ -215,11 +220,8 @@ fn what_a_type_takes_is_in_its_records() {
                 let numbers: Vec<u32> = record.rounds.iter().map(|round| round.number).collect();
                 assert_eq!(numbers, (1..=n_rounds as u32).collect::<Vec<_>>(), "{place}");
                 assert_eq!(record.batches.iter().map(|batch| batch.calls).sum::<u64>(), calls, "{place}");
-                assert_eq!(
-                    record.decisions == 0,
-                    spec.time_units == 0 || calls == 1 && record.decisions == 0,
-                    "{place}"
-                );
+                let heard = own.iter().filter(|line| *line == "hear").count() as u64;
+                assert_eq!(record.decisions, heard, "{place}");
                 assert!(same(record.decision_cost_seconds, 0.0), "{place}");
                 let hints =
                     if spec.chunk_bytes == 1024 { vec![("kilo".to_owned(), "1".to_owned())] } else { Vec::new() };
@@ -364,7 +366,7 @@ fn stored(ranks: u64, pattern_type: u8, options: &str, scripts: impl Fn(u64) -> 
     // Segments take their sizes from another type.
     let types = if pattern_type < 3 { pattern_type.to_string() } else { format!("2,{pattern_type}") };
     let options = format!("--release 1 -T 120s --types {types} --backend posix {options}");
-    let scripts = |rank| scripts(rank).cost("write", 1.0).cost("read", 1.0);
+    let scripts = |rank| scripts(rank).cost("write", 10.0).cost("read", 10.0);
     let mut seen = in_run(ranks, &config(&options), scripts, true, |run, place| {
         if pattern_type >= 3 {
             let answers = with(|script| std::mem::take(&mut script.answers));
@@ -519,7 +521,8 @@ fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
 #[test]
 fn a_calibration_tells_latency_and_rate_of_syncs() {
     const MIB: u64 = 1 << 20;
-    for ranks in 1..=3 {
+    // Calls of four ranks together are more than what a sync takes no time for.
+    for ranks in 1..=4 {
         let config = config("--release 1 -T 3840s --types 2 --backend posix");
         let seen = in_run(
             ranks,
@@ -587,7 +590,7 @@ fn all_ranks_know_of_syncs_and_counters_what_rank_0_knows() {
 #[test]
 fn repeats_make_the_same_calls_and_are_cut_by_a_guard() {
     for slower in [1.0, 10.0] {
-        let mut config = config("--release 1 -T 480s --types 2 --backend null --rounds 1");
+        let mut config = config("--release 1 -T 1920s --types 2 --backend null --rounds 1");
         config.repeat = RepeatPolicy::Auto;
         let seen = in_run(
             2,
@@ -606,7 +609,7 @@ fn repeats_make_the_same_calls_and_are_cut_by_a_guard() {
                     }
                 });
                 clear_log();
-                run_again(run, place, 0, 400.0).unwrap();
+                run_again(run, place, 0, 2000.0).unwrap();
                 assert_eq!(run.stop, None);
                 log_of(&["open"])
             },
@@ -629,11 +632,12 @@ fn repeats_make_the_same_calls_and_are_cut_by_a_guard() {
             assert!(m.batches.is_empty() && m.rounds.is_empty() && repeat.share > 0.0, "{place}");
             if repeat.share == 1.0 && slower == 1.0 {
                 assert_eq!((m.calls, &m.ended), (first.calls, &Ended::Count), "{place}");
-            } else if repeat.share == 1.0 && first.calls > 3 {
-                assert_eq!(m.ended, Ended::TimeGuard, "{place}");
-                assert!(m.calls < first.calls, "{place}");
+            } else {
+                assert!(m.calls <= first.calls, "{place}");
             }
         }
+        let cut = repeats.iter().filter(|repeat| repeat.measured.ended == Ended::TimeGuard).count();
+        assert_eq!(cut > 0, slower > 1.0, "{cut} of {} were cut", repeats.len());
         let of_one: Vec<u32> = repeats
             .iter()
             .filter(|r| r.measured.pattern == 18 && r.measured.access == Access::Read)
@@ -698,4 +702,24 @@ fn a_whole_run_works_through_its_partitions_and_ends_on_all_ranks() {
     assert_eq!(played(signal), (Outcome::Interrupted, expected[..8].to_vec()));
     let error = |rank| if rank == 0 { Script::default().answer("write", 0, Answer::Fail) } else { Script::default() };
     assert_eq!(played(error), (Outcome::Failed, expected[..1].to_vec()));
+}
+
+/// What an earlier round has read is compared once, and each round goes on behind it.
+#[test]
+fn rounds_compare_each_call_once() {
+    let config = config("--release 1 -T 120s --types 2 --backend posix --verify ring --cache keep --rounds 3");
+    let scripts = |_| Script::default().cost("write", 0.05).cost("read", 0.05);
+    let seen = in_run(1, &config, scripts, true, |run, place| {
+        for access in [Access::Write, Access::Read] {
+            run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+        }
+    });
+    let short = |record: &&PatternRecord| record.call_bytes < 8192 && record.access == Access::Read;
+    let records: Vec<&PatternRecord> = seen[0].1.patterns().into_iter().filter(short).collect();
+    assert_eq!(records.len(), 2);
+    for record in records {
+        assert!(record.rounds.len() > 1 && record.calls > 3, "{record:?}");
+        assert_eq!(record.verification.words_checked, record.calls * record.call_bytes / 8, "{}", record.pattern);
+        assert_eq!(record.verification.words_wrong, 0);
+    }
 }
