@@ -56,7 +56,7 @@ pub fn record(limit_bytes: u64) {
 
 /// Ends what [`record`] began.
 pub fn end() {
-    if let Some(mut inside) = crate::lane::Inside::enter() {
+    if let Some(mut inside) = crate::thread::Inside::enter() {
         inside.lane().finish();
     }
     sink::end(|head| head.end = End::Complete);

@@ -6,7 +6,7 @@ use beff_trace::{Amode, Call, Completion, End, ErrorClass, Function, Whence};
 
 use super::*;
 use crate::data::{blocking, nonblocking};
-use crate::lane::Inside;
+use crate::thread::Inside;
 use crate::mpi::{beff_err_in_status, beff_modes, beff_status_size, beff_whences, constant, constants, pmpi, OPEN_MPI};
 use crate::testing::{alone, calls, end, load_mpi, predefined, put_status, record, with_mpi, IGNORED};
 use std::ffi::CStr;
@@ -210,7 +210,7 @@ fn calls_of_the_library_itself_are_not_recorded() {
                 nested()
             });
             sync();
-            crate::without_pmpi_from_here(true);
+            crate::name::without_pmpi_from_here(true);
             let by_pmpi = Name { pmpi: true, ..name(Function::Sync) };
             files::simple(by_pmpi, || 0, |_, _| panic!("it is only passed on"));
             end();

@@ -9,7 +9,7 @@ use crate::frame::benchmark::of_words;
 use crate::frame::records::Outcome;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::testing::{clear_log, log_of, play, same, with, Answer, Script};
-use crate::frame::run::{Observer, Standing};
+use crate::frame::run::{Moved, Observer, Standing};
 
 use super::memory::Memory;
 use super::pattern::{Loop, Pattern};
@@ -120,6 +120,8 @@ impl Observer<CommLine> for Keeps {
     fn progress(&mut self, standing: &Standing) {
         self.standings.push(standing.clone());
     }
+
+    fn measured(&mut self, _is_complete: bool, _last: Vec<Moved>) {}
 }
 
 impl Keeps {

@@ -27,13 +27,15 @@ use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::run_dir::RunDir;
 use crate::frame::run::stamp::Generation;
 use crate::frame::run::testing::{clear_log, driver, log_of, play, same, with, Answer, Script};
-use crate::frame::run::{Observer, Standing};
+use crate::frame::run::{Moved, Observer, Standing};
 
 /// Keeps all that it is told.
 #[derive(Default)]
 pub(super) struct Keeps {
     pub(super) lines: Vec<JournalLine>,
     standings: Vec<Standing>,
+    /// Moved since the last of them began.
+    last: Vec<Moved>,
 }
 
 impl Observer<JournalLine> for Keeps {
@@ -43,6 +45,10 @@ impl Observer<JournalLine> for Keeps {
 
     fn progress(&mut self, standing: &Standing) {
         self.standings.push(standing.clone());
+    }
+
+    fn measured(&mut self, _is_complete: bool, last: Vec<Moved>) {
+        self.last = last;
     }
 }
 
@@ -256,7 +262,8 @@ fn what_a_type_takes_is_in_its_records() {
         }
         assert!(same(*done_seconds, scheduled_sum));
         // Behind each pattern its bytes are told.
-        let told: u64 = keeps.standings.iter().flat_map(|standing| &standing.last).map(|moved| moved.bytes).sum();
+        let told = keeps.standings.iter().flat_map(|standing| &standing.last).chain(&keeps.last);
+        let told: u64 = told.map(|moved| moved.bytes).sum();
         let last = records[records.len() - 1].moved_bytes;
         assert_eq!(told + last, records.iter().map(|record| record.moved_bytes).sum::<u64>());
     }

@@ -14,7 +14,7 @@ use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::records::Outcome;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::{Observer, Standing};
+use crate::frame::run::{Moved, Observer, Standing};
 use crate::replay::config::{Detail, Pace, ReplayConfig};
 use crate::replay::records::{PassEnd, PassRecord, ReplayCorruption, ReplayLine};
 use crate::replay::run::scan::Sums;
@@ -64,6 +64,8 @@ impl Observer<ReplayLine> for Seen {
     }
 
     fn progress(&mut self, _: &Standing) {}
+
+    fn measured(&mut self, _is_complete: bool, _last: Vec<Moved>) {}
 }
 
 /// What all ranks put together, as far as memory is laid out by it.
@@ -107,6 +109,7 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> Seen {
         span: Duration::from_millis(1),
         interrupt: &interrupt,
         say: |text| panic!("{text}"),
+        end: |stuck, _| panic!("{stuck:?}"),
     };
     let mut seen = Seen { sources: most(&sums).sources(config.seed, COLD_BYTES), ..Seen::default() };
     let ending = execute(&means, &mut seen).unwrap();
