@@ -178,7 +178,7 @@ mod tests {
         latency.end(first);
         let times = latency.histogram().unwrap();
         let (least, most) = (times.min(), times.max());
-        assert!(least < 10_000_000 && most >= 20_000_000 && most < 10_000_000_000, "{least} {most}");
+        assert!(least < most / 2 && (20_000_000..10_000_000_000).contains(&most), "{least} {most}");
         let third = latency.begin();
         latency.end(third);
         assert_eq!(latency.histogram().unwrap().len(), 3, "one after the other");
