@@ -10,7 +10,7 @@ pub fn runs(all: u32) -> u32 {
     }
 }
 
-/// The bound `share` itself in `make campaign`; otherwise two standard errors of a share of `runs` runs below it.
+/// The bound `share` itself in `make campaign`; otherwise three standard errors of a share of `runs` runs below it: there are dozens of cases.
 #[must_use]
 pub fn least(share: f64, runs: u32) -> f64 {
     share - allowance(share, runs)
@@ -26,7 +26,7 @@ fn allowance(share: f64, runs: u32) -> f64 {
     if is_campaign() {
         0.0
     } else {
-        2.0 * (share * (1.0 - share) / f64::from(runs)).sqrt()
+        3.0 * (share * (1.0 - share) / f64::from(runs)).sqrt()
     }
 }
 
