@@ -3,7 +3,7 @@
 
 use beff_backends::{Batch, Latency, Ring};
 use beff_raw::frame::run::harness::null_file;
-use beff_raw::frame::run::stamp::{Generation, Stream};
+use beff_stamp::{Generation, Stream};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{black_box, Bencher};
 

@@ -44,7 +44,7 @@ fn the_ranks_of_a_host_have_a_communicator_of_their_own(comm: &Comm) {
     let (mut on_all, mut on_node) = (Agreement::new(comm, 1), Agreement::new(&node, 1));
     let own = comm.rank() as f64;
     // Ranks begin them in turns: which is first on the one rank is second on the other.
-    if comm.rank() % 2 == 0 {
+    if comm.rank().is_multiple_of(2) {
         on_all.begin(&[own]).unwrap();
         on_node.begin(&[-own]).unwrap();
     } else {

@@ -11,12 +11,12 @@ use crate::support::{items, journal, number, signal, Launch, Scratch, PROGRAM};
 
 /// What the calls of the kernel take by planted time: storage is neither too fast nor too slow for what is tested.
 pub const CALLS: [&str; 6] = [
-    "openat=1000000",
-    "close=1000000",
-    "pwrite64=1000000+7000",
-    "pwrite64@1=1100000+9000",
-    "pread64=700000+8000",
-    "fsync=6000000+50000",
+    "openat=300000",
+    "close=300000",
+    "pwrite64=100000+700",
+    "pwrite64@1=110000+900",
+    "pread64=70000+800",
+    "fsync=2000000+50000",
 ];
 /// Small data, so that most of T is left.
 pub const SMALL: [&str; 9] =

@@ -9,15 +9,15 @@ use crate::repeat::{words_wrong, CALLS, SMALL};
 use crate::support::{document, items, number, skip, Launch, Scratch};
 
 /// T of which the first pass leaves little, by the times of [`CALLS`].
-const LITTLE: &str = "12s";
+const LITTLE: &str = "6s";
 /// What the calls of MPI take by planted time.
 const MPI_CALLS: [&str; 6] = [
     "MPI_File_set_view=700000",
-    "MPI_File_sync=5000000+100000",
-    "MPI_File_write*=1000000+9000",
-    "MPI_File_write*@1=1200000+9000",
-    "MPI_File_read*=800000+7000",
-    "MPI_File_read*@2=900000+7000",
+    "MPI_File_sync=2000000+100000",
+    "MPI_File_write*=100000+900",
+    "MPI_File_write*@1=120000+900",
+    "MPI_File_read*=80000+700",
+    "MPI_File_read*@2=90000+700",
 ];
 
 /// Calls that a repeat was to make.

@@ -175,7 +175,7 @@ mod tests {
                 prop_assert!(p.owner < aggregators);
                 prop_assert_eq!(p.begin, at);
                 prop_assert!(p.end > p.begin, "{:?}", p);
-                prop_assert!(number == 0 || p.begin % grid.align == 0);
+                prop_assert!(number == 0 || p.begin.is_multiple_of(grid.align));
                 prop_assert!(grid.up(p.end) - grid.down(p.begin) <= grid.most_piece_bytes());
                 at = p.end;
             }

@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 
-use crate::requests::{put_request, Pending};
+use crate::requests::put_request;
 use crate::words::{file_null, get, int, put, put_handle, put_status, text, Word};
-use crate::world::{with, Answer};
+use crate::world::{with, Answer, Pending};
 use crate::{infos, types};
 
 /// Writes a call down; its answer.

@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::requests::{ended, put_request, Pending};
+use crate::requests::{ended, put_request};
 use crate::types;
 use crate::words::{comm_null, get, handle, handle_at, int, list, operation, put, put_handle, put_status, Word};
-use crate::world::{await_others, perhaps, with, Answer, Comm, Key};
+use crate::world::{await_others, perhaps, with, Answer, Comm, Key, Pending};
 
 #[no_mangle]
 extern "C" fn MPI_Init_thread(_: Word, _: Word, _: Word, provided: Word) -> c_int {

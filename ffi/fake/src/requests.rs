@@ -1,24 +1,12 @@
 //! Requests: what is under way, and how it ends.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use crate::words::{
     error_code, handle_at, int, predefined_type, put, put_handle, put_status, request_null, status_bytes, told_bytes,
     Word,
 };
-use crate::world::{await_others, with, Key, Rank};
-
-/// What a request stands for.
-#[derive(Clone)]
-pub enum Pending {
-    /// It has ended already: bytes and code.
-    Ended(u64, i32),
-    /// A message to be received, by its number among those of its key; memory and its length.
-    Receive((Key, u64), Word, usize),
-    /// A collective call: communicator and number, how many take part; what is made of what all gave.
-    Meeting((u64, u64), usize, Arc<dyn Fn(Vec<Vec<u8>>)>),
-}
+use crate::world::{await_others, with, Pending, Rank};
 
 /// A request for it.
 pub fn put_request(address: Word, pending: Pending) -> c_int {

@@ -3,15 +3,7 @@
 use std::ffi::c_int;
 
 use crate::words::{handle, handle_at, int, list, predefined_type, put_handle, Word};
-use crate::world::with;
-
-/// A derived type.
-#[derive(Clone, Debug)]
-pub struct Type {
-    pub told: String,
-    pub size: i64,
-    pub committed: bool,
-}
+use crate::world::{with, Type};
 
 /// Description and size.
 pub fn of(word: Word) -> (String, i64) {

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::requests::Pending;
-use crate::types::Type;
 use crate::words::{comm_self, handle, Word};
 
 /// How long a rank waits for the others before the test fails.
@@ -25,6 +23,25 @@ pub enum Answer {
 
 /// Which message: communicator, from and to (ranks of the world), tag.
 pub type Key = (u64, usize, usize, i64);
+
+/// What a request stands for.
+#[derive(Clone)]
+pub enum Pending {
+    /// It has ended already: bytes and code.
+    Ended(u64, i32),
+    /// A message to be received, by its number among those of its key; memory and its length.
+    Receive((Key, u64), Word, usize),
+    /// A collective call: communicator and number, how many take part; what is made of what all gave.
+    Meeting((u64, u64), usize, Arc<dyn Fn(Vec<Vec<u8>>)>),
+}
+
+/// A derived type.
+#[derive(Clone, Debug)]
+pub struct Type {
+    pub told: String,
+    pub size: i64,
+    pub committed: bool,
+}
 
 /// What all ranks share.
 #[derive(Default)]

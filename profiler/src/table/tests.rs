@@ -6,9 +6,9 @@ use beff_trace::{Amode, Call, Completion, End, ErrorClass, Function, Whence};
 
 use super::*;
 use crate::data::{blocking, nonblocking};
-use crate::thread::Inside;
 use crate::mpi::{beff_err_in_status, beff_modes, beff_status_size, beff_whences, constant, constants, pmpi, OPEN_MPI};
 use crate::testing::{alone, calls, end, load_mpi, predefined, put_status, record, with_mpi, IGNORED};
+use crate::thread::Inside;
 use std::ffi::CStr;
 
 const FILE: Word = 0x1230;

@@ -1,6 +1,6 @@
 //! Comparing what was received with what was sent, after the clock has stopped; and what a wrong byte looks like.
 
-use crate::frame::run::stamp::{to_word, Stream, POISON_BYTE};
+use beff_stamp::{to_word, Stream, POISON_BYTE};
 
 use super::layout::Layout;
 

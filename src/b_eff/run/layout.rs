@@ -1,6 +1,6 @@
 //! Lengths of the memories, and with `--buffers reused` the place where a message begins.
 //!
-//! The send memory of a rank is one stream of stamps ([`crate::frame::run::stamp`]), laid out once. With cyclic buffers the
+//! The send memory of a rank is one stream of stamps ([`beff_stamp`]), laid out once. With cyclic buffers the
 //! messages walk through it ([`crate::b_eff::plan::walk`]). With reused ones there is a slot for each step, and a message is a
 //! window of it that begins where (pattern, size, loop, receiver) say, and a little further with each iteration. It is received
 //! in windows at another distance: so the bytes at any place of the receive memory say which iteration wrote them last, and
@@ -14,7 +14,7 @@ use beff_ffi::Windows;
 
 use crate::b_eff::plan::walk::memory_bytes;
 use crate::b_eff::plan::Buffers;
-use crate::frame::run::stamp::{mix, Generation, Stream};
+use beff_stamp::{mix, Generation, Stream};
 
 /// How finely messages of a length are placed. All of them begin at a multiple of the unit, so that they are aligned alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use beff_backends::Ring;
 
 use crate::b_eff::plan::walk::Walk;
 use crate::b_eff::plan::Buffers;
-use crate::frame::run::stamp::POISON_BYTE;
+use beff_stamp::POISON_BYTE;
 
 use super::layout::Layout;
 

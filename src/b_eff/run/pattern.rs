@@ -6,7 +6,7 @@ use crate::b_eff::plan::walk::{advance_bytes, Stretch, PLACES};
 use crate::b_eff::plan::{Buffers, CommPattern, Step};
 use crate::b_eff::records::{CommCorruption, Method};
 use crate::frame::run::clock::{self, Instant};
-use crate::frame::run::stamp::POISON_BYTE;
+use beff_stamp::POISON_BYTE;
 
 use super::check::{byte, compare, looks_like, Wrong};
 use super::layout::{windows, Layout, LoopKey};

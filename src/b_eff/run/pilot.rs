@@ -10,7 +10,7 @@ use crate::b_eff::records::{Method, PilotRecord};
 use crate::frame::run::clock::Instant;
 use crate::frame::run::harness::median_ns;
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::run::stamp::POISON_BYTE;
+use beff_stamp::POISON_BYTE;
 
 use super::check::compare;
 use super::layout::Layout;

@@ -292,7 +292,7 @@ fn of_methods_that_win_equally_often_the_first_is_named() {
     for [even, odd] in [[Method::Sendrecv, Method::Alltoallv], [Method::Nonblocking, Method::Alltoallv]] {
         let result = run(1, &|pattern, _, _, method, _| {
             let number: u32 = pattern.rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-            let best = if number % 2 == 0 { even } else { odd };
+            let best = if number.is_multiple_of(2) { even } else { odd };
             if method == best {
                 2e9
             } else {

@@ -7,7 +7,7 @@ use beff_backends::Pattern;
 use crate::b_eff_io::plan::layout::{place, Place};
 use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
 use crate::b_eff_io::plan::PlanError;
-use crate::frame::run::stamp::Generation;
+use beff_stamp::Generation;
 
 /// What one pattern has put into a file.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::region::Region;
 use crate::b_eff_io::run::verify::Data;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::stamp::{mix, Generation, Stream};
+use beff_stamp::{mix, Generation, Stream};
 
 /// A damage is no longer than this, one bit apart.
 const LONGEST_BYTES: u64 = 4096;

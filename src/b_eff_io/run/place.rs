@@ -12,7 +12,7 @@ use crate::frame::records::Access;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
-use crate::frame::run::stamp::Generation;
+use beff_stamp::Generation;
 
 /// Access method, partition, type.
 #[derive(Clone, Copy)]

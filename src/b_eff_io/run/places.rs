@@ -2,7 +2,7 @@
 //! arithmetic, in blocks of the file.
 
 use crate::b_eff_io::run::region::Region;
-use crate::frame::run::stamp::{mix, GOLDEN};
+use beff_stamp::{mix, GOLDEN};
 
 /// Blocks of all ranks together, besides the ends.
 pub const PLACES: u64 = 256;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::b_eff_io::plan::patterns::patterns;
     use crate::b_eff_io::run::files::{TypeFile, Written};
-    use crate::frame::run::stamp::Generation;
+    use beff_stamp::Generation;
 
     fn file(pattern_type: u8, ranks: u64) -> TypeFile {
         TypeFile {

@@ -10,7 +10,7 @@ use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::place::{Open, Place, Repeat};
 use crate::b_eff_io::run::state::Run;
 use crate::frame::records::Access;
-use crate::frame::run::stamp::Generation;
+use beff_stamp::Generation;
 
 /// Everything about a pattern that is known before the clock.
 pub(super) struct Prelude {

@@ -101,7 +101,7 @@ impl<'a> Region<'a> {
 mod tests {
     use super::*;
     use crate::b_eff_io::plan::patterns::patterns;
-    use crate::frame::run::stamp::Generation;
+    use beff_stamp::Generation;
 
     const MIB: u64 = 1 << 20;
 

@@ -25,9 +25,9 @@ use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::stamp::Generation;
 use crate::frame::run::testing::{clear_log, driver, log_of, play, same, with, Answer, Script};
 use crate::frame::run::{Moved, Observer, Standing};
+use beff_stamp::Generation;
 
 /// Keeps all that it is told.
 #[derive(Default)]

@@ -26,9 +26,9 @@ use crate::frame::run::agree::gather;
 use crate::frame::run::clock::Instant;
 use crate::frame::run::interrupt::Interrupt;
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::stamp::{Generation, Stream};
 use crate::frame::run::{trouble, Moved, Observer};
 use crate::frame::values::MPI_IO;
+use beff_stamp::{Generation, Stream};
 
 /// A backend of the run with what has been learned about it.
 pub struct Backend {

@@ -17,7 +17,7 @@ use crate::frame::run::clock::Instant;
 use crate::frame::run::pieces::pieces;
 use crate::frame::run::reread::{Reread, Stretch};
 use crate::frame::run::run_dir::RunDir;
-use crate::frame::run::stamp::{diagnose, mix, to_word, Stream, Suspects, POISON_BYTE};
+use beff_stamp::{diagnose, mix, to_word, Stream, Suspects, POISON_BYTE};
 
 /// Wrong places reported in detail per rank, pattern and check; the count of words is always complete.
 const PLACES_KEPT: usize = 4;

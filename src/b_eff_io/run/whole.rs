@@ -28,8 +28,8 @@ use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
 use crate::frame::run::pages;
 use crate::frame::run::probe::{Probe, LEAST_RUN_SECONDS};
-use crate::frame::run::stamp::Generation;
 use crate::frame::system::memory::high_water_bytes;
+use beff_stamp::Generation;
 
 /// Works through the schedule. Collective; a failure of the storage is in the records, not in the result.
 ///

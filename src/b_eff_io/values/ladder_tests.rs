@@ -24,7 +24,7 @@ fn run(speeds: &[(&str, f64)]) -> RunResult {
             p.intervals.decide_seconds = p.intervals.transfer_seconds / 4.0;
             let seconds = p.seconds() / 8.0;
             // Up and down by 2 %, for each backend in another order; together nothing.
-            let noise = |i: usize| 1.0 + if (i >> number) % 2 == 0 { 0.02 } else { -0.02 };
+            let noise = |i: usize| 1.0 + if (i >> number).is_multiple_of(2) { 0.02 } else { -0.02 };
             let round = |i| {
                 let number = i as u32 + 1;
                 RoundRecord { number, calls: 1, moved_bytes: p.moved_bytes / 8, seconds: seconds * noise(i) }
@@ -288,7 +288,8 @@ fn long_calls(random: &mut Pcg64Mcg, repeats: u32, spread: f64, order: f64) -> R
         p.intervals.transfer_seconds *= factor;
         p.intervals.decide_seconds *= factor;
     };
-    let late = |p: &PatternRecord, pass: u32| if (p.backend == "posix") == (pass % 2 == 0) { order } else { 0.0 };
+    let late =
+        |p: &PatternRecord, pass: u32| if (p.backend == "posix") == pass.is_multiple_of(2) { order } else { 0.0 };
     for p in &mut result.patterns {
         let even = p.seconds() / 8.0;
         if LONG.contains(&p.pattern) {

@@ -20,7 +20,6 @@ pub mod probe;
 mod ranks_tests;
 pub mod reread;
 pub mod run_dir;
-pub mod stamp;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod trouble;

@@ -10,7 +10,7 @@ use nix::fcntl::OFlag;
 
 use crate::frame::records::{ProbeAt, ProbeRecord};
 use crate::frame::run::clock::Instant;
-use crate::frame::run::stamp::{Generation, Stream};
+use beff_stamp::{Generation, Stream};
 
 /// Bytes of one call.
 const BLOCK_BYTES: u64 = 1 << 20;

@@ -118,7 +118,7 @@ impl Reread {
 
 fn grow(memory: &mut Vec<u8>, len: usize) {
     if memory.len() < len {
-        memory.resize(len, 0);
+        *memory = vec![0; len];
     }
 }
 

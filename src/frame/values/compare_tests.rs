@@ -102,7 +102,7 @@ fn what_is_slower_is_found_where_it_is() {
         let found = compare([&a, &b], None, 1);
         let value = found.at(Level::Value).next().unwrap();
         assert_eq!(value.call, Call::Slower, "{value:?}");
-        let hurt = |n: usize| if n % 9 == 1 && n % 7 != 0 { 0.1 } else { 1.0 };
+        let hurt = |n: usize| if n % 9 == 1 && !n.is_multiple_of(7) { 0.1 } else { 1.0 };
         let (a, b) = (side(&mut random, 5, 0.02, |_| 1.0), side(&mut random, 5, 0.02, hurt));
         let found = compare([&a, &b], None, 1);
         for (n, compared) in found.at(Level::Detail).enumerate() {

@@ -11,7 +11,7 @@ use super::data::Data;
 use super::shape::Shape;
 use crate::frame::run::pieces::pieces;
 use crate::frame::run::reread::{Reread, Stretch};
-use crate::frame::run::stamp::POISON_BYTE;
+use beff_stamp::POISON_BYTE;
 
 /// Bytes moved at once.
 pub(super) const PIECE_BYTES: u64 = 1 << 20;

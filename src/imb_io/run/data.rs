@@ -1,6 +1,6 @@
 //! The data of the files: every byte is a function of its offset in the file, whoever writes it.
 //!
-//! A row has a stream of bytes of its own, made of the words of [`crate::frame::run::stamp`]. Sample j of X bytes lies at file
+//! A row has a stream of bytes of its own, made of the words of [`beff_stamp`]. Sample j of X bytes lies at file
 //! offset j X and holds the bytes of the stream from (j mod W) X on. Normally the lap of W samples is the whole file, and the
 //! offset is the position in the stream; a lap that is shorter repeats. A private file, where X is the part of its rank, has
 //! a stream of its own.
@@ -24,7 +24,7 @@ pub use super::data::arrival::{tile, Expected, Record};
 pub use super::data::histogram::Histogram;
 
 use crate::frame::run::pieces::pieces;
-use crate::frame::run::stamp::{mix, to_word, Stream, GOLDEN, POISON_BYTE};
+use beff_stamp::{mix, to_word, Stream, GOLDEN, POISON_BYTE};
 
 /// Bytes of this length hold a whole word however they lie.
 const WORD_INSIDE_BYTES: usize = 15;

@@ -9,9 +9,9 @@ use beff_trace::places::Access;
 use beff_trace::{Content, Function};
 
 use super::window::Read;
-use crate::frame::run::stamp::POISON_BYTE;
 use crate::replay::plan::gaps::Gaps;
 use crate::replay::run::source::{Sources, Words};
+use beff_stamp::POISON_BYTE;
 
 /// Compared in pieces of this many bytes.
 const PIECE: usize = 64 * 1024;

@@ -222,7 +222,7 @@ impl PassJob<'_> {
     ) -> Result<(Box<dyn Program>, Windows<'_>, Window), BackendError> {
         let bench = self.bench;
         let refuse = |what| self.refused(what);
-        program.landed(0..self.landing_bytes)?.fill(crate::frame::run::stamp::POISON_BYTE);
+        program.landed(0..self.landing_bytes)?.fill(beff_stamp::POISON_BYTE);
         let making = Making {
             bench,
             rank: self.comm.rank() as u32,

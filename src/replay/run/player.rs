@@ -17,10 +17,10 @@ use super::standing::{Notes, Place};
 use super::window::{Meeting, Read, Reused, Stop, Window, Windows};
 use super::Stuck;
 use crate::frame::run::interrupt::Interrupt;
-use crate::frame::run::stamp::POISON_BYTE;
 use crate::replay::plan::ledger::{Ledger, Took};
 use crate::replay::plan::meeting::Counter;
 use crate::replay::run::source::Words;
+use beff_stamp::POISON_BYTE;
 
 /// Calls made in one go at most: a signal is seen between two.
 const GO: usize = 16;

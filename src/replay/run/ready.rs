@@ -16,6 +16,9 @@ use super::scan::Scan;
 use crate::frame::run::agree;
 use crate::replay::plan::ready::{Answer, Preparation, Ready, Uses};
 
+/// Of all ranks together; inner error: rank and message.
+type Exchanged = Result<(Ready, Vec<Awaited>), (u64, String)>;
+
 /// What all ranks have to do with each other, and calls of this rank that others wait for so. Inner: rank and message. Collective.
 ///
 /// # Errors
@@ -26,7 +29,7 @@ pub(super) fn exchange(
     layouts: &Layouts,
     comms: &[Vec<u32>],
     scan: &Scan,
-) -> Result<Result<(Ready, Vec<Awaited>), (u64, String)>, MpiError> {
+) -> Result<Exchanged, MpiError> {
     let own = comm.rank() as u32;
     if agree::total(comm, scan.preparations.len() as u64)? == 0 {
         return Ok(Ok(Default::default()));

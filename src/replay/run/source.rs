@@ -1,7 +1,7 @@
 //! What writes write. Every rank has an area of random words; a call takes its data from one of many begins in it, by a mix of its
 //! rank and begin. So any rank knows what any call wrote, without a word being sent.
 
-use crate::frame::run::stamp;
+use beff_stamp as stamp;
 
 /// Begins to choose from, at least.
 const LEAST_STARTS: u64 = 64;
@@ -114,7 +114,7 @@ mod tests {
         ) {
             let sources = Sources::new(1, below, above, walked).unwrap();
             let at = sources.address(rank, begin);
-            prop_assert!(at >= below && at + above <= sources.bytes() && at % STEP_BYTES == 0);
+            prop_assert!(at >= below && at + above <= sources.bytes() && at.is_multiple_of(STEP_BYTES));
         }
     }
 

@@ -16,6 +16,7 @@
 //! Blind spots: data displaced by a multiple of R within one rank's stream equals the right data. A read that claims to have
 //! delivered and did not is seen in the first period of a pattern only, unless the memory is poisoned again: later it holds the right words
 //! from the lap before.
+#![forbid(unsafe_code)]
 
 /// Which writing made the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub const POISON_BYTE: u8 = 0xBD;
 const POISON: u64 = u64::from_le_bytes([POISON_BYTE; 8]);
 
 /// Step of the key from one word to the next: 2^64 over the golden ratio.
-pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Multiplicative inverse of `GOLDEN` modulo 2^64.
 const GOLDEN_INVERSE: u64 = inverse(GOLDEN);
 const MUL1: u64 = 0xBF58_476D_1CE4_E5B9;
@@ -107,13 +108,15 @@ impl Stream {
     }
 
     /// The stream with this key, of this many words: for data that is not the stream of one rank.
-    pub(crate) fn keyed(key: u64, period_words: u64) -> Self {
+    #[must_use]
+    pub fn keyed(key: u64, period_words: u64) -> Self {
         Self { key, period_words }
     }
 
     /// The word of this index, whatever the period.
     #[inline]
-    pub(crate) fn at(self, index: u64) -> u64 {
+    #[must_use]
+    pub fn at(self, index: u64) -> u64 {
         mix(self.key.wrapping_add(index.wrapping_mul(GOLDEN)))
     }
 
