@@ -10,7 +10,7 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-step_limit=${STEP_LIMIT:-1200}
+step_limit=${STEP_LIMIT:-2400}
 threads=${THREADS:-$(($(nproc) + 3))}
 passed=0 failed=0 skipped=0
 

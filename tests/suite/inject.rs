@@ -26,7 +26,7 @@ fn found(ranks: u64, damage: &str, looks_like: &str, first_word: u64) {
     let scratch = Scratch::new();
     // Time enough for all reads to come to their end, and little to do.
     let space = format!("{}M", 80 * ranks);
-    let args = ["-T", "120s", "--memory-per-process", "64M", "--types", "0,2", "--space", &space];
+    let args = ["-T", "120s", "--memory-per-process", "64M", "--types", "0,2", "--space", &space, "--repeat", "off"];
     let backends = ["mpiio", "posix", "uring", "mmap"];
     let launch = Launch::new(ranks).args(args).args(["--backend", &backends.join(","), "--inject", damage, "--full"]);
     let run = launch.into(&scratch).run();

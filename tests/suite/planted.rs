@@ -107,7 +107,7 @@ pub struct Planted {
     /// By rank.
     pub ranks: Vec<Vec<Call>>,
     /// Files of the run, kept until the test has ended.
-    pub scratch: Scratch,
+    _scratch: Scratch,
 }
 
 impl Planted {
@@ -136,7 +136,7 @@ impl Planted {
             let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             text.lines().filter_map(Call::read).collect()
         };
-        Self { result: document(&scratch), ranks: (0..ranks).map(read).collect(), run, scratch }
+        Self { result: document(&scratch), ranks: (0..ranks).map(read).collect(), run, _scratch: scratch }
     }
 
     /// True if the cycle counter is planted too: asked for, and possible on this machine.
