@@ -259,6 +259,19 @@ mod tests {
     }
 
     #[test]
+    fn every_wrong_word_is_counted_and_the_first_is_told() {
+        let stream = Stream::new(1, Generation::First, 0, 4096);
+        let mut bytes = vec![0; 4096];
+        stream.fill(&mut bytes);
+        for at in (0..4096).rev() {
+            bytes[at] ^= 0x10;
+            let first = at / 8 * 8;
+            let words = (4096 - first) / 8;
+            assert_eq!(stream.compare(&bytes, 0), (words as u64, Some(first)), "byte {at}");
+        }
+    }
+
+    #[test]
     fn wrong_words_are_named() {
         let s = suspects();
         let right = Stream::new(7, Generation::Second, 2, PERIOD).word(4096);

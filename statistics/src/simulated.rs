@@ -22,6 +22,17 @@ pub fn most(share: f64, runs: u32) -> f64 {
     share + allowance(share, runs)
 }
 
+/// The bound `factor` on a width that is divided by the spread of the values of `runs` runs: as it is in `make campaign`, otherwise three
+/// relative standard errors of such a spread above it.
+#[must_use]
+pub fn most_spreads(factor: f64, runs: u32) -> f64 {
+    if is_campaign() {
+        factor
+    } else {
+        factor * (1.0 + 3.0 / (2.0 * f64::from(runs)).sqrt())
+    }
+}
+
 fn allowance(share: f64, runs: u32) -> f64 {
     if is_campaign() {
         0.0

@@ -136,6 +136,13 @@ mod tests {
     }
 
     #[test]
+    fn fewer_bytes_than_recorded_are_a_difference_as_more_are() {
+        let call = Call { bytes: Some(10), ..Call::new(Function::WriteAt, 5, 6) };
+        let with = |bytes| difference(&call, &Outcome { bytes: Some(bytes), ..Outcome::default() }).map(|d| d.0);
+        assert_eq!([with(10), with(4), with(11)], [None, Some("bytes"), Some("bytes")]);
+    }
+
+    #[test]
     fn completions_may_come_in_any_order() {
         let done = |list: &[(u64, u64)]| -> Vec<Completion> {
             list.iter()
