@@ -1,6 +1,7 @@
 //! Types, patterns, rounds and everything around their clock, by scripts: what is asked of the files and what is recorded.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use beff_backends::{Collective, Direct, DriverOptions};
 
@@ -16,7 +17,7 @@ use crate::b_eff_io::run::place::Place;
 use crate::b_eff_io::run::repeat::{learn_of_root, run_again};
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::type_run::run_type;
-use crate::b_eff_io::run::verify::reader_of;
+use crate::b_eff_io::run::verify::{reader_of, Again};
 use crate::b_eff_io::run::whole::execute;
 use crate::frame::benchmark::of_words;
 use crate::frame::command::known_backends;
@@ -266,6 +267,25 @@ fn what_a_type_takes_is_in_its_records() {
         let told: u64 = told.map(|moved| moved.bytes).sum();
         let last = records[records.len() - 1].moved_bytes;
         assert_eq!(told + last, records.iter().map(|record| record.moved_bytes).sum::<u64>());
+    }
+}
+
+/// The barrier before an opening or a closing takes its time, on one rank longer than on the other.
+#[test]
+fn openings_and_closings_are_timed_behind_their_barrier() {
+    let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
+    let scripts = |rank| slow_one(2, rank).cost("barrier", 3.0 * (1 + rank) as f64);
+    for ((), keeps) in in_run(2, &config, scripts, false, |run, place| {
+        for access in Access::ALL {
+            run.backends[0].debt_seconds = 0.0;
+            run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+        }
+    }) {
+        assert_eq!(keeps.types().len(), Access::ALL.len());
+        for of_type in keeps.types() {
+            let [open, close] = [of_type.open_seconds, of_type.close_seconds];
+            assert!(same(open, 0.5 * SLOW) && same(close, 0.25 * SLOW), "{:?}: {open} {close}", of_type.access);
+        }
     }
 }
 
@@ -523,6 +543,35 @@ fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
             assert_eq!([of(Access::Read, 1), of(Access::Write, 2), of(Access::Rewrite, 2)], [own; 3]);
         },
     );
+}
+
+/// What one rank has lost, its reader finds, whole or by a sample, and nobody else.
+#[test]
+fn each_rank_reads_again_what_its_neighbour_wrote() {
+    let config = config("--release 1 -T 120s --types 2 --backend posix --verify ring --cache keep");
+    let scripts = |rank| {
+        let script = Script::default().cost("write", 10.0);
+        if rank == 1 {
+            script.answer("write", 0, Answer::Nothing)
+        } else {
+            script
+        }
+    };
+    let seen = in_run(3, &config, scripts, true, |run, place| {
+        run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+        let file = &run.files[0];
+        let rank = place.comm.rank();
+        let again = Again { run_dir: run.run_dir, file, access: Access::Write, rank, drops: false };
+        let whole = run.data.check_file(&again).unwrap();
+        let of_pattern = |written| run.data.check_sample(&again, written, Duration::from_secs(60)).unwrap();
+        let samples: Vec<_> = file.written.iter().map(of_pattern).collect();
+        // The files stay until all have read them.
+        place.comm.barrier().unwrap();
+        let sampled: u64 = samples.iter().map(|found| found.verification.words_wrong).sum();
+        assert!(whole.places.iter().chain(samples.iter().flat_map(|found| &found.places)).all(|place| place.rank == 1));
+        [whole.verification.words_wrong > 0, sampled > 0]
+    });
+    assert_eq!(seen.iter().map(|(found, _)| *found).collect::<Vec<_>>(), [[true; 2], [false; 2], [false; 2]]);
 }
 
 #[test]
