@@ -203,9 +203,17 @@ fn damage_is_found_once_and_a_signal_of_any_rank_ends_the_run() {
     assert_eq!(keeps.patterns().iter().map(|record| record.bytes_wrong).sum::<u64>(), 1);
     let [found] = keeps.corruptions()[..] else { panic!("{:?}", keeps.corruptions()) };
     assert_eq!((found.message_bytes, found.looks_like.as_str()), (4096, "one bit flipped"));
-    let signalled = |rank| if rank == 2 { script(rank).answer("send", 2000, Answer::Signal) } else { script(rank) };
-    for (ending, keeps) in run(3, "-T 60s --repeat off", signalled, |config| config.families = vec![Family::Ring]) {
-        assert_eq!(ending.outcome, Outcome::Interrupted);
-        assert!(!keeps.lines.iter().any(|line| matches!(line, CommLine::Whole(_))));
+    let (patterns, all_sizes) = (keeps.patterns().len(), keeps.patterns()[0].sizes.len());
+    let signalled = |rank| if rank == 2 { script(rank).answer("send", 700, Answer::Signal) } else { script(rank) };
+    for options in ["-T 60s --repeat off", "-T 60s"] {
+        for (ending, keeps) in run(3, options, signalled, |config| config.families = vec![Family::Ring]) {
+            assert_eq!(ending.outcome, Outcome::Interrupted);
+            assert!(!keeps.lines.iter().any(|line| matches!(line, CommLine::Whole(_) | CommLine::Repeat(_))));
+            // Nothing comes behind the size in which the signal came.
+            let sizes: Vec<usize> = keeps.patterns().iter().map(|record| record.sizes.len()).collect();
+            let (last, before) = sizes.split_last().unwrap();
+            assert!(sizes.len() < patterns / 2 && before.iter().all(|n| *n == all_sizes), "{sizes:?}");
+            assert!((1..all_sizes).contains(last), "{sizes:?}");
+        }
     }
 }
