@@ -162,6 +162,11 @@ fn access(name: &str, file: Word, offset: Option<Word>, memory: Word, count: Wor
     match note(name, &format!("{offset}{}x {told} {place}", int(count))) {
         Answer::Code(code) => Err(code),
         Answer::Bytes(bytes) => Ok(bytes),
+        Answer::Filled(byte) => {
+            let bytes = (int(count) * size) as usize;
+            (0..bytes).for_each(|n| put(memory + n, byte));
+            Ok(bytes as u64)
+        }
         Answer::Fine => Ok((int(count) * size) as u64),
     }
 }
@@ -249,7 +254,7 @@ fn over(name: &str, file: Word, memory: Word, status: Word) -> c_int {
     match answer {
         Answer::Code(code) => return code,
         Answer::Bytes(bytes) => put_status(status, bytes, 0),
-        Answer::Fine => put_status(status, bytes, 0),
+        Answer::Fine | Answer::Filled(_) => put_status(status, bytes, 0),
     }
     0
 }

@@ -19,6 +19,8 @@ pub enum Answer {
     Code(i32),
     /// Success with so many bytes moved.
     Bytes(u64),
+    /// Success of a read that brings as many of this byte as it was asked for, beside each other.
+    Filled(u8),
 }
 
 /// Which message: communicator, from and to (ranks of the world), tag.

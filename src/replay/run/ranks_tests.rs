@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use beff_fake_mpi::ranks;
+use beff_fake_mpi::{ranks, script, Answer};
 use beff_ffi::{Comm, Universe};
 use beff_trace::layout::Layouts;
 use beff_trace::text;
@@ -119,12 +119,24 @@ fn replay(config: &ReplayConfig, comm: &Comm) -> Seen {
 
 /// Replays a profile of so many ranks; what rank 0 saw, and the files of the last backend.
 fn replayed(profile: &str, size: usize, backends: &[&str], pace: Pace) -> (Seen, Vec<Vec<u8>>) {
+    replayed_behind(|| (), profile, size, backends, pace)
+}
+
+/// The same, with something done on each rank before.
+fn replayed_behind(
+    before: impl Fn() + Sync,
+    profile: &str,
+    size: usize,
+    backends: &[&str],
+    pace: Pace,
+) -> (Seen, Vec<Vec<u8>>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("profile.csv");
     std::fs::write(&path, profile).unwrap();
     let config = config(&path, directory.path(), backends, pace);
     let seen = ranks(size, |_| {
         let universe = Universe::init().unwrap();
+        before();
         replay(&config, &universe.world())
     });
     let files = directory.path().join("run").join(backends.last().unwrap());
@@ -236,4 +248,67 @@ fn what_is_not_as_recorded_is_told() {
     assert_eq!((pass.calls, pass.calls_as_recorded), (12, 10));
     let told: Vec<_> = pass.differences.iter().map(|d| (d.kind.as_str(), d.calls, d.rank, d.begin_ns)).collect();
     assert_eq!(told, [("bytes", 1, 1, 90_000_000), ("error", 1, 0, 70_000_000)]);
+}
+
+/// Rank 0 has nothing to do any more, and waits for nobody, while rank 1 thinks.
+#[test]
+fn a_pass_lasts_as_long_as_its_slowest_rank() {
+    let own_files = "beff-raw profile,1
+ranks, 2
+comm, 0, 0
+comm, 1, 1
+file, 0, a.dat
+file, 1, b.dat
+
+calls, 0, 2
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+20, 30, File_close, handle=1
+
+calls, 1, 2
+0, 10, File_open, handle=1, comm=1, file=1, mode=create;rdwr, number=-1
+200000000, 200000010, File_close, handle=1
+";
+    let (seen, _) = replayed(own_files, 2, &["posix"], Pace::Think);
+    expect(&seen.passes[0], 4, [0; 3]);
+    assert!(seen.passes[0].span_seconds >= 0.199, "{}", seen.passes[0].span_seconds);
+}
+
+/// Two reads that land in the same memory, of which the second says that it has moved all and brings nothing: it must not be taken for
+/// right by what the first has left there.
+#[test]
+fn a_read_finds_nothing_of_an_earlier_one_in_its_memory() {
+    let two_reads = |bytes: u64, keys: [&str; 2]| {
+        let read = |begin: u64, keys: &str| {
+            let end = begin + 10;
+            format!("{begin}, {end}, File_read_at, handle=1, offset=0, count={bytes}, type=0, bytes={bytes}{keys}")
+        };
+        format!(
+            "beff-raw profile,1
+ranks, 1
+comm, 0, world
+type, 0, BYTE
+file, 0, out.dat
+
+calls, 0, 5
+0, 10, File_open, handle=1, comm=0, file=0, mode=create;rdwr, number=-1
+{}
+{}
+{}
+1000, 1010, File_close, handle=1
+",
+            read(100, ", buffer=0"),
+            read(200, keys[0]),
+            read(300, keys[1])
+        )
+    };
+    let zeros = || script("File_read_at", &[Answer::Filled(0), Answer::Filled(0), Answer::Fine]);
+    // The area goes round behind each of them.
+    let bytes = COLD_BYTES * 2 / 3;
+    let hole = format!(", from={bytes}@hole");
+    let (seen, _) = replayed_behind(zeros, &two_reads(bytes, [&hole, &hole]), 1, &["mpiio"], Pace::Fast);
+    expect(&seen.passes[0], 5, [2 * bytes, 0, bytes]);
+    // The program used its buffer again; what the first brought is not compared.
+    let keys = [", buffer=0", ", buffer=0, from=1000@hole"];
+    let (seen, _) = replayed_behind(zeros, &two_reads(1000, keys), 1, &["mpiio"], Pace::Fast);
+    expect(&seen.passes[0], 5, [1000, 0, 1000]);
 }
