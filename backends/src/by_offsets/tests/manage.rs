@@ -1,5 +1,7 @@
 //! Files as a whole: opening, sizes, errors by class, answers, and what is refused.
 
+use beff_fake_mpi::ranks;
+use beff_ffi::Universe;
 use beff_trace::Function as F;
 
 use super::*;
@@ -260,4 +262,44 @@ fn a_rank_that_is_not_there_is_refused() {
     let refused = (driver("posix").unwrap().replay.unwrap().begin)(request);
     let Err(refused) = refused else { panic!("two ranks of one") };
     assert!(refused.text.contains("rank 1"), "{refused}");
+}
+
+/// The mode of rank 1 is none, a file that only rank 0 finds, and a size that rank 0 sets for both.
+#[test]
+fn what_one_rank_fails_in_all_have_failed_in() {
+    for name in STORES {
+        let shared = scratch();
+        // Compared behind the ranks: the others would wait for one that panics.
+        let told = ranks(2, |rank| {
+            let universe = Universe::init().unwrap();
+            let path = |_: &Path| shared.path().join("f");
+            let mut rig = Rig::among(&universe.world(), name, DriverOptions::default(), path)?;
+            let opening = |handle, file, names: &[&str]| {
+                let mut opening = open(names);
+                (opening.call.handle, opening.call.file) = (Some(handle), Some(file));
+                opening
+            };
+            let good = ["rdwr", "create"];
+            let steps = [
+                opening(2, 0, if rank == 1 { &["create"] } else { &good }),
+                // The first rank makes it, in its own directory.
+                opening(3, 1, &good),
+                opening(1, 0, &good),
+                sized(F::SetSize, -1),
+                sized(F::SetSize, 10),
+            ];
+            let told = steps.map(|step| (rig.one(step).error, rig.program.complaint().unwrap_or_default()));
+            let finished = rig.program.finish().is_ok();
+            Some((told, finished))
+        });
+        let causes = [("MPI_ERR_AMODE", 1), ("MPI_ERR_NO_SUCH_FILE", 1), ("", 0), ("MPI_ERR_ARG", 0), ("", 0)];
+        for (rank, (told, finished)) in told.into_iter().flatten().enumerate() {
+            assert!(finished);
+            for ((error, said), (class, cause)) in told.into_iter().zip(causes) {
+                assert_eq!(error.map_or("", ErrorClass::name), class, "{name} {rank}: {said}");
+                let is_others = !class.is_empty() && rank != cause;
+                assert_eq!(said.contains("another rank"), is_others, "{name} {rank}: {said}");
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Programs on one rank against a model of the file, by each driver.
+//! Programs, most of them on one rank, against a model of the file, by each driver.
 
 mod contents;
 mod direct;
@@ -56,16 +56,26 @@ impl Rig {
         options: DriverOptions,
         path: impl FnOnce(&Path) -> PathBuf,
     ) -> Option<Self> {
+        Self::among(&Comm::own(), name, options, path)
+    }
+
+    /// One of several ranks, which all have communicator 0. Each has a scratch directory of its own.
+    pub(in crate::by_offsets) fn among(
+        world: &Comm,
+        name: &str,
+        options: DriverOptions,
+        path: impl FnOnce(&Path) -> PathBuf,
+    ) -> Option<Self> {
         let dir = scratch();
         let mut source = area(AREA_BYTES).unwrap();
         source.bytes_mut().iter_mut().enumerate().for_each(|(n, byte)| *byte = source_byte(n as u64));
         let tables = Tables {
-            comms: vec![vec![0]],
+            comms: vec![(0..world.size() as u32).collect()],
             types: TABLE.iter().map(|make| make()).collect(),
             paths: [path(dir.path()), dir.path().join("g")].map(|path| FilePath::of(&path).unwrap()).to_vec(),
             ..Tables::default()
         };
-        let request = ProgramRequest { world: &Comm::own(), tables, options, source, landing_bytes: AREA_BYTES };
+        let request = ProgramRequest { world, tables, options, source, landing_bytes: AREA_BYTES };
         match (driver(name).unwrap().replay.unwrap().begin)(request) {
             Ok(program) => Some(Self { program, dir, next_ns: 0 }),
             Err(error) if error.operation == "io_uring_setup" => {
