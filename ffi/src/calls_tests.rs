@@ -263,6 +263,35 @@ fn of_many_transfers_each_has_its_own_end() {
     });
 }
 
+/// One that fails when it begins is told at once, and moves the numbers of no other one.
+#[test]
+fn a_transfer_that_cannot_begin_leaves_the_others_their_numbers() {
+    pose(0, 1, || {
+        let (file, memory) = (open(), [0; 8]);
+        let what = TransferType::new(Element::Byte, 8, None).unwrap();
+        let transfers = || (0..4).map(|_| Transfer { what: &what, offset_bytes: 0, memory: &memory[..] });
+        let mut room = Transfers::with_capacity(4);
+        let no_space = || (1, Err("MPI_ERR_NO_SPACE".to_owned()));
+        let mut run = |goes_on| {
+            script("File_iwrite", &[Answer::Fine, Answer::Refused(error_code("MPI_ERR_NO_SPACE")), Answer::Bytes(5)]);
+            let (mut at_once, mut took) = (0, Vec::new());
+            let told = std::cell::Cell::new(0);
+            let mut during = || at_once = told.get();
+            room.write(&file, Access::Pointer, transfers(), &mut during, |number, result| {
+                let goes_on = goes_on || result.is_ok();
+                took.push((number, result.map_err(|error| error.class)));
+                told.set(took.len());
+                goes_on
+            });
+            (at_once, took)
+        };
+        assert_eq!(run(true), (1, vec![no_space(), (0, Ok(8)), (2, Ok(5)), (3, Ok(8))]));
+        let _ = take_log();
+        assert_eq!(run(false), (1, vec![no_space(), (0, Ok(8))]), "no further one is begun");
+        assert_eq!(take_log().iter().filter(|line| line.starts_with("File_iwrite")).count(), 2);
+    });
+}
+
 fn windows(count: usize, stride_bytes: usize) -> Windows {
     Windows { count, stride_bytes }
 }
@@ -466,6 +495,26 @@ fn messages_go_one_by_one_and_signals_in_their_order() {
         (into, got)
     });
     assert_eq!(told, [(vec![2, 2, 2, 0, 0], vec![]), (vec![1, 1, 1, 0, 0], vec![7, 8])]);
+}
+
+#[test]
+fn a_message_that_fails_under_way_is_an_error_and_nothing_is_left() {
+    ranks(1, |_| {
+        let comm = Comm::world();
+        let mut requests = Requests::with_capacity(4);
+        let (mut out, mut into) = (vec![1_u8; 5], vec![0_u8; 5]);
+        // The first is longer than what is received.
+        for (received, is_well) in [(3, false), (5, true)] {
+            // SAFETY: both live, and are not looked at, until all have been waited for.
+            unsafe {
+                comm.begin(Message::Send, out.as_mut_ptr(), 5, 0, &mut requests).unwrap();
+                comm.begin(Message::Receive, into.as_mut_ptr(), received, 0, &mut requests).unwrap();
+            }
+            let told = requests.wait_all();
+            assert_eq!(told.is_ok(), is_well, "{told:?}");
+            assert!(requests.is_empty());
+        }
+    });
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn note(name: &str, told: &str) -> Answer {
 fn plain(name: &str, file: Word, told: &str) -> c_int {
     is_open(name, file);
     match note(name, told) {
-        Answer::Code(code) => code,
+        Answer::Code(code) | Answer::Refused(code) => code,
         _ => 0,
     }
 }
@@ -40,7 +40,7 @@ fn mode_told(mode: Word) -> String {
 extern "C" fn MPI_File_open(comm: Word, name: Word, mode: Word, info: Word, file: Word) -> c_int {
     let (name, on) = (text(name), with(|rank| rank.comm(comm).name.clone()));
     let told = format!("{name} by {on} {} hints {}", mode_told(mode), infos::told(info));
-    if let Answer::Code(code) = note("open", &told) {
+    if let Answer::Code(code) | Answer::Refused(code) = note("open", &told) {
         return code;
     }
     let handle = with(|rank| {
@@ -63,7 +63,7 @@ extern "C" fn MPI_File_close(file: Word) -> c_int {
 #[no_mangle]
 extern "C" fn MPI_File_delete(name: Word, info: Word) -> c_int {
     match note("delete", &format!("{} hints {}", text(name), infos::told(info))) {
-        Answer::Code(code) => code,
+        Answer::Code(code) | Answer::Refused(code) => code,
         _ => 0,
     }
 }
@@ -153,38 +153,49 @@ extern "C" fn MPI_File_get_byte_offset(file: Word, offset: Word, answer: Word) -
     plain("get_byte_offset", file, &(offset as i64).to_string())
 }
 
-/// A data access: bytes that it moves, or its code.
-fn access(name: &str, file: Word, offset: Option<Word>, memory: Word, count: Word, kind: Word) -> Result<u64, c_int> {
+/// What a data access does: bytes that it moves, or its code.
+enum Told {
+    Moved(u64),
+    Failed(c_int),
+    Refused(c_int),
+}
+
+/// A data access.
+fn access(name: &str, file: Word, offset: Option<Word>, memory: Word, count: Word, kind: Word) -> Told {
     is_open(name, file);
     let (told, size) = types::used(kind);
     let offset = offset.map_or_else(String::new, |offset| format!("at {} ", offset as i64));
     let place = with(|rank| rank.place(memory));
     match note(name, &format!("{offset}{}x {told} {place}", int(count))) {
-        Answer::Code(code) => Err(code),
-        Answer::Bytes(bytes) => Ok(bytes),
+        Answer::Code(code) => Told::Failed(code),
+        Answer::Refused(code) => Told::Refused(code),
+        Answer::Bytes(bytes) => Told::Moved(bytes),
         Answer::Filled(byte) => {
             let bytes = (int(count) * size) as usize;
             (0..bytes).for_each(|n| put(memory + n, byte));
-            Ok(bytes as u64)
+            Told::Moved(bytes as u64)
         }
-        Answer::Fine => Ok((int(count) * size) as u64),
+        Answer::Fine => Told::Moved((int(count) * size) as u64),
     }
 }
 
-fn blocking(told: Result<u64, c_int>, status: Word) -> c_int {
-    told.map_or_else(
-        |code| code,
-        |bytes| {
+fn blocking(told: Told, status: Word) -> c_int {
+    match told {
+        Told::Moved(bytes) => {
             put_status(status, bytes, 0);
             0
-        },
-    )
+        }
+        Told::Failed(code) | Told::Refused(code) => code,
+    }
 }
 
 /// A request of which the error comes with its end.
-fn nonblocking(told: Result<u64, c_int>, request: Word) -> c_int {
-    let pending = told.map_or_else(|code| Pending::Ended(0, code), |bytes| Pending::Ended(bytes, 0));
-    put_request(request, pending)
+fn nonblocking(told: Told, request: Word) -> c_int {
+    match told {
+        Told::Moved(bytes) => put_request(request, Pending::Ended(bytes, 0)),
+        Told::Failed(code) => put_request(request, Pending::Ended(0, code)),
+        Told::Refused(code) => code,
+    }
 }
 
 macro_rules! accesses {
@@ -235,14 +246,14 @@ shared! {
 }
 
 /// The first half of a split collective call; its bytes are for the second.
-fn begun(told: Result<u64, c_int>) -> c_int {
-    told.map_or_else(
-        |code| code,
-        |bytes| {
+fn begun(told: Told) -> c_int {
+    match told {
+        Told::Moved(bytes) => {
             with(|rank| rank.requests.insert(usize::MAX, Pending::Ended(bytes, 0)));
             0
-        },
-    )
+        }
+        Told::Failed(code) | Told::Refused(code) => code,
+    }
 }
 
 fn over(name: &str, file: Word, memory: Word, status: Word) -> c_int {
@@ -252,7 +263,7 @@ fn over(name: &str, file: Word, memory: Word, status: Word) -> c_int {
     let begun = with(|rank| rank.requests.remove(&usize::MAX));
     let Some(Pending::Ended(bytes, _)) = begun else { panic!("MPI_File_{name} without a begin") };
     match answer {
-        Answer::Code(code) => return code,
+        Answer::Code(code) | Answer::Refused(code) => return code,
         Answer::Bytes(bytes) => put_status(status, bytes, 0),
         Answer::Fine | Answer::Filled(_) => put_status(status, bytes, 0),
     }

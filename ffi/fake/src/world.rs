@@ -15,8 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub enum Answer {
     /// As if nothing were scripted.
     Fine,
-    /// This code, see [`crate::error_code`].
+    /// This code, see [`crate::error_code`]; of a data access that does not block, with its end.
     Code(i32),
+    /// This code at once: nothing is under way.
+    Refused(i32),
     /// Success with so many bytes moved.
     Bytes(u64),
     /// Success of a read that brings as many of this byte as it was asked for, beside each other.

@@ -6,7 +6,7 @@ use super::{merged, types};
 use crate::merge::{merge, MergeError, Options};
 use crate::raw::recorder::{head, Recorder};
 use crate::raw::Event;
-use crate::{text, After, Amode, Call, Content, End, Function, Origin};
+use crate::{text, After, Amode, Call, Completion, Content, End, Function, Origin};
 
 fn simple(function: Function, begin_ns: u64, end_ns: u64) -> Call {
     let mut call = Call::new(function, begin_ns, end_ns);
@@ -136,6 +136,27 @@ fn a_file_is_lost_with_deletion_size_and_unknown_places() {
     assert_eq!(found[0][6].from, [content(8, Content::Unknown)]);
     assert_eq!(found[0][8].from, [from(4, 0, 70, 0), content(4, Content::Unknown)]);
     assert_eq!(found[0][12].from, [content(8, Content::Hole)]);
+}
+
+/// Nobody knows what is in the rest: it may hold what was there before, or part of the write.
+#[test]
+fn the_rest_of_a_short_nonblocking_write_has_no_origin() {
+    let short = |moved: u64, from_offset: i64| {
+        let mut begin = data(Function::IwriteAt, 10, 11, 4, 8);
+        (begin.bytes, begin.request) = (None, Some(7));
+        let mut wait = Call { handle: None, requests: vec![7], ..simple(Function::Wait, 20, 22) };
+        wait.completions = vec![Completion { request: 7, bytes: Some(moved), error: None }];
+        let read = data(Function::ReadAt, 30, 31, from_offset, 8);
+        merged(&[vec![opened(0, 9, 0, 20), begin, wait, read]], &[vec![0]], |_| {}, &Options::default()).1[0][3]
+            .from
+            .clone()
+    };
+    let unknown = |bytes| Origin { bytes, content: Content::Unknown };
+    let file = |bytes| Origin { bytes, content: Content::File };
+    assert_eq!(short(8, 4), [from(8, 0, 10, 0)]);
+    assert_eq!(short(5, 4), [from(5, 0, 10, 0), unknown(3)]);
+    assert_eq!(short(5, 9), [unknown(3), file(5)]);
+    assert_eq!(short(0, 4), [unknown(8)]);
 }
 
 /// The first process that misses it tells when; a file that is opened again, deleted by a call or seen by several communicators has no end.
