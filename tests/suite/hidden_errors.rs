@@ -133,10 +133,12 @@ fn ranks_that_a_library_leaves_waiting_are_ended_in_a_replay() {
 /// A lost or damaged first write, which the rewrite would cover, and a read that delivers other data than there is.
 #[test]
 fn what_goes_wrong_on_the_way_is_found_by_the_full_check() {
-    for backend in ["posix", "mpiio"] {
-        for rule in
-            ["write lose", "write flip", "write zero", "write misplace", "read lose", "read flip", "read misplace"]
-        {
+    // Each through one of the drivers, losses through both.
+    for (backend, rules) in [
+        ("posix", ["write lose", "write zero", "read lose", "read misplace"]),
+        ("mpiio", ["write lose", "write flip", "write misplace", "read flip"]),
+    ] {
+        for rule in rules {
             let rule = format!("{rule} 9 n2-type0");
             let (run, result, hit) = faulty(&rule, &["--backend", backend, "--types", "0", "--verify", "full"]);
             let hit = hit.unwrap_or_else(|| panic!("{rule}: no call was hit; {run}"));

@@ -22,12 +22,11 @@ fn place(result: &Value, backend: &str, pattern_type: u64, private: bool, ranks:
     (number(&last["pattern"]), offset, chunk)
 }
 
-fn found(ranks: u64, damage: &str, looks_like: &str, first_word: u64) {
+fn found(ranks: u64, backends: &[&str], damage: &str, looks_like: &str, first_word: u64) {
     let scratch = Scratch::new();
     // Time enough for all reads to come to their end, and little to do.
     let space = format!("{}M", 80 * ranks);
     let args = ["-T", "120s", "--memory-per-process", "64M", "--types", "0,2", "--space", &space, "--repeat", "off"];
-    let backends = ["mpiio", "posix", "uring", "mmap"];
     let launch = Launch::new(ranks).args(args).args(["--backend", &backends.join(","), "--inject", damage, "--full"]);
     let run = launch.into(&scratch).run();
     run.expect(3);
@@ -35,7 +34,7 @@ fn found(ranks: u64, damage: &str, looks_like: &str, first_word: u64) {
     let corruptions = items(&result["corruptions"]);
     assert_eq!(journal(&scratch, "corruption").len(), corruptions.len());
     let mut seen = 0;
-    for backend in backends {
+    for &backend in backends {
         for (pattern_type, private) in TYPES {
             let (pattern, offset, chunk) = place(&result, backend, pattern_type, private, ranks);
             let here = |c: &&Value| c["backend"] == backend && c["pattern"] == pattern;
@@ -60,13 +59,13 @@ fn found(ranks: u64, damage: &str, looks_like: &str, first_word: u64) {
 
 #[test]
 fn one_flipped_bit() {
-    found(1, "flip", "one bit", 1 << 19);
-    found(3, "flip", "one bit", 1 << 19);
+    found(1, &["mpiio", "uring"], "flip", "one bit", 1 << 19);
+    found(3, &["mpiio", "posix", "uring", "mmap"], "flip", "one bit", 1 << 19);
 }
 
 #[test]
 fn the_data_of_another_rank() {
-    found(3, "other-rank", "data of rank 0", 0);
+    found(3, &["mpiio", "posix"], "other-rank", "data of rank 0", 0);
     // A single rank has no other: the damage is refused, and the run says that nothing was proved.
     let run = Launch::new(1).args(["-T", "1s", "--memory-per-process", "64M", "--types", "0", "--space", "60M"]);
     let scratch = Scratch::new();
@@ -76,12 +75,12 @@ fn the_data_of_another_rank() {
 
 #[test]
 fn data_from_before_the_rewrite() {
-    found(1, "stale", "first write", 0);
-    found(3, "stale", "first write", 0);
+    found(1, &["posix", "mmap"], "stale", "first write", 0);
+    found(3, &["mpiio", "uring"], "stale", "first write", 0);
 }
 
 #[test]
 fn a_hole() {
-    found(1, "hole", "hole", 0);
-    found(3, "hole", "hole", 0);
+    found(1, &["mpiio", "uring"], "hole", "hole", 0);
+    found(3, &["posix", "mmap"], "hole", "hole", 0);
 }

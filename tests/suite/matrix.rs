@@ -70,7 +70,7 @@ const RELEASE: [&str; 2] = ["1", "0.5"];
 const MPI: [&str; 2] = ["mpich", "openmpi"];
 
 /// True if the tests run with both of [`MPI`], which then share the cases.
-fn is_shared() -> bool {
+pub fn is_shared() -> bool {
     std::env::var("BEFF_MPIS").is_ok_and(|mpis| MPI.iter().all(|mpi| mpis.split(' ').any(|name| name == *mpi)))
 }
 

@@ -18,7 +18,7 @@ fn does_direct(result: &Value) -> bool {
 
 #[test]
 fn a_run_has_a_probe_at_both_ends_and_nothing_of_it_stays() {
-    for ranks in 1..=4 {
+    for ranks in [1, 3] {
         let scratch = Scratch::new();
         let args = ["--backend", "mpiio,posix", "--keep-files", "--run-dir", "kept", "--full"];
         let run = Launch::new(ranks).args(BY_SPACE).args(args).into(&scratch).run();

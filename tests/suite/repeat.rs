@@ -26,7 +26,7 @@ pub fn words_wrong(result: &Value) -> u64 {
 #[test]
 fn every_byte_of_a_repeat_is_compared() {
     let scratch = Scratch::new();
-    let options = ["-T", "45s", "--backend", "posix", "--verify", "full", "--types", "2"];
+    let options = ["-T", "15s", "--backend", "posix", "--verify", "full", "--types", "2"];
     Launch::new(2).args(SMALL).args(options).into(&scratch).run().expect(0);
     let result = document(&scratch);
     let repeats = items(&result["repeats"]);
@@ -44,7 +44,7 @@ fn every_byte_of_a_repeat_is_compared() {
 #[test]
 fn several_partitions_share_the_time() {
     let scratch = Scratch::new();
-    let options = ["-T", "20s", "--backend", "posix", "--partitions", "1,2", "--types", "0,2"];
+    let options = ["-T", "10s", "--backend", "posix", "--partitions", "1,2", "--types", "0,2"];
     Launch::new(2).args(SMALL).args(options).into(&scratch).run().expect(0);
     let result = document(&scratch);
     for ranks in [1, 2] {

@@ -102,7 +102,7 @@ fn what_is_not_of_this_run_stays() {
         (io("mpiio,posix --types 0,2").replace("120M", "300M").as_str(), "pattern"),
         (io("uring,mmap --types 0,2").replace("120M", "300M").as_str(), "pattern"),
         (imb, "row"),
-        ("replay --backend mpiio,posix --repeat 400 --full", "pass"),
+        ("replay --backend mpiio,posix --repeat 100 --full", "pass"),
     ] {
         let scratch = Scratch::new();
         let run_dir = scratch.join("disk/run");
