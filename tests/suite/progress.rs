@@ -157,7 +157,7 @@ fn a_node_exporter_reads_the_metrics_of_all_runs() {
     let names = ["a.prom", "b \"\\\n{}.prom"];
     for name in names {
         let io = ["--time", "1s", "--types", "2", "--backend", "null", "--metrics"];
-        Launch::new(2).args(io).arg(directory.join(name)).into(&scratch).run().expect(0);
+        Launch::new(2).args(io).arg(directory.join(name)).into(&Scratch::new()).run().expect(0);
     }
     let answer = match exported(&directory) {
         Ok(answer) => answer,
