@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{document, is_command, items, number, skip, Launch, Scratch};
+use crate::support::{document, is_command, items, skip, Launch, Scratch};
 
 const SHORT_TYPES: [&str; 6] = ["-T", "2s", "--memory-per-process", "64M", "--types", "0,2"];
 
@@ -57,8 +57,7 @@ fn assert_shared<'a>(records: impl Iterator<Item = &'a Value>, what: &str) {
     assert!(others > 0.2 * all && others < all, "{what}: others had {others} s of {all} s");
     assert!(waited > 0.1 * sum("watched_seconds"), "{what}: waited {waited} s of {} s", sum("watched_seconds"));
     assert!(known.iter().all(|r| r["machine"]["cpus"] == 1), "{what}: bound to one CPU");
-    // A rank that waits for its storage leaves the CPU of its own accord.
-    assert!(sum("involuntary_switches") + sum("voluntary_switches") > 0.0, "{what}");
+    assert!(sum("involuntary_switches") > 0.0, "{what}");
 }
 
 fn assert_warned(result: &Value, report: &str) {
@@ -75,8 +74,6 @@ fn patterns_say_what_others_had() {
         return;
     };
     assert_shared(items(&result["patterns"]).iter(), "patterns");
-    let involuntary = |p: &Value| number(&p["machine"]["involuntary_switches"]);
-    assert!(items(&result["patterns"]).iter().map(involuntary).sum::<u64>() > 0);
     assert_warned(&result, &report);
     // The other one has cells.
     let Some((_, report)) = beside_a_neighbour(1, &[&["--backend", "posix"], &SHORT_TYPES[..]].concat()) else {
@@ -87,7 +84,8 @@ fn patterns_say_what_others_had() {
 
 #[test]
 fn rows_of_imb_say_what_others_had() {
-    let args = ["imb", "P_Write_Indv", "--msglog", "20:20", "--iter", "1000,1000", "--time", "3"];
+    // A rank that only writes may leave the CPU of its own accord each time, for its storage; one that reads from the page cache does not.
+    let args = ["imb", "P_Write_Indv,P_Read_Indv", "--msglog", "20:20", "--iter", "400,400", "--time", "3"];
     let Some((result, report)) = beside_a_neighbour(1, &args) else { return };
     assert_shared(items(&result["rows"]).iter(), "rows");
     assert_warned(&result, &report);
