@@ -74,7 +74,7 @@ fn direct(scratch: &Scratch, ranks: u64, args: &[&str]) -> Run {
     Launch::new(ranks).args(SHORT).args(own).args(args).into(scratch).run()
 }
 
-/// Each policy with two numbers of ranks at least, and every type; where both drivers take turns, each round ends with its own sync.
+/// Each policy has two numbers of ranks and both drivers in all of them, and every type; where both drivers take turns, each round ends with its own sync.
 fn files_are_as_long_as_their_data(ranks: u64, policies: &[(&str, &[&str])]) {
     for (policy, backends) in policies {
         let scratch = Scratch::new();
@@ -140,7 +140,7 @@ fn files_of_two_ranks_are_as_long_as_their_data() {
 
 #[test]
 fn files_of_three_ranks_are_as_long_as_their_data() {
-    let policies = [("native", URING), ("zeros", URING), ("size", POSIX)];
+    let policies = [("native", URING), ("zeros", URING), ("size", POSIX), ("off", POSIX)];
     files_are_as_long_as_their_data(3, &policies);
 }
 
