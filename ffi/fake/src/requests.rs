@@ -101,6 +101,10 @@ extern "C" fn MPI_Wait(request: Word, status: Word) -> c_int {
 #[no_mangle]
 extern "C" fn MPI_Test(request: Word, flag: Word, status: Word) -> c_int {
     let told = completed(request, 0);
+    if told.is_none() {
+        // Who asks again and again would never learn of it.
+        with(|rank| assert!(!rank.world.lock().failed, "rank {}: another rank has ended with a panic", rank.rank));
+    }
     put(flag, c_int::from(told.is_some()));
     let (bytes, code) = told.unwrap_or_default();
     put_status(status, bytes, 0);
