@@ -133,7 +133,7 @@ fn ranks_that_a_library_leaves_waiting_are_ended_in_a_replay() {
 /// A lost or damaged first write, which the rewrite would cover, and a read that delivers other data than there is.
 #[test]
 fn what_goes_wrong_on_the_way_is_found_by_the_full_check() {
-    // Each through one of the drivers, losses through both.
+    // Each through one of the drivers, a lost write through both.
     for (backend, rules) in [
         ("posix", ["write lose", "write zero", "read lose", "read misplace"]),
         ("mpiio", ["write lose", "write flip", "write misplace", "read flip"]),
