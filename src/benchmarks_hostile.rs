@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::tests::views;
 use super::*;
+use crate::b_eff_io::hints as hints_of_io;
 use crate::frame::report::{Level, Place, Shown};
 
 const HINTS: &str = "# hints\nall all all all romio_cb_write enable\n2 write scatter 1024 cb_buffer_size 16777216\n\
@@ -136,7 +137,7 @@ fn damage(text: &mut Vec<u8>, rng: &mut TestRng) {
 /// Everything that is done with such a file. True if it was taken for a sound one.
 fn taken(text: &[u8]) -> bool {
     let hints = String::from_utf8_lossy(text);
-    let understood = crate::frame::hints::parse(&hints).is_ok_and(|rules| !rules.is_empty());
+    let understood = hints_of_io::parse(&hints).is_ok_and(|rules| !rules.is_empty());
     let _ = imb_io::plan::Sizes::from_list(&hints);
     let _ = imb_io::plan::names::in_text(&hints);
     match load(text) {

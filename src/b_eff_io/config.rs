@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::b_eff_io::hints::HintRule;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
-use crate::frame::hints::HintRule;
 
 /// Which published definition of b_eff_io sets the schedule, the default partitions and the validity.
 /// The values of all three are always computed from the one measurement.
@@ -227,7 +228,7 @@ pub struct Config {
     /// Partition sizes.
     pub partitions: Partitions,
     /// Pattern types that run, a subset of 0..=4 in order.
-    pub types: Vec<u8>,
+    pub types: Vec<PatternType>,
     /// Rewrite all types (releases 0.5 and 1, or 2.1 with full rewrite) or type 0 only.
     pub full_rewrite: bool,
     /// Type 1 through the shared file pointer; false: strided view, one chunk per collective call.

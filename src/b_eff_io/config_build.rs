@@ -10,6 +10,8 @@ use crate::b_eff_io::config::{
     Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, RepeatPolicy,
     SpaceLimit,
 };
+use crate::b_eff_io::hints::{self as rules, HintPlace, HintRule};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
     backends, check_direct, check_effect, check_out, check_run_dir, join, names, no_effect, KnownBackend,
@@ -17,7 +19,6 @@ use crate::frame::checks::{
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 use crate::frame::error::UsageError;
 use crate::frame::hints;
-use crate::frame::hints::{HintPlace, HintRule};
 use crate::frame::input;
 use crate::frame::values::NULL_BACKEND;
 
@@ -84,9 +85,9 @@ fn build(
 ) -> Result<Config, UsageError> {
     let chosen = backends(&measure.backend, known)?;
     check_options_have_effect(way, run, &chosen, known)?;
-    check_types(&measure.types)?;
-    check_types_heed(measure, &chosen, known)?;
-    check_two_phase(measure, way, &chosen, known)?;
+    let types = pattern_types(&measure.types)?;
+    check_types_heed(measure, &types, &chosen, known)?;
+    check_two_phase(&types, way, &chosen, known)?;
     check_cache(way, run, &chosen, known)?;
     check_preallocate(way, run, &chosen, known)?;
     check_buffers(way, run)?;
@@ -108,7 +109,7 @@ fn build(
         keep_files: run.keep_files,
         out: run.out.clone(),
         partitions: measure.partitions.clone().unwrap_or(default_partitions),
-        types: measure.types.clone(),
+        types,
         full_rewrite: measure.rewrite.unwrap_or(default_rewrite) == Rewrite::All,
         shared_pointer: !measure.no_shared,
         memory_per_process_bytes: measure.memory_per_process,
@@ -175,7 +176,10 @@ fn check_until(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
         ));
     }
     let all_rewritten = measure.release == Release::R2_1 || measure.rewrite != Some(Rewrite::Scatter);
-    if measure.types.len() < 5 || !all_rewritten || measure.backend.iter().all(|name| name == NULL_BACKEND) {
+    if measure.types.len() < PatternType::COUNT
+        || !all_rewritten
+        || measure.backend.iter().all(|name| name == NULL_BACKEND)
+    {
         return Err(UsageError::new(
             format!("--until {percent}% has no effect: there will be no b_eff_io, which needs all types, all rewrites and a backend that moves data"),
             "Leave it out, or run all of them.",
@@ -199,11 +203,16 @@ fn check_options_have_effect(
 }
 
 /// An option that is about other pattern types than those that run.
-fn needs_types(given: bool, option: &str, types: &[u8], about: &[u8]) -> Result<(), UsageError> {
-    if !given || types.iter().any(|number| about.contains(number)) {
+fn needs_types(
+    given: bool,
+    option: &str,
+    types: &[PatternType],
+    is_about: impl Fn(PatternType) -> bool,
+) -> Result<(), UsageError> {
+    if !given || types.iter().any(|t| is_about(*t)) {
         return Ok(());
     }
-    let listed = |types: &[u8]| join(types).replace(", ", ",");
+    let about = PatternType::ALL.into_iter().filter(|t| is_about(*t));
     Err(UsageError::new(
         format!("{option} has no effect with --types {}", listed(types)),
         format!("Leave it out, or add a type that uses it: {}.", join(about)),
@@ -212,19 +221,20 @@ fn needs_types(given: bool, option: &str, types: &[u8], about: &[u8]) -> Result<
 
 fn check_types_heed(
     measure: &MeasureArgs,
+    types: &[PatternType],
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
-    needs_types(measure.no_shared, "--no-shared", &measure.types, &[1])?;
+    needs_types(measure.no_shared, "--no-shared", types, |t| t.is_shared(true))?;
     // The others write at the same offsets either way.
     check_effect(measure.no_shared, "--no-shared", chosen, known, |backend| backend.shared_pointer)?;
     let multiple = measure.segment_multiple != DEFAULT_SEGMENT_MULTIPLE_BYTES;
-    needs_types(multiple, "--segment-multiple", &measure.types, &[3, 4])
+    needs_types(multiple, "--segment-multiple", types, PatternType::has_segments)
 }
 
 /// Options about two-phase transfers: of backends that can, in patterns that are collective, where such transfers may happen.
 fn check_two_phase(
-    measure: &MeasureArgs,
+    types: &[PatternType],
     way: &WayArgs,
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
@@ -234,11 +244,11 @@ fn check_two_phase(
     let policy = (way.collective != CollectivePolicy::Auto, "--collective");
     for (given, option) in about_them.clone().chain([policy]) {
         check_effect(given, option, chosen, known, |backend| backend.two_phase)?;
-        needs_types(given, option, &measure.types, &[0, 1, 4])?;
+        needs_types(given, option, types, PatternType::is_collective)?;
     }
     // In type 4 every rank moves its own segment: nothing is exchanged.
     for (given, option) in shared {
-        needs_types(given, option, &measure.types, &[0, 1])?;
+        needs_types(given, option, types, PatternType::is_strided)?;
     }
     let may_happen = |backend: &KnownBackend<'_>| match way.collective {
         _ if !backend.two_phase => false,
@@ -345,34 +355,34 @@ fn check_time(seconds: f64) -> Result<(), UsageError> {
     ))
 }
 
-fn check_types(types: &[u8]) -> Result<(), UsageError> {
-    let example = "Write a list such as 0,1,2,3,4 or 0,3.";
-    if let Some(unknown) = types.iter().find(|number| **number > 4) {
-        return Err(UsageError::new(format!("--types: there is no pattern type {unknown}, only 0 to 4"), example));
-    }
-    let mut sorted = types.to_vec();
+/// The types as typed, if there are such and they run in this order.
+fn pattern_types(numbers: &[u8]) -> Result<Vec<PatternType>, UsageError> {
+    let types: Result<Vec<PatternType>, String> = numbers.iter().map(|number| PatternType::try_from(*number)).collect();
+    let types = types
+        .map_err(|cause| UsageError::new(format!("--types: {cause}"), "Write a list such as 0,1,2,3,4 or 0,3."))?;
+    let mut sorted = types.clone();
     sorted.sort_unstable();
     sorted.dedup();
-    let listed = join(types).replace(", ", ",");
+    let instead = || format!("Write --types {}.", listed(&sorted));
+    let given = listed(&types);
     if sorted.len() != types.len() {
-        return Err(UsageError::new(
-            format!("--types {listed}: a type is listed twice"),
-            format!("Write --types {}.", join(&sorted).replace(", ", ",")),
-        ));
+        return Err(UsageError::new(format!("--types {given}: a type is listed twice"), instead()));
     }
     if sorted != types {
+        return Err(UsageError::new(format!("--types {given}: the types always run in ascending order"), instead()));
+    }
+    if types.iter().all(|t| t.has_segments()) {
         return Err(UsageError::new(
-            format!("--types {listed}: the types always run in ascending order"),
-            format!("Write --types {}.", join(&sorted).replace(", ", ",")),
+            format!("--types {given}: types 3 and 4 take the sizes of their segments from types 0, 1 and 2"),
+            format!("Add one of them, e.g. --types 2,{given}."),
         ));
     }
-    if types.iter().all(|number| *number > 2) {
-        return Err(UsageError::new(
-            format!("--types {listed}: types 3 and 4 take the sizes of their segments from types 0, 1 and 2"),
-            format!("Add one of them, e.g. --types 2,{listed}."),
-        ));
-    }
-    Ok(())
+    Ok(types)
+}
+
+/// As the option takes them.
+fn listed(types: &[PatternType]) -> String {
+    join(types).replace(", ", ",")
 }
 
 /// Less was meant to have a unit.
@@ -422,7 +432,7 @@ fn read_hints(path: &Path) -> Result<Vec<HintRule>, UsageError> {
         )
     })?;
     let refused = |error: &dyn Display| UsageError::new(format!("--hints {}: {error}", path.display()), format);
-    let rules = hints::parse(&text).map_err(|error| refused(&error))?;
+    let rules = rules::parse(&text).map_err(|error| refused(&error))?;
     hints::check_amount(rules.iter().map(|rule| (rule.key.as_str(), rule.value.as_str()))).map_err(|e| refused(&e))?;
     Ok(rules)
 }

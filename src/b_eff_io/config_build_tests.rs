@@ -171,7 +171,7 @@ fn types_are_known_ordered_single_and_sized() {
     refused("--types 3,0", &["ascending", "--types 0,3."]);
     refused("--types 3,4", &["sizes of their segments", "--types 2,3,4"]);
     refused("--types 4", &["--types 2,4"]);
-    assert_eq!(config("--types 1,4").unwrap().types, [1, 4]);
+    assert_eq!(config("--types 1,4").unwrap().types, [PatternType::Shared, PatternType::SegmentedCollective]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! ```text
 //! for access in write, rewrite, read:
 //!     for partition in plan:                      # ranks 0..n-1; the others wait without burning a core
-//!         for type in 0..4:
+//!         for type in types:
 //!             open the file of every backend
 //!             for pattern in type:
 //!                 for round in rounds:            # 1 with one backend, 8 with several
@@ -22,7 +22,9 @@ pub mod cli;
 pub mod command;
 pub mod config;
 pub mod config_build;
+pub mod hints;
 pub mod old;
+pub mod pattern_type;
 pub mod plan;
 pub mod plan_command;
 pub mod records;

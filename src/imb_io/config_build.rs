@@ -259,8 +259,7 @@ fn read_hints(path: &Path) -> Result<Vec<(String, String)>, UsageError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        // The file of `io` would be read as one strange key.
-        if hints::parse(line).is_ok() {
+        if hints::is_rule(line) {
             return Err(refuse(
                 number,
                 "written for the hints file of `io`, with partition, access, type and chunk size",

@@ -8,9 +8,9 @@ pub use parse::{is_summary, OldError, OldPartition, OldRow, OldSummary};
 
 use std::io;
 
-use parse::parse;
+use parse::{parse, TYPES};
 
-use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 use crate::frame::report::csv::{table, Column, Origin};
 use crate::frame::report::html;
@@ -33,7 +33,7 @@ pub fn read(bytes: &[u8]) -> Result<Box<dyn Report>, OldError> {
 struct Line<'a> {
     partition: &'a OldPartition,
     row: &'a OldRow,
-    pattern_type: u8,
+    pattern_type: PatternType,
 }
 
 fn columns<'r>() -> [Column<Line<'r>>; 7] {
@@ -41,10 +41,10 @@ fn columns<'r>() -> [Column<Line<'r>>; 7] {
         ("backend", |_| BACKEND.into()),
         ("ranks", |l| l.partition.ranks.into()),
         ("access", |l| l.row.access.name().into()),
-        ("pattern_type", |l| l.pattern_type.into()),
-        ("type_name", |l| type_name(l.pattern_type).into()),
+        ("pattern_type", |l| l.pattern_type.number().into()),
+        ("type_name", |l| l.pattern_type.name().into()),
         ("chunk_bytes", |l| l.row.chunk_bytes.into()),
-        ("mb_per_second", |l| l.row.mb_per_second[usize::from(l.pattern_type)].into()),
+        ("mb_per_second", |l| l.row.mb_per_second[l.pattern_type.index()].into()),
     ]
 }
 
@@ -55,7 +55,7 @@ impl OldSummary {
 
     fn csv(&self) -> io::Result<Vec<u8>> {
         let lines = self.partitions.iter().flat_map(|partition| {
-            let of_row = move |row| (0..5).map(move |pattern_type| Line { partition, row, pattern_type });
+            let of_row = move |row| TYPES.into_iter().map(move |pattern_type| Line { partition, row, pattern_type });
             partition.rows.iter().flat_map(of_row)
         });
         Ok(table(&Origin::of_words(&self.prefix, &self.date, self.fact("hostname"), ""), &columns(), lines)?)
@@ -105,10 +105,10 @@ impl Report for OldSummary {
                 quantities.extend(of(Depth::Group, access, "mean".into(), average));
             }
             for row in &partition.rows {
-                for (pattern_type, value) in (0..5).zip(row.mb_per_second) {
+                for (pattern_type, value) in TYPES.into_iter().zip(row.mb_per_second) {
                     let (depth, column) = match row.chunk_bytes {
-                        None => (Depth::Group, type_name(pattern_type).to_owned()),
-                        Some(bytes) => (Depth::Detail, format!("{bytes} bytes, {}", type_name(pattern_type))),
+                        None => (Depth::Group, pattern_type.name().to_owned()),
+                        Some(bytes) => (Depth::Detail, format!("{bytes} bytes, {}", pattern_type.name())),
                     };
                     quantities.extend(of(depth, row.access, column, value));
                 }

@@ -2,12 +2,19 @@
 
 use serde::Serialize;
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 
 /// What such a file begins with.
 pub(super) const BEGIN: &str = "b_eff_io.c, Revision ";
 /// Partitions, and rows of each: more is no file of that program.
 pub(super) const MOST_ROWS: usize = 100_000;
+
+/// Types of that program, in the order of its columns.
+pub(super) const TYPES: [PatternType; 5] = {
+    use PatternType::{Scatter, Segmented, SegmentedCollective, Separate, Shared};
+    [Scatter, Shared, Separate, Segmented, SegmentedCollective]
+};
 
 /// Why a summary could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +79,7 @@ pub struct OldRow {
     /// Chunk size; None: the total of the access method.
     pub chunk_bytes: Option<u64>,
     /// Of types 0 to 4 in 1e6 bytes/s; None: no number there.
-    pub mb_per_second: [Option<f64>; 5],
+    pub mb_per_second: [Option<f64>; TYPES.len()],
 }
 
 /// True if these are the bytes of such a file.
@@ -133,7 +140,7 @@ fn row(words: &[&str]) -> Result<Option<(u64, OldRow)>, ()> {
         _ => return Err(()),
     };
     let values: Vec<Option<f64>> = values.iter().map(|word| number(word)).collect::<Option<_>>().ok_or(())?;
-    let mb_per_second: [Option<f64>; 5] = values.try_into().map_err(|_| ())?;
+    let mb_per_second: [Option<f64>; TYPES.len()] = values.try_into().map_err(|_| ())?;
     Ok(Some((ranks, OldRow { access, chunk_bytes: chunk, mb_per_second })))
 }
 

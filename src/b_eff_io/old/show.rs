@@ -1,7 +1,7 @@
 //! A summary on a screen and on a page.
 
+use super::parse::TYPES;
 use super::{OldPartition, OldSummary};
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::frame::records::Access;
 use crate::frame::report::html::{self, Block, Headline, Section, Table, Tone};
 use crate::frame::report::sheet::{span, Look, Screen};
@@ -66,7 +66,7 @@ fn rate(value: f64) -> String {
 /// The types with their means, and the chunk sizes with the types.
 fn rows(partition: &OldPartition) -> Vec<String> {
     let cell = |value: Option<f64>| format!("{:>10}", value.map_or("-".to_owned(), rate));
-    let names: String = (0..5).map(|pattern_type| format!("{:>10}", type_name(pattern_type))).collect();
+    let names: String = TYPES.into_iter().map(|pattern_type| format!("{:>10}", pattern_type.name())).collect();
     let mut out = vec![String::new(), format!("  {:<18}{names}      mean", "MB/s")];
     for (at, access) in Access::ALL.into_iter().enumerate() {
         let total = partition.rows.iter().find(|row| row.access == access && row.chunk_bytes.is_none());
@@ -86,7 +86,7 @@ fn rows(partition: &OldPartition) -> Vec<String> {
 }
 
 fn section(partition: &OldPartition) -> Section {
-    let names = (0..5).map(|pattern_type| type_name(pattern_type).to_owned());
+    let names = TYPES.into_iter().map(|pattern_type| pattern_type.name().to_owned());
     let head: Vec<String> = ["access".to_owned(), "chunk, bytes".to_owned()].into_iter().chain(names).collect();
     let mut table = Table::new("MB/s by access, chunk size and type", 2, head);
     for row in &partition.rows {

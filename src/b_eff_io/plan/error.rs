@@ -1,5 +1,6 @@
 //! Why something cannot be planned.
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::error;
 use crate::frame::units::format_size;
 
@@ -50,7 +51,7 @@ pub enum Obstacle {
     )]
     NoReference {
         /// 3 or 4.
-        pattern_type: u8,
+        pattern_type: PatternType,
     },
     /// A pattern of type 3 or 4 would write into the segment of the next rank.
     #[error("pattern {pattern} would end at byte {end_bytes} of a segment of {segment_bytes} bytes")]

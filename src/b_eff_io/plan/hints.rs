@@ -1,10 +1,11 @@
 //! Which hints of the file go to which open and which pattern.
 
 use super::{PatternSpec, Role};
-use crate::frame::hints::{HintPlace, HintRule};
+use crate::b_eff_io::hints::{HintPlace, HintRule};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 
-fn is_for(rule: &HintRule, ranks: u64, access: Access, t: u8) -> bool {
+fn is_for(rule: &HintRule, ranks: u64, access: Access, t: PatternType) -> bool {
     rule.ranks.is_none_or(|r| r == ranks)
         && rule.access.is_none_or(|a| a == access)
         && rule.pattern_type.is_none_or(|p| p == t)
@@ -22,7 +23,7 @@ fn is_for_chunk(rule: &HintRule, spec: &PatternSpec, m_part_bytes: u64) -> bool 
 
 /// Hints for opening the file of type `t`: key and value, each key once, in order of first appearance.
 #[must_use]
-pub fn for_open(rules: &[HintRule], ranks: u64, access: Access, t: u8) -> Vec<(String, String)> {
+pub fn for_open(rules: &[HintRule], ranks: u64, access: Access, t: PatternType) -> Vec<(String, String)> {
     let at_open = |r: &&HintRule| matches!(r.place, HintPlace::OnOpen | HintPlace::All);
     last_wins(rules.iter().filter(at_open).filter(|r| is_for(r, ranks, access, t)))
 }
@@ -34,7 +35,7 @@ pub fn for_pattern(
     rules: &[HintRule],
     ranks: u64,
     access: Access,
-    t: u8,
+    t: PatternType,
     spec: &PatternSpec,
     m_part_bytes: u64,
 ) -> Vec<(String, String)> {
@@ -56,8 +57,8 @@ fn last_wins<'a>(rules: impl Iterator<Item = &'a HintRule>) -> Vec<(String, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::hints::parse;
     use crate::b_eff_io::plan::patterns::patterns;
-    use crate::frame::hints::parse;
     use crate::frame::units::MIB;
 
     const FILE: &str = "# comment\n\
@@ -79,8 +80,11 @@ mod tests {
         assert_eq!(rules.len(), 5);
         let pattern =
             |ranks, access, n: usize| for_pattern(&rules, ranks, access, specs[n].pattern_type, &specs[n], 4 * MIB);
-        assert_eq!(pairs(&for_open(&rules, 4, Access::Write, 0)), [("cb_nodes", "4")]);
-        assert_eq!(pairs(&for_open(&rules, 4, Access::Read, 0)), [("cb_nodes", "4"), ("romio_cb_read", "enable")]);
+        assert_eq!(pairs(&for_open(&rules, 4, Access::Write, PatternType::Scatter)), [("cb_nodes", "4")]);
+        assert_eq!(
+            pairs(&for_open(&rules, 4, Access::Read, PatternType::Scatter)),
+            [("cb_nodes", "4"), ("romio_cb_read", "enable")]
+        );
         assert_eq!(pairs(&pattern(4, Access::Write, 5)), [("cb_buffer_size", "4194304")]);
         assert_eq!(pairs(&pattern(8, Access::Write, 5)), [("cb_buffer_size", "8388608")]);
         assert_eq!(pairs(&pattern(8, Access::Write, 4)), []);
@@ -94,7 +98,7 @@ mod tests {
         let rules = parse("all all all 32768 k v\nall all all Lmax k v").unwrap();
         for bytes in [32768, 4 * MIB] {
             let fill_up = PatternSpec { chunk_bytes: bytes, call_bytes: bytes, ..patterns(4 * MIB)[33] };
-            assert!(for_pattern(&rules, 1, Access::Write, 3, &fill_up, 4 * MIB).is_empty());
+            assert!(for_pattern(&rules, 1, Access::Write, PatternType::Segmented, &fill_up, 4 * MIB).is_empty());
         }
     }
 }

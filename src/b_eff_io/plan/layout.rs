@@ -2,8 +2,8 @@
 
 use beff_backends::{CallForm, Parts, Pattern};
 
-use super::patterns::access_kind;
 use super::{Obstacle, PatternSpec, PlanError};
+use crate::b_eff_io::pattern_type::Layout;
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Place {
     pub rank: u64,
     /// Type 1 through the shared file pointer.
     pub shared_pointer: bool,
-    /// L_SEG of the pattern's type; needed for types 3 and 4 only.
+    /// L_SEG of the pattern's type; needed for types with segments only.
     pub segment_bytes: Option<u64>,
 }
 
@@ -32,12 +32,15 @@ pub fn place(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -
     let chunks_per_call = spec.call_bytes / spec.chunk_bytes;
     let [ranks, rank, l, stream] = [p.ranks, p.rank, spec.chunk_bytes, stream_bytes].map(u128::from);
     // Saturation stands for "too large": whatever saturates is refused below.
-    let (origin, rank_distance, stride) = match spec.pattern_type {
-        0 | 1 => (stream.saturating_mul(ranks), l, ranks.saturating_mul(l)),
-        2 => (0, 0, l),
-        _ => (0, u128::from(segment_for(p, spec, stream_bytes, max_calls)?), l),
+    let is_private = spec.pattern_type.has_private_files();
+    let layout = spec.pattern_type.descriptor().layout;
+    let (origin, rank_distance, stride) = match layout {
+        Layout::Strided => (stream.saturating_mul(ranks), l, ranks.saturating_mul(l)),
+        Layout::FilePerRank => (0, 0, l),
+        Layout::Segments => (0, u128::from(segment_for(p, spec, stream_bytes, max_calls)?), l),
     };
-    let first = if spec.pattern_type <= 1 { origin } else { stream };
+    let first = if layout == Layout::Strided { origin } else { stream };
+
     let base = |rank: u128| first.saturating_add(rank.saturating_mul(rank_distance));
     let chunks = u128::from(max_calls) * u128::from(chunks_per_call);
     let end = match chunks.checked_sub(1) {
@@ -49,14 +52,14 @@ pub fn place(p: &Place, spec: &PatternSpec, stream_bytes: u64, max_calls: u64) -
     i64::try_from(end).map_err(|_| overflow())?;
     let narrow = |v: u128| u64::try_from(v).map_err(|_| overflow());
     Ok(Pattern {
-        kind: access_kind(spec.pattern_type, p.shared_pointer),
+        kind: spec.pattern_type.access_kind(p.shared_pointer),
         chunk_bytes: spec.chunk_bytes,
         chunks_per_call,
         base_bytes: narrow(base(rank))?,
         stride_bytes: narrow(stride)?,
         origin_bytes: narrow(origin)?,
-        rank: if spec.pattern_type == 2 { 0 } else { p.rank },
-        ranks: if spec.pattern_type == 2 { 1 } else { p.ranks },
+        rank: if is_private { 0 } else { p.rank },
+        ranks: if is_private { 1 } else { p.ranks },
         rank_distance_bytes: narrow(rank_distance)?,
         parts: Parts::Equal,
         form: CallForm::default(),

@@ -7,6 +7,7 @@ use super::patterns::patterns;
 use super::space::PartitionSpace;
 use super::{two_phase, PatternSpec, PATTERNS};
 use crate::b_eff_io::config::{Buffers, Config, ExchangePolicy};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
 
 /// The backend that maps files.
@@ -94,9 +95,9 @@ fn is_prime(n: u64) -> bool {
 
 /// Largest call of one rank: of the patterns of these types, and of a fill-up that is as long as it can be.
 #[must_use]
-pub fn max_call_bytes(specs: &[PatternSpec; PATTERNS], types: &[u8], segment_multiple_bytes: u64) -> u64 {
+pub fn max_call_bytes(specs: &[PatternSpec; PATTERNS], types: &[PatternType], segment_multiple_bytes: u64) -> u64 {
     let calls = specs.iter().filter(|s| types.contains(&s.pattern_type)).map(|s| s.call_bytes).max().unwrap_or(0);
-    let segmented = types.iter().any(|&t| t >= 3);
+    let segmented = types.iter().any(|t| t.has_segments());
     calls.max(if segmented { segment_multiple_bytes } else { 0 })
 }
 
@@ -147,7 +148,7 @@ impl RankMemory {
 /// True if ranks may copy out of each other's transfer memory: two-phase transfers, not by messages.
 #[must_use]
 pub fn shares_memory(config: &Config, ranks: u64) -> bool {
-    let collective = config.types.iter().any(|t| matches!(t, 0 | 1));
+    let collective = config.types.iter().any(|t| t.is_strided());
     let two_phase = |backend: &String| two_phase::may_be(config, backend);
     ranks > 1 && collective && config.exchange != ExchangePolicy::Messages && config.backends.iter().any(two_phase)
 }
@@ -168,13 +169,13 @@ pub fn maps_files(config: &Config) -> bool {
 
 /// Bytes of a file that a rank has mapped at once, at most, if it `maps` any: of the longest range that a pattern may have.
 #[must_use]
-pub fn mapped_bytes(maps: bool, types: &[u8], partitions: &[PartitionSpace]) -> u64 {
+pub fn mapped_bytes(maps: bool, types: &[PatternType], partitions: &[PartitionSpace]) -> u64 {
     if !maps {
         return 0;
     }
     let range = |part: &PartitionSpace, spec: &PatternSpec| {
         // Chunks of all ranks lie between each other, and a page is mapped with its neighbours.
-        let ranks = if spec.pattern_type <= 1 { part.ranks } else { 1 };
+        let ranks = if spec.pattern_type.is_strided() { part.ranks } else { 1 };
         part.max_calls[usize::from(spec.number)].saturating_mul(spec.call_bytes).saturating_mul(ranks)
     };
     let runs = |spec: &&PatternSpec| types.contains(&spec.pattern_type);
@@ -222,9 +223,9 @@ mod tests {
     #[test]
     fn memory_adds_up() {
         let specs = patterns(8 * MIB);
-        assert_eq!(max_call_bytes(&specs, &[0, 1, 2, 3, 4], MIB), 8 * MIB);
-        assert_eq!(max_call_bytes(&specs, &[0, 3], 64 * MIB), 64 * MIB);
-        assert_eq!(max_call_bytes(&specs, &[0], 64 * MIB), 8 * MIB);
+        assert_eq!(max_call_bytes(&specs, &PatternType::ALL, MIB), 8 * MIB);
+        assert_eq!(max_call_bytes(&specs, &[PatternType::Scatter, PatternType::Segmented], 64 * MIB), 64 * MIB);
+        assert_eq!(max_call_bytes(&specs, &[PatternType::Scatter], 64 * MIB), 8 * MIB);
         let parts = Parts {
             period_bytes: 4 * MIB,
             max_call_bytes: 8 * MIB,
@@ -288,11 +289,15 @@ mod tests {
             max_calls: [calls; PATTERNS],
         };
         assert!(maps_files(&config("--backend posix,mmap")) && !maps_files(&config("--backend posix")));
-        assert_eq!(mapped_bytes(true, &[2], &[part(1)]), 8 * MIB);
-        assert_eq!(mapped_bytes(true, &[2], &[part(1), part(2)]), 16 * MIB);
-        assert_eq!(mapped_bytes(true, &[2], &[part(1 << 40)]), WINDOW_BYTES);
-        assert_eq!(mapped_bytes(true, &[0, 2], &[part(1)]), 16 * MIB, "chunks of two ranks between each other");
-        assert_eq!(mapped_bytes(false, &[0, 2], &[part(1)]), 0);
+        assert_eq!(mapped_bytes(true, &[PatternType::Separate], &[part(1)]), 8 * MIB);
+        assert_eq!(mapped_bytes(true, &[PatternType::Separate], &[part(1), part(2)]), 16 * MIB);
+        assert_eq!(mapped_bytes(true, &[PatternType::Separate], &[part(1 << 40)]), WINDOW_BYTES);
+        assert_eq!(
+            mapped_bytes(true, &[PatternType::Scatter, PatternType::Separate], &[part(1)]),
+            16 * MIB,
+            "chunks of two ranks between each other"
+        );
+        assert_eq!(mapped_bytes(false, &[PatternType::Scatter, PatternType::Separate], &[part(1)]), 0);
     }
 
     proptest! {

@@ -3,15 +3,16 @@
 //! The order matters: where a pattern begins, and so its alignment, follows from everything the earlier patterns of
 //! its type wrote.
 
-use beff_backends::AccessKind;
 use serde::{Deserialize, Serialize};
 
 use super::{PlanError, Role};
 use crate::b_eff_io::config::Release;
+use crate::b_eff_io::pattern_type::{PatternType, M_PART};
+use crate::frame::checks::join;
 use crate::frame::units::MIB;
 
 /// Number of patterns.
-pub const PATTERNS: usize = 43;
+pub const PATTERNS: usize = FIRST[PatternType::COUNT];
 
 /// Smallest M_PART.
 pub const MIN_M_PART_BYTES: u64 = 2 * MIB;
@@ -26,43 +27,42 @@ pub const M_PART_DEVIATION: f64 = 0.01;
 const ELEMENT_POWER: u32 = 3;
 
 /// Sum of U of all types for one access method.
-pub const TIME_UNITS_PER_ACCESS: u32 = 64;
+pub const TIME_UNITS_PER_ACCESS: u32 = time_units();
 
 /// First pattern number of each type, and one behind the last.
-const FIRST: [u8; 6] = [0, 9, 17, 25, 34, 43];
+const FIRST: [usize; PatternType::COUNT + 1] = first();
 
-/// Stands for M_PART in the tables.
-const M_PART: u64 = 0;
-const KB: u64 = 1 << 10;
-const MB: u64 = MIB;
+const fn first() -> [usize; PatternType::COUNT + 1] {
+    let mut first = [0; PatternType::COUNT + 1];
+    let mut t = 0;
+    while t < PatternType::COUNT {
+        first[t + 1] = first[t] + PatternType::ALL[t].patterns();
+        t += 1;
+    }
+    first
+}
 
-/// (l, L, U) of type 0 in order.
-const SCATTER: [(u64, u64, u32); 9] = [
-    (MB, MB, 0),
-    (M_PART, M_PART, 4),
-    (MB, 2 * MB, 4),
-    (MB, MB, 4),
-    (32 * KB, MB, 2),
-    (KB, MB, 2),
-    (32 * KB + 8, MB + 256, 2),
-    (KB + 8, MB + 8 * KB, 2),
-    (MB + 8, MB + 8, 2),
-];
-
-/// l = L of types 1 to 4 in order.
-const CHUNKS: [u64; 8] = [MB, M_PART, MB, 32 * KB, KB, 32 * KB + 8, KB + 8, MB + 8];
-
-/// U of type 1, and of types 2 to 4, beside [`CHUNKS`].
-const SHARED_UNITS: [u32; 8] = [0, 4, 2, 1, 1, 1, 1, 2];
-const OTHER_UNITS: [u32; 8] = [0, 2, 2, 1, 1, 1, 1, 2];
+const fn time_units() -> u32 {
+    let (mut units, mut t) = (0, 0);
+    while t < PatternType::COUNT {
+        let rows = PatternType::ALL[t].descriptor().rows;
+        let mut row = 0;
+        while row < rows.len() {
+            units += rows[row].time_units;
+            row += 1;
+        }
+        t += 1;
+    }
+    units
+}
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatternSpec {
     /// 0 to 42.
     pub number: u8,
-    /// 0 to 4.
-    pub pattern_type: u8,
+    /// Its type.
+    pub pattern_type: PatternType,
     /// Contiguous bytes on disk, l. 0 for fill-ups: their size follows from the segment
     /// ([`super::segments::Segment::spec`]).
     pub chunk_bytes: u64,
@@ -79,76 +79,44 @@ pub struct PatternSpec {
 pub fn patterns(m_part_bytes: u64) -> [PatternSpec; PATTERNS] {
     let size = |bytes: u64| if bytes == M_PART { m_part_bytes } else { bytes };
     std::array::from_fn(|number| {
-        let number = number as u8;
-        let pattern_type = type_of(number);
-        let position = usize::from(number - FIRST[usize::from(pattern_type)]);
-        let row = match pattern_type {
-            0 => Some(SCATTER[position]),
-            1 => Some((CHUNKS[position], CHUNKS[position], SHARED_UNITS[position])),
-            _ => CHUNKS.get(position).map(|&l| (l, l, OTHER_UNITS[position])),
+        let pattern_type = type_of(number as u8);
+        let row = pattern_type.descriptor().rows.get(number - FIRST[pattern_type.index()]);
+        let role = match row {
+            None => Role::FillUp,
+            Some(row) if row.time_units == 0 => Role::WarmUp,
+            Some(_) => Role::Timed,
         };
-        let (chunk_bytes, call_bytes, time_units) = row.map_or((0, 0, 0), |(l, call, u)| (size(l), size(call), u));
-        let role = match (row, time_units) {
-            (None, _) => Role::FillUp,
-            (Some(_), 0) => Role::WarmUp,
-            (Some(_), _) => Role::Timed,
-        };
-        PatternSpec { number, pattern_type, chunk_bytes, call_bytes, time_units, role }
+        PatternSpec {
+            number: number as u8,
+            pattern_type,
+            chunk_bytes: row.map_or(0, |row| size(row.chunk_bytes)),
+            call_bytes: row.map_or(0, |row| size(row.call_bytes)),
+            time_units: row.map_or(0, |row| row.time_units),
+            role,
+        }
     })
 }
 
-/// Type of a pattern; numbers above 42 count as type 4.
+/// Type of a pattern; numbers above the last count as the last type.
 #[must_use]
-pub fn type_of(number: u8) -> u8 {
-    (1..=4).rev().find(|&t| number >= FIRST[usize::from(t)]).unwrap_or(0)
+pub fn type_of(number: u8) -> PatternType {
+    let is_of = |t: &PatternType| usize::from(number) >= FIRST[t.index()];
+    PatternType::ALL.into_iter().rev().find(is_of).unwrap_or(PatternType::Scatter)
 }
 
-/// The patterns of type `t` in order of execution; none for a type that does not exist.
+/// The patterns of type `t` in order of execution.
 #[must_use]
-pub fn of_type(specs: &[PatternSpec; PATTERNS], t: u8) -> &[PatternSpec] {
-    let t = usize::from(t);
-    if t >= FIRST.len() - 1 {
-        return &[];
-    }
-    &specs[usize::from(FIRST[t])..usize::from(FIRST[t + 1])]
+pub fn of_type(specs: &[PatternSpec; PATTERNS], t: PatternType) -> &[PatternSpec] {
+    &specs[FIRST[t.index()]..FIRST[t.index() + 1]]
 }
 
-/// Pattern of type `t` with the chunk size that types 1 to 4 have at `position` (0 warm-up, 1 to 7 the timed ones,
-/// 8 fill-up). Type 0 has one more, number 2 (1 MB from 2 MB of memory), which stands at no position and is skipped.
+/// Pattern of type `t` with the chunk size that all types have at `position` (0 warm-up, 1 to 7 the timed ones, 8 fill-up). A
+/// second pattern of a chunk size stands at no position and is skipped.
 #[must_use]
-pub fn number_at(t: u8, position: usize) -> Option<u8> {
-    let p = u8::try_from(position).ok()?;
-    let first = *FIRST.get(usize::from(t)).filter(|_| t <= 4)?;
-    match (t, p) {
-        (0, 0..=1) => Some(p),
-        (0, 2..=7) => Some(p + 1),
-        (1..=4, 0..=7) | (3..=4, 8) => Some(first + p),
-        _ => None,
-    }
-}
-
-/// Name of a type as releases of b_eff_io print it.
-#[must_use]
-pub fn type_name(t: u8) -> &'static str {
-    match t {
-        0 => "scatter",
-        1 => "shared",
-        2 => "separate",
-        3 => "segmented",
-        4 => "seg-coll",
-        _ => "unknown",
-    }
-}
-
-/// How the ranks take part in the calls of a type. Type 1 without shared pointers is one chunk of a strided view per
-/// collective call.
-#[must_use]
-pub fn access_kind(t: u8, shared_pointer: bool) -> AccessKind {
-    match t {
-        1 if shared_pointer => AccessKind::SharedOrdered,
-        0 | 1 | 4 => AccessKind::Collective,
-        _ => AccessKind::Independent,
-    }
+pub fn number_at(t: PatternType, position: usize) -> Option<u8> {
+    let beside = t.descriptor().row_beside_table.map_or(usize::MAX, usize::from);
+    let place = position + usize::from(position >= beside);
+    (place < t.patterns()).then(|| (FIRST[t.index()] + place) as u8)
 }
 
 /// M_PART of the definition: memory of the unit one rank runs on / 128, at least 2 MB; release 2.1 also caps it at 1 GiB.
@@ -172,15 +140,16 @@ pub fn m_part_bytes(memory_per_rank_bytes: u64, release: Release) -> u64 {
     (ELEMENT_POWER..=MIB.ilog2()).rev().map(nearest).find(close).unwrap_or(defined)
 }
 
-/// Checks a list of pattern types: ascending, without repetition, not empty, 0 to 4.
+/// Checks a list of pattern types: ascending, without repetition, not empty.
 ///
 /// # Errors
 /// [`PlanError::Argument`] with the list.
-pub fn check_types(types: &[u8]) -> Result<(), PlanError> {
-    let ascending = types.windows(2).all(|w| w[0] < w[1]);
-    if types.is_empty() || !ascending || types.iter().any(|&t| t > 4) {
+pub fn check_types(types: &[PatternType]) -> Result<(), PlanError> {
+    if types.is_empty() || !types.is_sorted_by(|a, b| a < b) {
+        let numbers: Vec<u8> = types.iter().map(|t| t.number()).collect();
         return Err(PlanError::argument(format!(
-            "pattern types {types:?}; give some of 0, 1, 2, 3, 4 in this order, each once"
+            "pattern types {numbers:?}; give some of {} in this order, each once",
+            join(PatternType::ALL)
         )));
     }
     Ok(())
@@ -215,7 +184,8 @@ mod tests {
     #[test]
     fn sums_roles_and_multiples() {
         let specs = patterns(MIN_M_PART_BYTES);
-        let units: Vec<u32> = (0..5).map(|t| of_type(&specs, t).iter().map(|s| s.time_units).sum()).collect();
+        let units: Vec<u32> =
+            PatternType::ALL.into_iter().map(|t| of_type(&specs, t).iter().map(|s| s.time_units).sum()).collect();
         assert_eq!(units, [22, 12, 10, 10, 10]);
         assert_eq!(units.iter().sum::<u32>(), TIME_UNITS_PER_ACCESS);
         let with = |role| specs.iter().filter(|s| s.role == role).map(|s| s.number).collect::<Vec<_>>();
@@ -229,21 +199,22 @@ mod tests {
             assert!(s.chunk_bytes == 0 || s.call_bytes % s.chunk_bytes == 0);
             assert!(of_type(&specs, s.pattern_type).contains(s));
         }
-        assert!(of_type(&specs, 5).is_empty());
     }
 
     #[test]
     fn positions_name_patterns_of_the_same_chunk_size() {
         let specs = patterns(4 * MIB);
         for position in 0..8 {
-            let sizes: Vec<u64> =
-                (0..5).map(|t| specs[usize::from(number_at(t, position).unwrap())].chunk_bytes).collect();
+            let sizes: Vec<u64> = PatternType::ALL
+                .into_iter()
+                .map(|t| specs[usize::from(number_at(t, position).unwrap())].chunk_bytes)
+                .collect();
             assert!(sizes.iter().all(|&s| s == sizes[0]), "{position}: {sizes:?}");
         }
-        let last: Vec<Option<u8>> = (0..6).map(|t| number_at(t, 8)).collect();
-        assert_eq!(last, [None, None, None, Some(33), Some(42), None]);
-        assert_eq!(number_at(3, 9), None);
-        assert_eq!(number_at(3, 300), None);
+        let last: Vec<Option<u8>> = PatternType::ALL.into_iter().map(|t| number_at(t, 8)).collect();
+        assert_eq!(last, [None, None, None, Some(33), Some(42)]);
+        assert_eq!(number_at(PatternType::Segmented, 9), None);
+        assert_eq!(number_at(PatternType::Segmented, 300), None);
     }
 
     #[test]
@@ -285,21 +256,11 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_names() {
-        assert_eq!(access_kind(0, true), AccessKind::Collective);
-        assert_eq!(access_kind(1, true), AccessKind::SharedOrdered);
-        assert_eq!(access_kind(1, false), AccessKind::Collective);
-        assert_eq!(access_kind(2, true), AccessKind::Independent);
-        assert_eq!(access_kind(3, true), AccessKind::Independent);
-        assert_eq!(access_kind(4, true), AccessKind::Collective);
-        assert_eq!((0..5).map(type_name).collect::<Vec<_>>().join(" "), "scatter shared separate segmented seg-coll");
-    }
-
-    #[test]
     fn lists_of_types() {
-        assert!(check_types(&[0, 1, 2, 3, 4]).is_ok());
-        assert!(check_types(&[3]).is_ok());
-        for bad in [&[][..], &[5], &[1, 1], &[2, 0]] {
+        use PatternType::{Scatter, Separate, Shared};
+        assert!(check_types(&PatternType::ALL).is_ok());
+        assert!(check_types(&[PatternType::Segmented]).is_ok());
+        for bad in [&[][..], &[Shared, Shared], &[Separate, Scatter]] {
             assert!(check_types(bad).unwrap_err().to_string().contains("pattern types"));
         }
     }

@@ -10,6 +10,7 @@ use super::segments::{check_reference, segment};
 use super::space::{plan_space, PartitionSpace};
 use super::{memory, partitions, schedule, PatternSpec, PlanError, Role, PATTERNS};
 use crate::b_eff_io::config::{Partitions, Release};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 
 /// What the preview is for.
@@ -24,7 +25,7 @@ pub struct PreviewInput {
     /// T.
     pub time_seconds: f64,
     /// Pattern types, ascending.
-    pub types: Vec<u8>,
+    pub types: Vec<PatternType>,
     /// Rewrite all types.
     pub full_rewrite: bool,
     /// Type 1 through the shared file pointer.
@@ -59,7 +60,7 @@ pub struct PatternPreview {
     /// 0 to 42.
     pub number: u8,
     /// 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// What it is there for.
     pub role: Role,
     /// l; of a fill-up at the assumed rate.
@@ -82,7 +83,7 @@ pub struct PatternPreview {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FilePreview {
     /// 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// How many: one, for type 2 one per rank.
     pub files: u64,
     /// Size of each.
@@ -265,12 +266,14 @@ impl Partition<'_> {
     }
 
     /// Adds the patterns of one type.
-    fn preview_type(&self, t: u8, first_write: &mut FirstWrite) -> Result<FilePreview, PlanError> {
+    fn preview_type(&self, t: PatternType, first_write: &mut FirstWrite) -> Result<FilePreview, PlanError> {
         let ranks = self.space.ranks;
         let max_calls = &self.space.max_calls;
         let multiple = self.input.segment_multiple_bytes;
         let segment = match t {
-            3 | 4 => Some(segment(t, &self.specs, &first_write.counts, &self.input.types, max_calls, multiple)?),
+            _ if t.has_segments() => {
+                Some(segment(t, &self.specs, &first_write.counts, &self.input.types, max_calls, multiple)?)
+            }
             _ => None,
         };
         let last = Place {
@@ -296,7 +299,7 @@ impl Partition<'_> {
             stream_bytes += placed * spec.call_bytes;
             first_write.rows.push(self.row(&spec, outlook)?);
         }
-        let (files, file_bytes) = if t == 2 { (ranks, stream_bytes) } else { (1, stream_bytes * ranks) };
+        let (files, file_bytes) = if t.has_private_files() { (ranks, stream_bytes) } else { (1, stream_bytes * ranks) };
         Ok(FilePreview { pattern_type: t, files, file_bytes, segment_bytes: segment.map(|s| s.segment_bytes) })
     }
 

@@ -1,6 +1,7 @@
 use super::super::outlook::EndedBy;
 use super::super::Obstacle;
 use super::*;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::units::MIB;
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ fn input(ranks: u64) -> PreviewInput {
         release: Release::R2_1,
         partitions: Partitions::SmallMediumAll,
         time_seconds: 5400.0,
-        types: vec![0, 1, 2, 3, 4],
+        types: PatternType::ALL.to_vec(),
         full_rewrite: false,
         shared_pointer: true,
         memory_per_rank_bytes: 4 << 30,
@@ -31,7 +32,7 @@ fn assert_consistent(p: &Preview) {
     for partition in &p.partitions {
         let files: u64 = partition.files.iter().map(|f| f.files * f.file_bytes).sum();
         assert_eq!(files, partition.first_write_bytes);
-        for file in partition.files.iter().filter(|f| f.pattern_type >= 3) {
+        for file in partition.files.iter().filter(|f| f.pattern_type >= PatternType::Segmented) {
             assert_eq!(file.segment_bytes.unwrap() * partition.ranks, file.file_bytes);
         }
         if let Some(space) = partition.space_bytes {
@@ -95,7 +96,7 @@ fn what_cannot_run_is_an_error() {
     let error = preview(&huge).unwrap_err();
     assert!(matches!(error, PlanError::Own(Obstacle::Overflow { pattern: 1, .. })), "{error}");
     // Each file of a rank is possible, all of them together are not.
-    let separate = PreviewInput { types: vec![2], memory_per_rank_bytes: 1 << 57, ..huge };
+    let separate = PreviewInput { types: vec![PatternType::Separate], memory_per_rank_bytes: 1 << 57, ..huge };
     let error = preview(&separate).unwrap_err();
     assert!(error.to_string().contains("together"), "{error}");
     assert!(matches!(
@@ -103,8 +104,8 @@ fn what_cannot_run_is_an_error() {
         Err(PlanError::Own(Obstacle::NoSpace { .. }))
     ));
     assert!(matches!(
-        preview(&PreviewInput { types: vec![4], ..input(4) }),
-        Err(PlanError::Own(Obstacle::NoReference { pattern_type: 4 }))
+        preview(&PreviewInput { types: vec![PatternType::SegmentedCollective], ..input(4) }),
+        Err(PlanError::Own(Obstacle::NoReference { pattern_type: PatternType::SegmentedCollective }))
     ));
     assert!(preview(&PreviewInput { rate_bytes_per_second: f64::NAN, ..input(4) }).is_err());
     assert!(preview(&PreviewInput { partitions: Partitions::List(vec![5]), ..input(4) }).is_err());

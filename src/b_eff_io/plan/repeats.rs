@@ -9,6 +9,7 @@
 //!
 //! For ratios of backends only the patterns with too few rounds are measured again, which is not cut: a long call is one call.
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 
 /// Repeats of each unit before weights count: with the first pass three measurements.
@@ -29,7 +30,7 @@ pub struct Unit {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// How often it was measured again.
     pub repeats: u32,
     /// As often before weights count.
@@ -181,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    fn unit(access: Access, pattern_type: u8, seconds: f64, need: f64) -> Unit {
+    fn unit(access: Access, pattern_type: PatternType, seconds: f64, need: f64) -> Unit {
         let least_repeats = LEAST_REPEATS;
         Unit {
             access,
@@ -207,8 +208,11 @@ mod tests {
 
     #[test]
     fn all_know_something_before_one_knows_much() {
-        let units =
-            vec![unit(Access::Write, 0, 8.0, 0.1), unit(Access::Rewrite, 0, 2.0, 0.1), unit(Access::Read, 0, 1.0, 0.8)];
+        let units = vec![
+            unit(Access::Write, PatternType::Scatter, 8.0, 0.1),
+            unit(Access::Rewrite, PatternType::Scatter, 2.0, 0.1),
+            unit(Access::Read, PatternType::Scatter, 1.0, 0.8),
+        ];
         assert_eq!(play(units.clone(), 3.4), [0, 1, 1]);
         assert_eq!(play(units.clone(), 12.5), [1, 1, 2], "the dear one comes before others again");
         let repeats = play(units, 60.0);
@@ -217,7 +221,10 @@ mod tests {
 
     #[test]
     fn a_narrow_interval_ends_nothing_before_all_that_fits_was_measured_as_often_as_planned() {
-        let mut units = vec![unit(Access::Write, 0, 8.0, 0.1), unit(Access::Read, 0, 1.0, 0.8)];
+        let mut units = vec![
+            unit(Access::Write, PatternType::Scatter, 8.0, 0.1),
+            unit(Access::Read, PatternType::Scatter, 1.0, 0.8),
+        ];
         let mut unknown = 0;
         while let Some(at) = next(&units, 10.0).filter(|at| is_unknown(&units, Some(*at))) {
             units[at].repeats += 1;
@@ -237,10 +244,10 @@ mod tests {
             ..unit(access, pattern_type, seconds, need)
         };
         let units = [
-            few(Access::Write, 0, 0.5, 0.2),
-            few(Access::Read, 0, 1.0, 0.2),
-            few(Access::Rewrite, 0, 0.7, 0.05),
-            few(Access::Read, 1, 9.0, 0.3),
+            few(Access::Write, PatternType::Scatter, 0.5, 0.2),
+            few(Access::Read, PatternType::Scatter, 1.0, 0.2),
+            few(Access::Rewrite, PatternType::Scatter, 0.7, 0.05),
+            few(Access::Read, PatternType::Shared, 9.0, 0.3),
         ];
         let order = |mut left: f64| {
             let (mut units, mut order) = (units.to_vec(), Vec::new());
@@ -267,18 +274,21 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_does_not_stand_in_the_way() {
-        let units = vec![unit(Access::Write, 0, 50.0, 1.0), unit(Access::Read, 0, 1.0, 0.0)];
+        let units = vec![
+            unit(Access::Write, PatternType::Scatter, 50.0, 1.0),
+            unit(Access::Read, PatternType::Scatter, 1.0, 0.0),
+        ];
         assert_eq!(play(units, 10.0), [0, 9]);
         assert_eq!(next(&[], 10.0), None);
-        assert_eq!(next(&[unit(Access::Read, 0, f64::NAN, 1.0)], 10.0), None);
+        assert_eq!(next(&[unit(Access::Read, PatternType::Scatter, f64::NAN, 1.0)], 10.0), None);
     }
 
     /// As in a run of two minutes whose first pass takes 97 s: before, no first write was measured again.
     #[test]
     fn where_time_is_short_the_dear_ones_are_cut() {
-        let mut units: Vec<Unit> = (0..5).map(|t| unit(Access::Write, t, 8.0, 0.1)).collect();
-        units.extend((0..5).map(|t| unit(Access::Rewrite, t, 6.0, 0.1)));
-        units.extend((0..5).map(|t| unit(Access::Read, t, 0.2, 0.1)));
+        let mut units: Vec<Unit> = PatternType::ALL.into_iter().map(|t| unit(Access::Write, t, 8.0, 0.1)).collect();
+        units.extend(PatternType::ALL.into_iter().map(|t| unit(Access::Rewrite, t, 6.0, 0.1)));
+        units.extend(PatternType::ALL.into_iter().map(|t| unit(Access::Read, t, 0.2, 0.1)));
         cut(&mut units, 22.0);
         let shares: Vec<f64> = units.iter().map(|u| u.share).collect();
         assert!(
@@ -300,8 +310,8 @@ mod tests {
     /// With half of that time: once each, rather than twice with tiny shares; what a repeat takes beside its calls is counted.
     #[test]
     fn where_time_is_very_short_all_are_measured_once_again() {
-        let mut units: Vec<Unit> = (0..5).map(|t| unit(Access::Write, t, 8.0, 0.1)).collect();
-        units.extend((0..5).map(|t| unit(Access::Rewrite, t, 10.0, 0.1)));
+        let mut units: Vec<Unit> = PatternType::ALL.into_iter().map(|t| unit(Access::Write, t, 8.0, 0.1)).collect();
+        units.extend(PatternType::ALL.into_iter().map(|t| unit(Access::Rewrite, t, 10.0, 0.1)));
         units.iter_mut().for_each(|unit| unit.fixed_seconds = 0.2);
         cut(&mut units, 10.0);
         assert!(units.iter().all(|u| u.share >= LEAST_SHARE && u.share < 0.13 && u.least_repeats == 1), "{units:?}");
@@ -312,7 +322,10 @@ mod tests {
 
     #[test]
     fn with_time_enough_nothing_is_cut_and_with_hardly_any_the_dearest_are_left_out() {
-        let whole = vec![unit(Access::Write, 0, 8.0, 0.1), unit(Access::Read, 0, 1.0, 0.8)];
+        let whole = vec![
+            unit(Access::Write, PatternType::Scatter, 8.0, 0.1),
+            unit(Access::Read, PatternType::Scatter, 1.0, 0.8),
+        ];
         let mut units = whole.clone();
         cut(&mut units, 20.8);
         assert_eq!(units, whole);
@@ -320,7 +333,10 @@ mod tests {
         assert!(units[0].share == 0.0 && (0.15..0.16).contains(&units[1].share), "{units:?}");
         cut(&mut units, -1.0);
         assert_eq!(next(&units, 100.0), None);
-        let mut units = vec![unit(Access::Read, 0, f64::NAN, 1.0), unit(Access::Read, 1, 0.0, 1.0)];
+        let mut units = vec![
+            unit(Access::Read, PatternType::Scatter, f64::NAN, 1.0),
+            unit(Access::Read, PatternType::Shared, 0.0, 1.0),
+        ];
         cut(&mut units, 1.0);
         assert_eq!(units[1].share, 1.0);
     }
@@ -328,7 +344,7 @@ mod tests {
     prop_compose! {
         fn any_unit()(
             access in prop_oneof![Just(Access::Write), Just(Access::Rewrite), Just(Access::Read)],
-            pattern_type in 0_u8..5,
+            pattern_type in proptest::sample::select(&PatternType::ALL[..]),
             repeats in 0_u32..6,
             seconds in 0.001..20.0_f64,
             need in prop_oneof![0.0..1.0_f64, Just(f64::NAN), Just(f64::INFINITY)],
@@ -362,7 +378,7 @@ mod tests {
         ) {
             let all = [Access::Write, Access::Rewrite, Access::Read];
             let mut units: Vec<Unit> =
-                seconds.iter().enumerate().map(|(i, (s, _))| unit(all[i % 3], (i / 3) as u8, *s, 0.5)).collect();
+                seconds.iter().enumerate().map(|(i, (s, _))| unit(all[i % 3], PatternType::ALL[i / 3], *s, 0.5)).collect();
             units.iter_mut().zip(&seconds).for_each(|(unit, (s, fixed))| unit.fixed_seconds = s * fixed);
             cut(&mut units, left);
             let of = |u: &Unit| f64::from(u.least_repeats) * u.seconds;

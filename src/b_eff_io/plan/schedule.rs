@@ -6,6 +6,7 @@
 use super::patterns::TIME_UNITS_PER_ACCESS;
 use super::PatternSpec;
 use crate::b_eff_io::config::Release;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 
 /// Part of its scheduled time that a pattern keeps however late the run is.
@@ -37,10 +38,11 @@ pub fn partition_seconds(release: Release, time_seconds: f64, partitions: usize)
     }
 }
 
-/// Whether a type is rewritten: all of them with full rewrite (always so in releases 0.5 and 1), otherwise type 0 only.
+/// Whether a type is rewritten: all of them with full rewrite (always so in releases 0.5 and 1), otherwise those whose rewrite takes
+/// the place of a second weight.
 #[must_use]
-pub fn is_rewritten(full_rewrite: bool, t: u8) -> bool {
-    full_rewrite || t == 0
+pub fn is_rewritten(full_rewrite: bool, t: PatternType) -> bool {
+    full_rewrite || t.descriptor().weight > 1
 }
 
 /// Scheduled time of a pattern with one access method; 0 for U = 0 and for a rewrite that is not done.
@@ -100,7 +102,7 @@ pub fn time_limit(
     scheduled_seconds: f64,
     budget_seconds: f64,
 ) -> Option<TimeLimit> {
-    let is_segmented_write = access == Access::Write && spec.pattern_type >= 3;
+    let is_segmented_write = access == Access::Write && spec.pattern_type.has_segments();
     let by_time = access == Access::Write && !is_segmented_write;
     let seconds = if is_segmented_write { GUARD * scheduled_seconds } else { budget_seconds };
     let bounded = spec.time_units > 0 && (by_time || !repeats_counts(release));

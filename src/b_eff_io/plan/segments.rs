@@ -5,6 +5,7 @@
 
 use super::patterns::{number_at, of_type};
 use super::{Obstacle, PatternSpec, PlanError, Role, PATTERNS};
+use crate::b_eff_io::pattern_type::PatternType;
 
 /// Warm-up, seven timed sizes, fill-up.
 const POSITIONS: usize = 9;
@@ -37,9 +38,11 @@ impl Segment {
 ///
 /// # Errors
 /// [`Obstacle::NoReference`] if one of them runs without any of types 0, 1, 2.
-pub fn check_reference(types: &[u8]) -> Result<(), PlanError> {
-    match types.iter().find(|&&t| t >= 3) {
-        Some(&pattern_type) if !types.iter().any(|&t| t <= 2) => Err(Obstacle::NoReference { pattern_type }.into()),
+pub fn check_reference(types: &[PatternType]) -> Result<(), PlanError> {
+    match types.iter().find(|t| t.has_segments()) {
+        Some(&pattern_type) if types.iter().all(|t| t.has_segments()) => {
+            Err(Obstacle::NoReference { pattern_type }.into())
+        }
         _ => Ok(()),
     }
 }
@@ -50,18 +53,13 @@ fn wanted_calls(
     position: usize,
     specs: &[PatternSpec; PATTERNS],
     counts: &[u64; PATTERNS],
-    types: &[u8],
+    types: &[PatternType],
 ) -> Option<u64> {
     types
         .iter()
         .filter_map(|&t| {
-            let number = usize::from(number_at(t, position).filter(|_| t <= 2)?);
-            let factor = match t {
-                0 => specs[number].call_bytes / specs[number].chunk_bytes.max(1),
-                1 => 10,
-                _ => 1,
-            };
-            Some(counts[number].saturating_mul(factor))
+            let number = usize::from(number_at(t, position)?);
+            t.segment_calls(counts[number], specs[number].call_bytes / specs[number].chunk_bytes.max(1))
         })
         .min()
 }
@@ -77,14 +75,14 @@ fn wanted_calls(
 /// [`Obstacle::NoReference`] if none of types 0 to 2 runs, [`Obstacle::Overflow`] for a segment of 2^63 bytes or more,
 /// [`PlanError::Argument`] for another type or a multiple that is not a multiple of 8.
 pub fn segment(
-    t: u8,
+    t: PatternType,
     specs: &[PatternSpec; PATTERNS],
     counts: &[u64; PATTERNS],
-    types: &[u8],
+    types: &[PatternType],
     max_calls: &[u64; PATTERNS],
     multiple_bytes: u64,
 ) -> Result<Segment, PlanError> {
-    if !(3..=4).contains(&t) {
+    if !t.has_segments() {
         return Err(PlanError::argument(format!("pattern type {t} has no segments, only types 3 and 4 have")));
     }
     check_multiple(multiple_bytes)?;
@@ -138,15 +136,15 @@ mod tests {
     use crate::frame::units::MIB;
     use proptest::prelude::*;
 
-    const ALL: [u8; 5] = [0, 1, 2, 3, 4];
+    const ALL: [PatternType; PatternType::COUNT] = PatternType::ALL;
     const FREE: [u64; PATTERNS] = [u64::MAX; PATTERNS];
 
     /// One count for each of the positions of types 0, 1, 2.
     fn counts(rep: [u64; 3]) -> [u64; PATTERNS] {
         let mut counts = [0; PATTERNS];
-        for t in 0..3 {
+        for t in ALL.into_iter().filter(|t| !t.has_segments()) {
             for position in 0..8 {
-                counts[usize::from(number_at(t, position).unwrap())] = rep[usize::from(t)];
+                counts[usize::from(number_at(t, position).unwrap())] = rep[t.index()];
             }
         }
         counts
@@ -155,10 +153,12 @@ mod tests {
     #[test]
     fn only_what_the_space_cuts_is_marked() {
         let specs = patterns(2 * MIB);
-        let of = |max_calls: &[u64; PATTERNS]| segment(3, &specs, &counts([2, 5, 1000]), &ALL, max_calls, MIB).unwrap();
+        let of = |max_calls: &[u64; PATTERNS]| {
+            segment(PatternType::Segmented, &specs, &counts([2, 5, 1000]), &ALL, max_calls, MIB).unwrap()
+        };
         let free = of(&FREE);
         assert_eq!(free.by_space, [false; POSITIONS]);
-        let third = usize::from(of_type(&specs, 3)[3].number);
+        let third = usize::from(of_type(&specs, PatternType::Segmented)[3].number);
         let mut exactly = FREE;
         exactly[third] = free.calls[3];
         assert_eq!(of(&exactly), free);
@@ -171,28 +171,36 @@ mod tests {
     #[test]
     fn the_smallest_of_the_three_counts() {
         let specs = patterns(2 * MIB);
-        let s = segment(3, &specs, &counts([2, 5, 1000]), &ALL, &FREE, MIB).unwrap();
+        let s = segment(PatternType::Segmented, &specs, &counts([2, 5, 1000]), &ALL, &FREE, MIB).unwrap();
         // M_PART, 1 MB: 2 * 1; 32 kB, +8: 10 * 5; 1 kB, +8: 10 * 5; 1 MB + 8: 2 * 1.
         assert_eq!(s.calls, [1, 2, 2, 50, 50, 50, 50, 2, 1]);
-        let s = segment(4, &specs, &counts([2, 50, 7]), &ALL, &FREE, MIB).unwrap();
+        let s = segment(PatternType::SegmentedCollective, &specs, &counts([2, 50, 7]), &ALL, &FREE, MIB).unwrap();
         assert_eq!(s.calls, [1, 2, 2, 7, 7, 7, 7, 2, 1]);
-        let s = segment(4, &specs, &counts([2, 50, 1000]), &[0, 4], &FREE, MIB).unwrap();
+        let s = segment(
+            PatternType::SegmentedCollective,
+            &specs,
+            &counts([2, 50, 1000]),
+            &[PatternType::Scatter, PatternType::SegmentedCollective],
+            &FREE,
+            MIB,
+        )
+        .unwrap();
         assert_eq!(s.calls, [1, 2, 2, 64, 2048, 64, 2048, 2, 1]);
     }
 
     #[test]
     fn sizes_add_up() {
         let specs = patterns(2 * MIB);
-        let s = segment(3, &specs, &counts([1, 1, 1]), &ALL, &FREE, MIB).unwrap();
+        let s = segment(PatternType::Segmented, &specs, &counts([1, 1, 1]), &ALL, &FREE, MIB).unwrap();
         let used: u64 = MIB + 2 * MIB + MIB + 32768 + 1024 + 32776 + 1032 + MIB + 8;
         assert_eq!(s.calls, [1; 9]);
         assert_eq!((s.segment_bytes, s.fill_up_bytes), (6 * MIB, 6 * MIB - used));
         assert_eq!(s.spec(&specs[33]).chunk_bytes, s.fill_up_bytes);
         assert_eq!(s.spec(&specs[26]), specs[26]);
-        let s = segment(3, &specs, &counts([1, 1, 1]), &ALL, &FREE, 64 * MIB).unwrap();
+        let s = segment(PatternType::Segmented, &specs, &counts([1, 1, 1]), &ALL, &FREE, 64 * MIB).unwrap();
         assert_eq!(s.segment_bytes, 64 * MIB);
         // Sizes that add up to a multiple need no fill-up.
-        let s = segment(3, &specs, &counts([1, 1, 1]), &ALL, &FREE, used).unwrap();
+        let s = segment(PatternType::Segmented, &specs, &counts([1, 1, 1]), &ALL, &FREE, used).unwrap();
         assert_eq!((s.segment_bytes, s.fill_up_bytes, s.calls[8]), (used, 0, 0));
     }
 
@@ -200,8 +208,8 @@ mod tests {
     fn what_could_not_run_before_does_not_run_here() {
         let specs = patterns(2 * MIB);
         let mut counts = counts([3, 3, 3]);
-        counts[usize::from(number_at(1, 5).unwrap())] = 0;
-        let s = segment(3, &specs, &counts, &ALL, &FREE, MIB).unwrap();
+        counts[usize::from(number_at(PatternType::Shared, 5).unwrap())] = 0;
+        let s = segment(PatternType::Segmented, &specs, &counts, &ALL, &FREE, MIB).unwrap();
         assert_eq!(s.calls, [1, 3, 3, 3, 3, 0, 3, 3, 1]);
     }
 
@@ -209,16 +217,39 @@ mod tests {
     fn wrong_input_is_refused() {
         let specs = patterns(2 * MIB);
         let some = counts([1, 1, 1]);
-        let error = segment(4, &specs, &some, &[3, 4], &FREE, MIB).unwrap_err();
-        assert_eq!(error, PlanError::Own(Obstacle::NoReference { pattern_type: 4 }));
-        assert_eq!(check_reference(&[3, 4]), Err(PlanError::Own(Obstacle::NoReference { pattern_type: 3 })));
-        assert!(check_reference(&[2, 3]).is_ok() && check_reference(&[1]).is_ok());
-        assert!(matches!(segment(2, &specs, &some, &ALL, &FREE, MIB), Err(PlanError::Argument { .. })));
+        let error = segment(
+            PatternType::SegmentedCollective,
+            &specs,
+            &some,
+            &[PatternType::Segmented, PatternType::SegmentedCollective],
+            &FREE,
+            MIB,
+        )
+        .unwrap_err();
+        assert_eq!(error, PlanError::Own(Obstacle::NoReference { pattern_type: PatternType::SegmentedCollective }));
+        assert_eq!(
+            check_reference(&[PatternType::Segmented, PatternType::SegmentedCollective]),
+            Err(PlanError::Own(Obstacle::NoReference { pattern_type: PatternType::Segmented }))
+        );
+        assert!(
+            check_reference(&[PatternType::Separate, PatternType::Segmented]).is_ok()
+                && check_reference(&[PatternType::Shared]).is_ok()
+        );
+        assert!(matches!(
+            segment(PatternType::Separate, &specs, &some, &ALL, &FREE, MIB),
+            Err(PlanError::Argument { .. })
+        ));
         for multiple in [0, 12] {
-            assert!(matches!(segment(3, &specs, &some, &ALL, &FREE, multiple), Err(PlanError::Argument { .. })));
+            assert!(matches!(
+                segment(PatternType::Segmented, &specs, &some, &ALL, &FREE, multiple),
+                Err(PlanError::Argument { .. })
+            ));
         }
         let many = counts([u64::MAX; 3]);
-        assert!(matches!(segment(3, &specs, &many, &ALL, &FREE, MIB), Err(PlanError::Own(Obstacle::Overflow { .. }))));
+        assert!(matches!(
+            segment(PatternType::Segmented, &specs, &many, &ALL, &FREE, MIB),
+            Err(PlanError::Own(Obstacle::Overflow { .. }))
+        ));
     }
 
     proptest! {
@@ -230,7 +261,7 @@ mod tests {
             multiple in 1_u64..100_000,
         ) {
             let specs = patterns(m_part * MIB);
-            let s = segment(3, &specs, &counts(reps), &ALL, &[space; PATTERNS], multiple * 8).unwrap();
+            let s = segment(PatternType::Segmented, &specs, &counts(reps), &ALL, &[space; PATTERNS], multiple * 8).unwrap();
             let used: u64 = s.calls.iter().zip(&specs[25..34]).map(|(c, spec)| c * s.spec(spec).call_bytes).sum();
             prop_assert_eq!(used, s.segment_bytes);
             prop_assert_eq!(s.segment_bytes % (multiple * 8), 0);

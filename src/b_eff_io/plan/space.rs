@@ -8,6 +8,7 @@
 use super::patterns::{check_types, patterns, MIN_M_PART_BYTES};
 use super::segments::check_multiple;
 use super::{Obstacle, PatternSpec, PlanError, Role, PATTERNS};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::units::MIB;
 
 /// Space of one partition for one backend.
@@ -39,7 +40,7 @@ pub fn plan_space(
     partitions: &[u64],
     backends: u64,
     m_part_wanted_bytes: u64,
-    types: &[u8],
+    types: &[PatternType],
     segment_multiple_bytes: u64,
 ) -> Result<Vec<PartitionSpace>, PlanError> {
     check_types(types)?;
@@ -79,7 +80,7 @@ pub fn plan_space(
 struct Request<'a> {
     partitions: &'a [u64],
     backends: u64,
-    types: &'a [u8],
+    types: &'a [PatternType],
     segment_multiple_bytes: u64,
 }
 
@@ -152,7 +153,7 @@ mod tests {
     use crate::b_eff_io::plan::patterns::of_type;
     use proptest::prelude::*;
 
-    const ALL: [u8; 5] = [0, 1, 2, 3, 4];
+    const ALL: [PatternType; PatternType::COUNT] = PatternType::ALL;
 
     fn used(plan: &[PartitionSpace], backends: u64, multiple: u64) -> u128 {
         let partition = |p: &PartitionSpace| {
@@ -214,7 +215,7 @@ mod tests {
             assert_eq!((plan[0].space_bytes, plan[0].m_part_bytes), (None, 1 << 30));
             let specs = patterns(1 << 30);
             let last = Place { ranks, rank: ranks - 1, shared_pointer: true, segment_bytes: None };
-            for t in 0..3 {
+            for t in ALL.into_iter().filter(|t| !t.has_segments()) {
                 let mut stream = 0;
                 for spec in of_type(&specs, t) {
                     let calls = plan[0].max_calls[usize::from(spec.number)];
@@ -229,7 +230,7 @@ mod tests {
     fn wrong_input_is_refused() {
         assert!(plan_space(None, &[], 1, 2 * MIB, &ALL, MIB).is_err());
         assert!(plan_space(None, &[0], 1, 2 * MIB, &ALL, MIB).is_err());
-        assert!(plan_space(None, &[1], 1, 2 * MIB, &[7], MIB).is_err());
+        assert!(plan_space(None, &[1], 1, 2 * MIB, &[], MIB).is_err());
         assert!(plan_space(None, &[1], 1, 2 * MIB, &ALL, 0).is_err());
     }
 
@@ -243,7 +244,7 @@ mod tests {
             mask in 1_u8..32,
             multiple in 1_u64..64,
         ) {
-            let types: Vec<u8> = (0..5).filter(|t| mask >> t & 1 == 1).collect();
+            let types: Vec<PatternType> = ALL.into_iter().filter(|t| mask >> t.number() & 1 == 1).collect();
             let multiple = multiple * MIB;
             match plan_space(Some(limit), &partitions, backends, m_part * MIB, &types, multiple) {
                 Ok(plan) => {

@@ -6,6 +6,7 @@ use super::layout::{place, Place};
 use super::patterns::{number_at, of_type, patterns};
 use super::segments::{segment, Segment};
 use super::{PatternSpec, PATTERNS};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::units::MIB;
 
 /// M_PART is a multiple of it.
@@ -15,16 +16,16 @@ type Extent = (u64, u64);
 
 /// What a type runs, in order: the row and its calls per rank.
 fn steps(
-    t: u8,
+    t: PatternType,
     specs: &[PatternSpec; PATTERNS],
     calls: &[u64; PATTERNS],
     multiple: u64,
 ) -> (Vec<(PatternSpec, u64)>, Option<Segment>) {
     let rows = of_type(specs, t);
-    if t < 3 {
+    if !t.has_segments() {
         return (rows.iter().map(|s| (*s, calls[usize::from(s.number)])).collect(), None);
     }
-    let s = segment(t, specs, calls, &[0, 1, 2, 3, 4], calls, multiple).unwrap();
+    let s = segment(t, specs, calls, &PatternType::ALL, calls, multiple).unwrap();
     let rows = rows.iter().zip(s.calls).map(|(row, calls)| (s.spec(row), calls));
     (rows.filter(|(_, calls)| *calls > 0).collect(), Some(s))
 }
@@ -71,11 +72,11 @@ proptest! {
         multiple in 1_u64..300_000,
     ) {
         let specs = patterns(m_part * M_PART_STEP_BYTES);
-        for t in 0..5 {
+        for t in PatternType::ALL {
             let (steps, segment) = steps(t, &specs, &counts(seed), multiple * 8);
             let segment_bytes = segment.map(|s| s.segment_bytes);
             let at = |rank| Place { ranks, rank, shared_pointer, segment_bytes };
-            if t == 2 {
+            if t.has_private_files() {
                 for rank in [0, ranks - 1] {
                     assert_tiled(extents(&at(rank), &steps), "file of a rank");
                 }
@@ -100,7 +101,7 @@ proptest! {
     ) {
         let specs = patterns(m_part * M_PART_STEP_BYTES);
         let rank = ((ranks - 1) as f64 * share) as u64;
-        for t in 0..5 {
+        for t in PatternType::ALL {
             let (steps, segment) = steps(t, &specs, &counts(seed), MIB);
             let segment_bytes = segment.map(|s| s.segment_bytes);
             let at = |rank| Place { ranks, rank, shared_pointer: true, segment_bytes };
@@ -112,17 +113,17 @@ proptest! {
                 prop_assert_eq!(first.base_bytes, end, "type {} pattern {}", t, spec.number);
                 if rank + 1 < ranks {
                     let distance = lay(rank + 1).base_bytes - lay(rank).base_bytes;
-                    let expected = match t { 0 | 1 => spec.chunk_bytes, 2 => 0, _ => segment_bytes.unwrap() };
+                    let expected = match t { PatternType::Scatter | PatternType::Shared => spec.chunk_bytes, PatternType::Separate => 0, _ => segment_bytes.unwrap() };
                     prop_assert_eq!(distance, expected);
                 }
                 end = match t {
                     // The last rank's chunk ends where the first rank's next one begins.
-                    0 | 1 => last.chunk_offset(chunks - 1) + spec.chunk_bytes,
+                    PatternType::Scatter | PatternType::Shared => last.chunk_offset(chunks - 1) + spec.chunk_bytes,
                     _ => first.chunk_offset(chunks - 1) + spec.chunk_bytes,
                 };
                 prop_assert_eq!(end, first.chunk_offset(chunks));
                 stream += calls * spec.call_bytes;
-                prop_assert_eq!(end, if t <= 1 { stream * ranks } else { stream });
+                prop_assert_eq!(end, if t.is_strided() { stream * ranks } else { stream });
             }
             if let Some(segment_bytes) = segment_bytes {
                 prop_assert_eq!(end, segment_bytes);
@@ -133,7 +134,7 @@ proptest! {
 
 #[test]
 fn positions_are_used_by_every_segmented_pattern() {
-    for t in 3..5 {
+    for t in PatternType::ALL.into_iter().filter(|t| t.has_segments()) {
         let numbers: Vec<u8> = (0..9).filter_map(|p| number_at(t, p)).collect();
         let specs = patterns(2 * MIB);
         assert_eq!(numbers, of_type(&specs, t).iter().map(|s| s.number).collect::<Vec<_>>());

@@ -1,14 +1,9 @@
 //! What of a run may go in two phases, as far as the configuration tells.
 
 use crate::b_eff_io::config::{CollectivePolicy, Config};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::backends;
 use crate::frame::config::DirectPolicy;
-
-/// Types whose ranks make their calls together.
-pub const TYPES: [u8; 3] = [0, 1, 4];
-
-/// The type with a segment for each rank.
-const SEGMENTED: u8 = 4;
 
 /// No sector of a device is longer.
 const SECTOR_BYTES: u64 = 4096;
@@ -27,7 +22,7 @@ pub fn may_be(config: &Config, backend: &str) -> bool {
 /// True if a backend may need memory for domains on `ranks` ranks.
 #[must_use]
 pub fn has_domains(config: &Config, backend: &str, ranks: u64) -> bool {
-    ranks > 1 && config.types.iter().any(|t| TYPES.contains(t)) && may_be(config, backend)
+    ranks > 1 && config.types.iter().any(|t| t.is_collective()) && may_be(config, backend)
 }
 
 /// True if there are two-phase first writes on `ranks` ranks that may be direct or buffered as is faster: the policy in force
@@ -35,8 +30,9 @@ pub fn has_domains(config: &Config, backend: &str, ranks: u64) -> bool {
 #[must_use]
 pub fn has_choice(config: &Config, backend: &str, ranks: u64) -> bool {
     let by_name = config.collective == CollectivePolicy::TwoPhase;
-    let shares_sectors = |t: u8| t != SEGMENTED || !config.segment_multiple_bytes.is_multiple_of(SECTOR_BYTES);
-    let is_one = |t: &u8| TYPES.contains(t) && (by_name || shares_sectors(*t));
+    let shares_sectors =
+        |t: PatternType| !t.has_segments() || !config.segment_multiple_bytes.is_multiple_of(SECTOR_BYTES);
+    let is_one = |t: &PatternType| t.is_collective() && (by_name || shares_sectors(*t));
     let is_open = config.direct.of(backend) == DirectPolicy::Auto;
     ranks > 1 && is_open && may_be(config, backend) && config.types.iter().any(is_one)
 }

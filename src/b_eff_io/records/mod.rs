@@ -14,6 +14,7 @@ pub use warning::IoWarning;
 
 use serde::{Deserialize, Serialize};
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::{
     Access, Evidence, LatencyRecord, Machine, MachineShare, Outcome, RoundRecord, StorageRecord,
 };
@@ -144,7 +145,7 @@ pub struct PatternRecord {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Pattern number, 0 to 42.
     pub pattern: u8,
     /// Contiguous bytes on disk, l.
@@ -252,7 +253,7 @@ pub struct TypeRecord {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Slowest rank's time to open.
     pub open_seconds: f64,
     /// Slowest rank's time to close.

@@ -1,5 +1,6 @@
 //! The cells of tables: rates of patterns and types with their marks.
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::{cache_share, few_calls, has_source, known_digits, rate, short_of_time, Derived};
 use crate::frame::digits;
@@ -63,7 +64,7 @@ fn is_wrong(result: &RunResult, record: &PatternRecord) -> bool {
 
 /// The cell of the total of one type: bytes of all its patterns over the time from open to close.
 #[must_use]
-pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_type: u8) -> Cell {
+pub fn type_cell(result: &RunResult, derived: &Derived, spot: Spot<'_>, pattern_type: PatternType) -> Cell {
     let Some(value) = spot.type_value(derived, pattern_type) else {
         return Cell { marks: vec![Mark::NotMeasured], ..Cell::default() };
     };
@@ -159,8 +160,8 @@ mod tests {
         let record = record.clone();
         assert_eq!(pattern_marks(&result, &record), [Mark::ShortTime]);
         let derived = crate::b_eff_io::values::derive(&result);
-        assert_eq!(type_cell(&result, &derived, Spot::of(&record), 0).marks, [Mark::ShortTime]);
-        assert_eq!(type_cell(&result, &derived, Spot::of(&record), 1).marks, []);
+        assert_eq!(type_cell(&result, &derived, Spot::of(&record), PatternType::Scatter).marks, [Mark::ShortTime]);
+        assert_eq!(type_cell(&result, &derived, Spot::of(&record), PatternType::Shared).marks, []);
     }
 
     #[test]
@@ -177,7 +178,12 @@ mod tests {
         // A total rests on the calls of all its patterns.
         let of_type = |result: &RunResult| {
             let derived = crate::b_eff_io::values::derive(result);
-            type_cell(result, &derived, Spot { backend: "posix", ranks: 2, access: Access::Write }, 0)
+            type_cell(
+                result,
+                &derived,
+                Spot { backend: "posix", ranks: 2, access: Access::Write },
+                PatternType::Scatter,
+            )
         };
         assert_eq!(of_type(&result).marks, []);
         result.patterns.iter_mut().for_each(|r| r.calls = 1);

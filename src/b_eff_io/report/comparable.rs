@@ -1,7 +1,6 @@
 //! What a result of b_eff_io offers to `compare`: its value, the types with each access method, and every timed pattern.
 
 use super::layout::{ROWS, ROW_BYTES};
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Intervals, PatternRecord, RunResult};
 use crate::b_eff_io::values::{cache_share, Derived, PatternValue, TypeValue};
 use crate::frame::records::{Access, Record};
@@ -155,7 +154,7 @@ fn of_type(result: &RunResult, value: &TypeValue) -> Option<Quantity> {
     });
     let (open, close) = files.fold((0.0, 0.0), |(o, c), t| (o + t.open_seconds, c + t.close_seconds));
     let quantity =
-        Quantity::new(Level::Group, value.access.name(), type_name(value.pattern_type), MegabytesPerSecond, rate);
+        Quantity::new(Level::Group, value.access.name(), value.pattern_type.name(), MegabytesPerSecond, rate);
     let told = Told { shares: shares(&own, open, close), ..Told::default() };
     Some(Quantity { told, ..quantity.of(&value.backend, value.ranks).noisy(noise(result, is_own)) })
 }
@@ -163,7 +162,7 @@ fn of_type(result: &RunResult, value: &TypeValue) -> Option<Quantity> {
 /// A pattern that has its time; warm-up and fill-up are single calls.
 fn pattern(result: &RunResult, p: &PatternRecord, value: &PatternValue) -> Option<Quantity> {
     let rate = value.mb_per_second.filter(|_| p.time_units > 0 && p.backend != NULL_BACKEND)?;
-    let column = format!("{}, {}, pattern {}", chunk(p), type_name(p.pattern_type), p.pattern);
+    let column = format!("{}, {}, pattern {}", chunk(p), p.pattern_type.name(), p.pattern);
     let quantity = Quantity::new(Level::Detail, p.access.name(), column, MegabytesPerSecond, rate);
     let quantity = quantity.of(&p.backend, p.ranks).noisy(noise_of(p));
     let rounds = p.rounds.iter().filter_map(|round| mb_per_second(round.moved_bytes, round.seconds)).collect();

@@ -2,7 +2,6 @@
 
 use beff_statistics::bootstrap::Ratio;
 
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::PatternRung;
 use crate::b_eff_io::values::{
@@ -57,8 +56,8 @@ fn measured<'r>() -> [Column<Row<'r>>; 30] {
         ("backend", |r| (&r.record.backend).into()),
         ("ranks", |r| r.record.ranks.into()),
         ("access", |r| r.record.access.name().into()),
-        ("pattern_type", |r| r.record.pattern_type.into()),
-        ("type_name", |r| type_name(r.record.pattern_type).into()),
+        ("pattern_type", |r| r.record.pattern_type.number().into()),
+        ("type_name", |r| r.record.pattern_type.name().into()),
         ("pattern", |r| r.record.pattern.into()),
         ("chunk_bytes", |r| r.record.chunk_bytes.into()),
         ("call_bytes", |r| r.record.call_bytes.into()),
@@ -209,6 +208,7 @@ pub fn rows(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, ::csv::Err
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
     use crate::frame::records::Access;
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn golden_rows_of_several_backends() {
         let mut result = fixtures::ladder();
-        result.patterns.retain(|r| r.pattern_type == 2);
+        result.patterns.retain(|r| r.pattern_type == PatternType::Separate);
         let derived = derive(&result);
         result.patterns.retain(|r| r.pattern <= 18);
         let bytes = rows(&result, &derived).unwrap();

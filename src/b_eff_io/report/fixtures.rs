@@ -7,6 +7,7 @@ mod settings;
 mod warnings;
 
 use crate::b_eff_io::config::{InjectAt, RepeatPolicy};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::*;
 use crate::b_eff_io::values::Derived;
 use crate::frame::records::*;
@@ -38,7 +39,7 @@ pub fn complete() -> RunResult {
     let mut result = empty(&["mpiio", "posix"], &[2, 4]);
     for access in Access::ALL {
         for ranks in [2, 4] {
-            for t in 0..5 {
+            for t in PatternType::ALL {
                 for backend in ["mpiio", "posix"] {
                     measure(&mut result, backend, ranks, access, t);
                 }
@@ -72,7 +73,7 @@ pub fn ladder() -> RunResult {
     let backends = ["null", "mpiio", "posix", "uring", "mmap"];
     let mut result = empty(&backends, &[2]);
     for access in Access::ALL {
-        for t in 0..5 {
+        for t in PatternType::ALL {
             for backend in backends {
                 measure(&mut result, backend, 2, access, t);
             }
@@ -93,7 +94,7 @@ pub fn repeated() -> RunResult {
     result.config.repeat = RepeatPolicy::Auto;
     result.config.until_percent = Some(2.0);
     for access in Access::ALL {
-        for t in 0..5 {
+        for t in PatternType::ALL {
             measure(&mut result, "mpiio", 2, access, t);
         }
     }
@@ -127,8 +128,8 @@ pub fn repeated() -> RunResult {
 /// One backend, stopped by a signal in pattern 11 of the first write.
 pub fn interrupted() -> RunResult {
     let mut result = empty(&["posix"], &[2]);
-    measure(&mut result, "posix", 2, Access::Write, 0);
-    measure(&mut result, "posix", 2, Access::Write, 1);
+    measure(&mut result, "posix", 2, Access::Write, PatternType::Scatter);
+    measure(&mut result, "posix", 2, Access::Write, PatternType::Shared);
     result.patterns.retain(|r| r.pattern <= 11);
     if let Some(last) = result.patterns.last_mut() {
         last.ended = Ended::Interrupted;
@@ -145,7 +146,7 @@ pub fn failed() -> RunResult {
         for number in [0, 1, 2, 4, 5] {
             result.patterns.push(pattern("mpiio", 2, access, number));
         }
-        result.types.push(type_record("mpiio", 2, access, 0));
+        result.types.push(type_record("mpiio", 2, access, PatternType::Scatter));
     }
     let not_run = Ended::NotRun("the file system gives no alignment for direct I/O".into());
     let ends = [Ended::Count, Ended::Time, Ended::Space, Ended::TimeGuard, not_run];

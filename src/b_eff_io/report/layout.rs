@@ -1,15 +1,13 @@
 //! The classic arrangement of the results (rows = chunk sizes, columns = pattern types) and look-ups in the records.
 
-use crate::b_eff_io::plan::patterns::{number_at, type_name};
+use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::plan::patterns::number_at;
 use crate::b_eff_io::records::{PatternRecord, RunResult, TypeRecord};
 use crate::b_eff_io::values::ladder::{PatternRung, TypeRung};
 use crate::b_eff_io::values::{Derived, PartitionValue, TypeValue};
 use crate::frame::records::{Access, DeviceTraffic, Evidence};
 use crate::frame::units;
 use crate::frame::values::NULL_BACKEND;
-
-/// Columns of the classic table.
-pub const TYPES: [u8; 5] = [0, 1, 2, 3, 4];
 
 /// Row names of the classic table, in the order of the 2.1 summary file.
 pub const ROWS: [&str; 7] = ["1 kB", "1 kB+8", "32 kB", "32 kB+8", "1 MB", "1 MB+8", "M_PART"];
@@ -29,7 +27,7 @@ pub const BESIDE_RELEASE_2_1: [&str; 2] = [
 /// Number of the pattern shown in row `row` (0 to 6) and column `pattern_type` (0 to 4) of the classic table:
 /// pattern table of the paper without warm-up, fill-up and pattern 2.
 #[must_use]
-pub fn classic_pattern(row: usize, pattern_type: u8) -> Option<u8> {
+pub fn classic_pattern(row: usize, pattern_type: PatternType) -> Option<u8> {
     /// Positions of the rows in the order of execution, which begins with the warm-up and M_PART.
     const POSITIONS: [usize; 7] = [4, 6, 3, 5, 2, 7, 1];
     POSITIONS.get(row).and_then(|&position| number_at(pattern_type, position))
@@ -85,7 +83,7 @@ impl<'r> Spot<'r> {
 
     /// The value of one type.
     #[must_use]
-    pub fn type_value(self, derived: &'r Derived, pattern_type: u8) -> Option<&'r TypeValue> {
+    pub fn type_value(self, derived: &'r Derived, pattern_type: PatternType) -> Option<&'r TypeValue> {
         derived.types.iter().find(|v| v.pattern_type == pattern_type && self.is(&v.backend, v.ranks, v.access))
     }
 
@@ -97,7 +95,7 @@ impl<'r> Spot<'r> {
 
     /// One type of the comparison.
     #[must_use]
-    pub fn type_rung(self, derived: &'r Derived, pattern_type: u8) -> Option<&'r TypeRung> {
+    pub fn type_rung(self, derived: &'r Derived, pattern_type: PatternType) -> Option<&'r TypeRung> {
         let mut rungs = derived.ladder.types.iter();
         rungs.find(|r| r.pattern_type == pattern_type && self.is(&r.backend, r.ranks, r.access))
     }
@@ -186,10 +184,10 @@ pub fn chunk_label(bytes: u64) -> String {
 /// segments in bytes.
 #[must_use]
 pub fn patterns_asked(
-    types: &[u8],
+    types: &[PatternType],
     (full_rewrite, shared_pointer, segment_multiple_bytes): (bool, bool, u64),
 ) -> String {
-    let types: Vec<String> = types.iter().map(|&t| format!("{t} {}", type_name(t))).collect();
+    let types: Vec<String> = types.iter().map(|&t| format!("{t} {}", t.name())).collect();
     format!(
         "types {}; {}; type 1 through {}; segments in multiples of {}",
         types.join(", "),
@@ -205,14 +203,15 @@ mod tests {
 
     #[test]
     fn every_row_and_column_names_another_pattern() {
-        let mut seen: Vec<u8> =
-            TYPES.iter().flat_map(|&t| (0..ROWS.len()).filter_map(move |row| classic_pattern(row, t))).collect();
+        let mut seen: Vec<u8> = PatternType::ALL
+            .iter()
+            .flat_map(|&t| (0..ROWS.len()).filter_map(move |row| classic_pattern(row, t)))
+            .collect();
         seen.sort_unstable();
         // All 43 but the warm-ups 0, 9, 17, 25, 34, the fill-ups 33, 42 and pattern 2.
         let expected: Vec<u8> = (0..43).filter(|p| ![0, 2, 9, 17, 25, 33, 34, 42].contains(p)).collect();
         assert_eq!(seen, expected);
-        assert_eq!(classic_pattern(7, 0), None);
-        assert_eq!(classic_pattern(0, 5), None);
+        assert_eq!(classic_pattern(7, PatternType::Scatter), None);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use crate::b_eff_io::config::Partitions;
 use crate::b_eff_io::plan::outlook::{EndedBy, Outlook};
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::plan::preview::{FilePreview, PartitionPreview, PatternPreview, Preview, PreviewInput};
 use crate::b_eff_io::plan::Role;
 use crate::frame::records::Access;
@@ -117,7 +116,7 @@ fn table(page: &mut Page, partition: &PartitionPreview) {
     Columns::<&PatternPreview>::new()
         .right("pat", 3, |p| p.number)
         .gap(1)
-        .left("type", 13, |p| format!("{} {}", p.pattern_type, type_name(p.pattern_type)))
+        .left("type", 13, |p| format!("{} {}", p.pattern_type, p.pattern_type.name()))
         .right("l", 8, |p| chunk_label(p.chunk_bytes))
         .right("L", 10, |p| chunk_label(p.call_bytes))
         .right("U", 3, |p| p.time_units)
@@ -130,7 +129,7 @@ fn table(page: &mut Page, partition: &PartitionPreview) {
         .left("ended by", 0, ended_by)
         .write(page, &partition.patterns);
     for file in &partition.files {
-        page.line(format!("  type {} {:<10} {}", file.pattern_type, type_name(file.pattern_type), files(file)));
+        page.line(format!("  type {} {:<10} {}", file.pattern_type, file.pattern_type.name(), files(file)));
     }
     let space = partition.space_bytes.map_or_else(|| "no limit".to_owned(), |b| format!("of {}", format_size(b)));
     page.line(format!("  first write of one backend: {} ({space})", format_size(partition.first_write_bytes)));
@@ -221,6 +220,7 @@ fn files(file: &FilePreview) -> String {
 mod tests {
     use super::*;
     use crate::b_eff_io::config::Release;
+    use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::plan::preview::preview;
     use crate::frame::report::text::WIDTH;
 
@@ -230,7 +230,7 @@ mod tests {
             release: Release::R2_1,
             partitions: Partitions::SmallMediumAll,
             time_seconds: 5400.0,
-            types: vec![0, 1, 2, 3, 4],
+            types: PatternType::ALL.to_vec(),
             full_rewrite: false,
             shared_pointer: true,
             memory_per_rank_bytes: 4 << 30,
@@ -284,9 +284,13 @@ mod tests {
     #[test]
     fn a_plan_says_what_ends_its_patterns() {
         // Types 3 and 4 make ten times the calls of type 1, which has twice the time for some.
-        let cut = plan(2e9, |input| PreviewInput { types: vec![1, 3], ..input });
+        let cut = plan(2e9, |input| PreviewInput { types: vec![PatternType::Shared, PatternType::Segmented], ..input });
         assert!(cut.contains("guard: 26-32"), "{cut}");
-        let as_2_1 = plan(2e9, |input| PreviewInput { types: vec![1, 3], release: Release::R2_1, ..input });
+        let as_2_1 = plan(2e9, |input| PreviewInput {
+            types: vec![PatternType::Shared, PatternType::Segmented],
+            release: Release::R2_1,
+            ..input
+        });
         assert!(as_2_1.contains("does NOT fit") && !as_2_1.contains("guard: "), "{as_2_1}");
         let full = plan(2e9, |input| PreviewInput { limit_bytes: Some(1 << 30), ..input });
         assert!(full.contains("write does NOT fit the space: ") && full.contains("; space: "), "{full}");

@@ -2,7 +2,6 @@
 
 use beff_statistics::bootstrap::Ratio;
 
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::ladder::{Cost, Verdict};
 use crate::b_eff_io::values::{cache_share, Derived, Part};
@@ -21,7 +20,7 @@ const WIDE: f64 = 1.5;
 /// What a verdict is about, without its access method: `type 1 shared`, `type 4 seg-coll, 1 kB+8 (pattern 40)`.
 #[must_use]
 pub fn about(result: &RunResult, v: &Verdict) -> String {
-    let of_type = format!("type {} {}", v.pattern_type, type_name(v.pattern_type));
+    let of_type = format!("type {} {}", v.pattern_type, v.pattern_type.name());
     let record = v.pattern.and_then(|p| spot(v, &v.backend).record(result, p));
     match record {
         Some(r) => format!("{of_type}, {} (pattern {})", chunk_label(r.chunk_bytes), r.pattern),

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use beff_backends::Pattern;
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::layout::{place, Place};
-use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
+use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::PlanError;
 use beff_stamp::Generation;
 
@@ -67,7 +68,7 @@ pub struct TypeFile {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Pattern type.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Segment of one rank, types 3 and 4.
     pub segment_bytes: Option<u64>,
     /// Type 1 through the shared pointer.
@@ -82,13 +83,13 @@ impl TypeFile {
     /// One file per rank.
     #[must_use]
     pub fn is_private(&self) -> bool {
-        self.pattern_type == 2
+        self.pattern_type.has_private_files()
     }
 
     /// Name below the run directory, of this rank's file where each has its own.
     #[must_use]
     pub fn name(&self, rank: u64) -> PathBuf {
-        let stem = format!("n{}-type{}-{}", self.ranks, self.pattern_type, type_name(self.pattern_type));
+        let stem = format!("n{}-type{}-{}", self.ranks, self.pattern_type, self.pattern_type.name());
         let directory = Path::new(&self.backend);
         if self.is_private() {
             directory.join(format!("{stem}-rank{rank:07}.dat"))

@@ -1,5 +1,6 @@
 //! What the first pass made and took, for those that measure again. Equal on all ranks of a partition.
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 
 /// What one pattern made in the first pass.
@@ -12,7 +13,7 @@ pub struct Passed {
     /// Access method.
     pub access: Access,
     /// Pattern type.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Pattern number.
     pub pattern: u8,
     /// Its share of the time; 0: warm-up and fill-up.
@@ -35,7 +36,7 @@ pub struct Took {
     /// Access method.
     pub access: Access,
     /// Pattern type.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Everything included, slowest rank.
     pub seconds: f64,
 }

@@ -3,7 +3,7 @@
 use beff_ffi::MpiError;
 
 use crate::b_eff_io::config::{InjectAt, RepeatPolicy};
-use crate::b_eff_io::plan::patterns::{type_name, PatternSpec};
+use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, RepeatRecord, Verification};
 use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::measured::Measured;
@@ -226,7 +226,7 @@ fn record(
 }
 
 fn tell_progress(run: &mut Run<'_>, place: Place<'_>, open: &Open, spec: &PatternSpec, next_seconds: f64) {
-    let (backend, kind) = (&run.backends[open.backend].name, type_name(spec.pattern_type));
+    let (backend, kind) = (&run.backends[open.backend].name, spec.pattern_type.name());
     let (ranks, access) = (place.part.ranks, place.access.name());
     let again = place.repeat.map_or_else(String::new, |repeat| format!("repeat {} of ", repeat.number));
     let standing = Standing {

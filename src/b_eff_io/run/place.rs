@@ -3,6 +3,7 @@
 use beff_backends::OpenFile;
 use beff_ffi::Comm;
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::plan::segments::Segment;
 use crate::b_eff_io::plan::space::PartitionSpace;
@@ -28,7 +29,7 @@ pub struct Place<'a> {
     /// The CPUs they may use.
     pub cpus: &'a HostCpus,
     /// Pattern type.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// None in the first pass.
     pub repeat: Option<Repeat>,
 }
@@ -76,7 +77,7 @@ impl Place<'_> {
     #[must_use]
     pub fn part_rank(&self, run: &Run<'_>) -> u64 {
         let own = self.comm.rank();
-        let ordered = self.pattern_type == 1 && run.config.shared_pointer;
+        let ordered = self.pattern_type.is_shared(run.config.shared_pointer);
         if run.config.cache != CachePolicy::RankShift || self.access != Access::Read || ordered {
             return own;
         }

@@ -54,11 +54,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::plan::patterns::patterns;
     use crate::b_eff_io::run::files::{TypeFile, Written};
     use beff_stamp::Generation;
 
-    fn file(pattern_type: u8, ranks: u64) -> TypeFile {
+    fn file(pattern_type: PatternType, ranks: u64) -> TypeFile {
         TypeFile {
             backend: "posix".into(),
             ranks,
@@ -77,7 +78,7 @@ mod tests {
     #[test]
     fn readers_of_a_shared_region_have_all_ends_and_nothing_twice() {
         for (number, calls) in [(4, 1), (4, 100), (6, 100), (2, 3)] {
-            let (file, w) = (file(0, 3), written(number, calls));
+            let (file, w) = (file(PatternType::Scatter, 3), written(number, calls));
             let region = Region::of(&file, &w, 0).unwrap();
             let all: Vec<u64> = (0..3).flat_map(|reader| places(&region, 0, reader, 3, 7)).collect();
             let distinct: BTreeSet<u64> = all.iter().copied().collect();
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_small_region_is_read_whole_and_a_large_one_at_some_hundred_places() {
-        let (file, small, large) = (file(2, 2), written(20, 1), written(20, 1000));
+        let (file, small, large) = (file(PatternType::Separate, 2), written(20, 1), written(20, 1000));
         let whole = Region::of(&file, &small, 1).unwrap();
         let seen: u64 = places(&whole, 1, 0, 1, 3).into_iter().map(|block| inside(&whole, block).1).sum();
         assert!(whole.bytes() <= PLACES * BLOCK_BYTES && seen == whole.bytes());
@@ -105,7 +106,7 @@ mod tests {
     /// Over many seeds every block is as likely as any other.
     #[test]
     fn no_block_is_left_out_by_all_seeds() {
-        let (file, w) = (file(2, 1), written(19, 4));
+        let (file, w) = (file(PatternType::Separate, 1), written(19, 4));
         let region = Region::of(&file, &w, 0).unwrap();
         let blocks = region.bytes().div_ceil(BLOCK_BYTES);
         let mut hits = vec![0_u32; blocks as usize + 1];

@@ -37,7 +37,7 @@ impl<'a> Region<'a> {
     /// # Errors
     /// Offsets beyond what a file can have.
     pub fn of(file: &'a TypeFile, written: &'a Written, rank: u64) -> Result<Self, PlanError> {
-        let owner = (file.pattern_type > 1).then_some(rank);
+        let owner = (!file.pattern_type.is_strided()).then_some(rank);
         let pattern = file.pattern(written, owner.unwrap_or(0), written.calls)?;
         Ok(Self { file, written, pattern, owner })
     }
@@ -100,17 +100,18 @@ impl<'a> Region<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::plan::patterns::patterns;
     use beff_stamp::Generation;
 
     const MIB: u64 = 1 << 20;
 
-    fn file(pattern_type: u8) -> TypeFile {
+    fn file(pattern_type: PatternType) -> TypeFile {
         TypeFile {
             backend: "posix".into(),
             ranks: 3,
             pattern_type,
-            segment_bytes: (pattern_type > 2).then_some(64 * MIB),
+            segment_bytes: pattern_type.has_segments().then_some(64 * MIB),
             shared_pointer: true,
             written: Vec::new(),
             planned: Vec::new(),
@@ -130,7 +131,7 @@ mod tests {
             let w = written(number);
             let file = file(w.spec.pattern_type);
             let mut seen = 0;
-            for rank in 0..if file.pattern_type <= 1 { 1 } else { 3 } {
+            for rank in 0..if file.pattern_type.is_strided() { 1 } else { 3 } {
                 let region = Region::of(&file, &w, rank).unwrap();
                 let mut at = 0;
                 while at < region.bytes() {

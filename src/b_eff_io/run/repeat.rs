@@ -48,7 +48,7 @@ pub fn run_again(run: &mut Run<'_>, place: Place<'_>, number: usize, seconds: f6
         } else {
             let judged = judged(run, place.comm, number)?;
             for unit in &mut units {
-                unit.need = judged.needs[3 * usize::from(unit.pattern_type) + unit.access as usize];
+                unit.need = judged.needs[3 * unit.pattern_type.index() + unit.access as usize];
             }
             let chosen = next(&units, left);
             chosen.filter(|_| !judged.is_narrow || is_unknown(&units, chosen))

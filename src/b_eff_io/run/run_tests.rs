@@ -7,6 +7,8 @@ use beff_backends::{Collective, Direct, DriverOptions};
 
 use crate::b_eff_io::cli::IoArgs;
 use crate::b_eff_io::config::{Config, RepeatPolicy};
+use crate::b_eff_io::hints::{HintPlace, HintRule};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::{of_type, patterns};
 use crate::b_eff_io::plan::run::{Facts, RunPlan};
 use crate::b_eff_io::records::{CorruptionRecord, Ended, JournalLine, PatternRecord, RepeatRecord, TypeRecord};
@@ -21,7 +23,6 @@ use crate::b_eff_io::run::verify::{reader_of, Again};
 use crate::b_eff_io::run::whole::execute;
 use crate::frame::benchmark::of_words;
 use crate::frame::command::known_backends;
-use crate::frame::hints::{HintPlace, HintRule};
 use crate::frame::records::{Access, ErrorRecord, Outcome};
 use crate::frame::run::evidence::Site;
 use crate::frame::run::machine_share::HostCpus;
@@ -112,8 +113,15 @@ pub(super) fn in_run<T: Send>(
         }
         let (site, cpus) = (Site::survey(comm, run_dir.path()).unwrap(), HostCpus::survey(comm).unwrap());
         let part = &plan.partitions[0];
-        let place =
-            Place { access: Access::Write, part, comm, site: &site, cpus: &cpus, pattern_type: 0, repeat: None };
+        let place = Place {
+            access: Access::Write,
+            part,
+            comm,
+            site: &site,
+            cpus: &cpus,
+            pattern_type: PatternType::Scatter,
+            repeat: None,
+        };
         clear_log();
         let done = work(&mut run, place);
         drop(run);
@@ -154,7 +162,7 @@ fn what_a_type_takes_is_in_its_records() {
             let mut logs = Vec::new();
             for access in Access::ALL {
                 run.backends[0].debt_seconds = 0.0;
-                run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+                run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
                 // Who is late for an opening or a closing is not in its time.
                 let order = log_of(&["barrier", "open", "close"]);
                 assert!(order[0] == "barrier" && order[1].starts_with("open"), "{order:?}");
@@ -179,7 +187,7 @@ fn what_a_type_takes_is_in_its_records() {
         let ((logs, passed, done_seconds), keeps) = &seen[0];
         let records = keeps.patterns();
         let specs = patterns(2 << 20);
-        let specs = of_type(&specs, 2);
+        let specs = of_type(&specs, PatternType::Separate);
         assert_eq!(records.len(), 3 * specs.len());
         let mut scheduled_sum = 0.0;
         for (nth, access) in Access::ALL.into_iter().enumerate() {
@@ -249,14 +257,17 @@ fn what_a_type_takes_is_in_its_records() {
                 at = Some(record.at_seconds.unwrap() + record.seconds());
                 let passed = passed.iter().find(|p| p.access == access && p.pattern == spec.number).unwrap();
                 assert_eq!((passed.calls, passed.rounds as usize, passed.ranks), (calls, record.rounds.len(), ranks));
-                assert_eq!((passed.backend, passed.pattern_type, passed.time_units), (0, 2, spec.time_units));
+                assert_eq!(
+                    (passed.backend, passed.pattern_type, passed.time_units),
+                    (0, PatternType::Separate, spec.time_units)
+                );
                 assert!(same(passed.seconds, record.seconds()));
                 assert!(same(passed.calls_seconds, i.room_seconds + i.transfer_seconds));
                 debt = (debt + record.seconds() - scheduled).max(0.0);
                 scheduled_sum += scheduled;
             }
             let of_type = keeps.types()[nth];
-            assert_eq!((of_type.access, of_type.pattern_type, of_type.ranks), (access, 2, ranks));
+            assert_eq!((of_type.access, of_type.pattern_type, of_type.ranks), (access, PatternType::Separate, ranks));
             assert_eq!(of_type.hints_requested, [("open".to_owned(), "1".to_owned())]);
             assert_eq!(of_type.hints_granted, [("kilo".to_owned(), "2".to_owned())]);
             assert!(same(of_type.open_seconds, 0.5 * SLOW) && same(of_type.close_seconds, 0.25 * SLOW));
@@ -278,7 +289,7 @@ fn openings_and_closings_are_timed_behind_their_barrier() {
     for ((), keeps) in in_run(2, &config, scripts, false, |run, place| {
         for access in Access::ALL {
             run.backends[0].debt_seconds = 0.0;
-            run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+            run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
         }
     }) {
         assert_eq!(keeps.types().len(), Access::ALL.len());
@@ -299,7 +310,7 @@ fn backends_take_turns_there_and_back() {
         |rank| slow_one(2, rank),
         false,
         |run, place| {
-            run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+            run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
         },
     );
     let turns: Vec<&str> = seen[0].1.standings.iter().map(|s| s.what.split(',').next().unwrap()).collect();
@@ -324,7 +335,7 @@ fn an_error_ends_the_type_with_one_record_and_closed_files() {
         };
         let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
         for (rank, (closes, keeps)) in in_run(3, &config, scripts, false, |run, place| {
-            run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+            run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
             assert_eq!(run.stop, Some(Outcome::Failed), "{call}");
             log_of(&["close"]).len()
         })
@@ -352,7 +363,7 @@ fn what_one_rank_cannot_run_is_run_by_none() {
     let scripts = |rank| Script { unsupported: (rank == 1).then(|| "not here".into()), ..slow_one(2, rank) };
     let config = config("--release 1 -T 960s --types 2 --backend null");
     for (calls, keeps) in in_run(2, &config, scripts, false, |run, place| {
-        run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+        run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
         log_of(&["prepare", "write"]).len()
     }) {
         assert_eq!(calls, 0);
@@ -366,7 +377,7 @@ fn a_signal_in_a_pattern_ends_the_run() {
         |rank| if rank == 1 { slow_one(2, rank).answer("write", 2, Answer::Signal) } else { slow_one(2, rank) };
     let config = config("--release 1 -T 960s --types 2 --backend null --rounds 1");
     for (stop, keeps) in in_run(2, &config, scripts, false, |run, place| {
-        run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+        run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
         run.stop
     }) {
         assert_eq!(stop, Some(Outcome::Interrupted));
@@ -389,15 +400,15 @@ fn wrong(keeps: &Keeps) -> [[u64; 3]; 3] {
     })
 }
 
-fn stored(ranks: u64, pattern_type: u8, options: &str, scripts: impl Fn(u64) -> Script + Sync) -> Keeps {
+fn stored(ranks: u64, pattern_type: PatternType, options: &str, scripts: impl Fn(u64) -> Script + Sync) -> Keeps {
     // Segments take their sizes from another type.
-    let types = if pattern_type < 3 { pattern_type.to_string() } else { format!("2,{pattern_type}") };
+    let types = if pattern_type.has_segments() { format!("2,{pattern_type}") } else { pattern_type.to_string() };
     let options = format!("--release 1 -T 120s --types {types} --backend posix {options}");
     let scripts = |rank| scripts(rank).cost("write", 10.0).cost("read", 10.0);
     let mut seen = in_run(ranks, &config(&options), scripts, true, |run, place| {
-        if pattern_type >= 3 {
+        if pattern_type.has_segments() {
             let answers = with(|script| std::mem::take(&mut script.answers));
-            run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+            run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
             with(|script| (script.answers, script.calls) = (answers, BTreeMap::new()));
         }
         for access in Access::ALL {
@@ -416,7 +427,10 @@ fn stored(ranks: u64, pattern_type: u8, options: &str, scripts: impl Fn(u64) -> 
 /// A write that never was, of the last rank, in each type, and a bit on the way back; all the rest is right.
 #[test]
 fn every_type_is_verified_as_far_as_is_promised() {
-    for (ranks, pattern_type) in [(2, 0), (3, 1), (3, 2), (2, 3), (2, 4), (1, 2)] {
+    use PatternType::{Scatter, Segmented, SegmentedCollective, Separate, Shared};
+    for (ranks, pattern_type) in
+        [(2, Scatter), (3, Shared), (3, Separate), (2, Segmented), (2, SegmentedCollective), (1, Separate)]
+    {
         let scripts = |rank| {
             let script = Script::default();
             if rank == ranks - 1 {
@@ -456,7 +470,7 @@ fn every_type_is_verified_as_far_as_is_promised() {
 /// The same with everything compared, behind the type and before it is written over.
 #[test]
 fn lost_writes_are_found_in_whole_files() {
-    for (ranks, pattern_type) in [(2, 0), (3, 2)] {
+    for (ranks, pattern_type) in [(2, PatternType::Scatter), (3, PatternType::Separate)] {
         let scripts = |rank| {
             let script = Script::default();
             if rank == ranks - 1 {
@@ -473,7 +487,7 @@ fn lost_writes_are_found_in_whole_files() {
 /// With everything compared: each word once behind writes and rewrites, and each before it is written over.
 #[test]
 fn everything_is_compared_once() {
-    let keeps = stored(2, 2, "--verify full --cache keep", |_| Script::default());
+    let keeps = stored(2, PatternType::Separate, "--verify full --cache keep", |_| Script::default());
     assert_eq!(wrong(&keeps), [[0; 3]; 3]);
     let words = |access| {
         let of = keeps.patterns().into_iter().filter(move |record| record.access == access);
@@ -506,7 +520,7 @@ fn what_was_not_written_again_is_stale() {
             script
         }
     };
-    let keeps = stored(2, 2, "--verify ring --cache keep", scripts);
+    let keeps = stored(2, PatternType::Separate, "--verify ring --cache keep", scripts);
     assert_eq!(keeps.patterns()[..FIRST_WRITES].iter().map(|record| record.calls).sum::<u64>(), FIRST_WRITES as u64);
     assert!(wrong(&keeps)[0] == [0; 3] && wrong(&keeps)[1][1] > 0, "{:?}", wrong(&keeps));
     let found = keeps.corruptions();
@@ -527,7 +541,10 @@ fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
         |run, place| {
             let of = |access| Place { access, ..place }.writes();
             assert_eq!(Access::ALL.map(of), [Generation::First, Generation::Second, Generation::First]);
-            assert_eq!(Place { access: Access::Read, pattern_type: 2, ..place }.part_rank(run), place.comm.rank());
+            assert_eq!(
+                Place { access: Access::Read, pattern_type: PatternType::Separate, ..place }.part_rank(run),
+                place.comm.rank()
+            );
         },
     );
     in_run(
@@ -539,8 +556,15 @@ fn nobody_reads_again_what_he_wrote_and_every_writing_has_its_data() {
             let own = place.comm.rank();
             let of = |access, pattern_type| Place { access, pattern_type, ..place }.part_rank(run);
             // The order of a shared pointer cannot be shifted, and writes are not.
-            assert_eq!(of(Access::Read, 2), (own + 1) % 3);
-            assert_eq!([of(Access::Read, 1), of(Access::Write, 2), of(Access::Rewrite, 2)], [own; 3]);
+            assert_eq!(of(Access::Read, PatternType::Separate), (own + 1) % 3);
+            assert_eq!(
+                [
+                    of(Access::Read, PatternType::Shared),
+                    of(Access::Write, PatternType::Separate),
+                    of(Access::Rewrite, PatternType::Separate)
+                ],
+                [own; 3]
+            );
         },
     );
 }
@@ -558,7 +582,7 @@ fn each_rank_reads_again_what_its_neighbour_wrote() {
         }
     };
     let seen = in_run(3, &config, scripts, true, |run, place| {
-        run_type(run, Place { pattern_type: 2, ..place }).unwrap();
+        run_type(run, Place { pattern_type: PatternType::Separate, ..place }).unwrap();
         let file = &run.files[0];
         let rank = place.comm.rank();
         let again = Again { run_dir: run.run_dir, file, access: Access::Write, rank, drops: false };
@@ -656,8 +680,8 @@ fn repeats_make_the_same_calls_and_are_cut_by_a_guard() {
             |run, place| {
                 for access in Access::ALL {
                     run.backends[0].debt_seconds = 0.0;
-                    run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
-                    run.took.push(Took { ranks: 2, access, pattern_type: 2, seconds: 50.0 });
+                    run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
+                    run.took.push(Took { ranks: 2, access, pattern_type: PatternType::Separate, seconds: 50.0 });
                 }
                 with(|script| {
                     for call in ["write", "read"] {
@@ -707,7 +731,7 @@ fn repeats_make_the_same_calls_and_are_cut_by_a_guard() {
 #[test]
 fn cached_pages_are_dropped_before_rewrites_and_reads() {
     let resident = |cache: &str| {
-        let keeps = stored(2, 2, &format!("--verify ring --cache {cache}"), |_| Script::default());
+        let keeps = stored(2, PatternType::Separate, &format!("--verify ring --cache {cache}"), |_| Script::default());
         let of = |access| {
             let records =
                 keeps.patterns().into_iter().filter(move |record| record.access == access && record.calls > 0);
@@ -767,7 +791,7 @@ fn rounds_compare_each_call_once() {
     let scripts = |_| Script::default().cost("write", 0.05).cost("read", 0.05);
     let seen = in_run(1, &config, scripts, true, |run, place| {
         for access in [Access::Write, Access::Read] {
-            run_type(run, Place { access, pattern_type: 2, ..place }).unwrap();
+            run_type(run, Place { access, pattern_type: PatternType::Separate, ..place }).unwrap();
         }
     });
     let short = |record: &&PatternRecord| record.call_bytes < 8192 && record.access == Access::Read;

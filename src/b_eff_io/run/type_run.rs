@@ -6,6 +6,7 @@ use beff_ffi::{Comm, MpiError};
 use crate::b_eff_io::plan::hints;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, PatternSpec};
 use crate::b_eff_io::plan::segments::{segment, Segment};
+use crate::b_eff_io::plan::PATTERNS;
 use crate::b_eff_io::records::{JournalLine, TypeRecord, TypeRepeatRecord};
 use crate::b_eff_io::run::files::{TypeFile, Written};
 use crate::b_eff_io::run::pattern_run::run_pattern;
@@ -69,7 +70,7 @@ fn leave_out(run: &mut Run<'_>, place: Place<'_>, open_files: &[Open], index: us
 fn open(
     run: &mut Run<'_>,
     place: Place<'_>,
-    specs: &[PatternSpec; 43],
+    specs: &[PatternSpec; PATTERNS],
     backend: usize,
 ) -> Result<Option<Open>, MpiError> {
     let Place { access, part, comm, pattern_type, .. } = place;
@@ -138,7 +139,7 @@ fn timed<T>(backend: &mut Backend, comm: &Comm, work: impl FnOnce(&dyn Driver) -
 fn find_or_plan(
     run: &mut Run<'_>,
     place: Place<'_>,
-    specs: &[PatternSpec; 43],
+    specs: &[PatternSpec; PATTERNS],
     backend: &str,
 ) -> Result<(usize, Option<Segment>), String> {
     let Place { access, part, pattern_type, .. } = place;
@@ -147,8 +148,8 @@ fn find_or_plan(
         let index = run.files.iter().position(|f| same(f) && f.pattern_type == pattern_type);
         return index.map(|i| (i, None)).ok_or_else(|| format!("type {pattern_type} was not written"));
     }
-    let plan = if pattern_type >= 3 {
-        let mut counts = [0; 43];
+    let plan = if pattern_type.has_segments() {
+        let mut counts = [0; PATTERNS];
         for w in run.files.iter().filter(|f| same(f)).flat_map(|f| &f.written) {
             counts[usize::from(w.spec.number)] = w.calls;
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::{Buffers, InjectAt, RepeatPolicy};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::plan::two_phase;
@@ -194,7 +195,15 @@ fn repeats(run: &mut Run<'_>, parts: &[(&PartitionSpace, Option<Inside<'_>>)]) -
         let left = end_seconds - run.begin.elapsed().as_secs_f64();
         let seconds = left / (parts.len() - number) as f64;
         if let (Some(Inside { comm, site, cpus }), None) = (inside, run.stop) {
-            let place = Place { access: Access::Write, part, comm, site, cpus, pattern_type: 0, repeat: None };
+            let place = Place {
+                access: Access::Write,
+                part,
+                comm,
+                site,
+                cpus,
+                pattern_type: PatternType::Scatter,
+                repeat: None,
+            };
             run_again(run, place, number, seconds)?;
         }
         agree_on_stop(run)?;

@@ -1,10 +1,19 @@
 //! The averages of the papers and of release 2.1, on plain numbers. All in MB/s (1e6 bytes/s).
 
+use crate::b_eff_io::pattern_type::PatternType;
+
+/// A value for each pattern type; `None`: it was not measured.
+pub type OfTypes = [Option<f64>; PatternType::COUNT];
+
+fn weights() -> impl Iterator<Item = f64> {
+    PatternType::ALL.into_iter().map(|t| f64::from(t.descriptor().weight))
+}
+
 /// Value of an access method: (2 x0 + x1 + x2 + x3 + x4) / 6; `None` if a type is missing.
 #[must_use]
-pub fn access_average(types: [Option<f64>; 5]) -> Option<f64> {
-    let [x0, x1, x2, x3, x4] = types;
-    Some((2.0 * x0? + x1? + x2? + x3? + x4?) / 6.0)
+pub fn access_average(types: OfTypes) -> Option<f64> {
+    let sum = weights().zip(types).try_fold(0.0, |sum, (weight, value)| Some(sum + weight * value?))?;
+    Some(sum / weights().sum::<f64>())
 }
 
 /// Value of a partition in releases 1.x: 0.25 write + 0.25 rewrite + 0.50 read.
@@ -17,10 +26,14 @@ pub fn release_1(write: Option<f64>, rewrite: Option<f64>, read: Option<f64>) ->
 ///
 /// The rewrite of type 0 takes the place of its second weight; other rewrites, if there are any, do not enter.
 #[must_use]
-pub fn release_2_1(write: [Option<f64>; 5], rewrite_0: Option<f64>, read: Option<f64>) -> Option<f64> {
-    let [w0, w1, w2, w3, w4] = write;
-    let write_rewrite = (w0? + rewrite_0? + w1? + w2? + w3? + w4?) / 6.0;
-    Some((write_rewrite * read?).sqrt())
+pub fn release_2_1(write: OfTypes, rewrite: OfTypes, read: Option<f64>) -> Option<f64> {
+    let once = |weight: f64, write: Option<f64>, rewrite: Option<f64>| match weight {
+        1.0 => write,
+        _ => Some(write? + (weight - 1.0) * rewrite?),
+    };
+    let types = weights().zip(write.into_iter().zip(rewrite));
+    let sum = types.map(|(weight, (w, rw))| once(weight, w, rw)).sum::<Option<f64>>()?;
+    Some((sum / weights().sum::<f64>() * read?).sqrt())
 }
 
 /// What a timed pattern contributes to the value of release 0.5 (all bytes / all time): (bytes, seconds).
@@ -81,13 +94,13 @@ mod tests {
             for (ours, printed) in averages.iter().zip(summary.averages) {
                 assert!((ours - printed).abs() <= 0.001, "{ours} {printed}");
             }
-            let ours = release_2_1(totals[0], totals[1][0], Some(averages[2])).unwrap();
+            let ours = release_2_1(totals[0], totals[1], Some(averages[2])).unwrap();
             assert!((ours - summary.b_eff_io).abs() <= 0.001, "{ours} {}", summary.b_eff_io);
         }
     }
 
     #[test]
-    fn weights() {
+    fn weights_of_the_papers() {
         let one = |of: usize, value| std::array::from_fn(|t| Some(if t == of { value } else { 0.0 }));
         let average = [0, 1, 2, 3, 4].map(|t| access_average(one(t, 6.0)));
         assert_eq!(average, [Some(2.0), Some(1.0), Some(1.0), Some(1.0), Some(1.0)]);
@@ -95,8 +108,8 @@ mod tests {
         let alone = [(4.0, 0.0, 0.0), (0.0, 4.0, 0.0), (0.0, 0.0, 4.0)];
         let parts = alone.map(|(write, rewrite, read)| release_1(Some(write), Some(rewrite), Some(read)));
         assert_eq!(parts, [Some(1.0), Some(1.0), Some(2.0)]);
-        assert_eq!(release_2_1([Some(3.0); 5], Some(9.0), Some(9.0)), Some(6.0));
-        let parts = [0, 1, 2, 3, 4].map(|t| release_2_1(one(t, 6.0), Some(0.0), Some(4.0)));
+        assert_eq!(release_2_1([Some(3.0); 5], [Some(9.0), None, None, None, None], Some(9.0)), Some(6.0));
+        let parts = [0, 1, 2, 3, 4].map(|t| release_2_1(one(t, 6.0), [Some(0.0); 5], Some(4.0)));
         assert_eq!(parts, [Some(2.0); 5]);
     }
 
@@ -105,9 +118,9 @@ mod tests {
         let four = [Some(1.0), Some(1.0), None, Some(1.0), Some(1.0)];
         assert_eq!(access_average(four), None);
         assert_eq!(release_1(Some(1.0), None, Some(1.0)), None);
-        assert_eq!(release_2_1(four, Some(1.0), Some(1.0)), None);
-        assert_eq!(release_2_1([Some(1.0); 5], None, Some(1.0)), None);
-        assert_eq!(release_2_1([Some(1.0); 5], Some(1.0), None), None);
+        assert_eq!(release_2_1(four, [Some(1.0); 5], Some(1.0)), None);
+        assert_eq!(release_2_1([Some(1.0); 5], [None; 5], Some(1.0)), None);
+        assert_eq!(release_2_1([Some(1.0); 5], [Some(1.0); 5], None), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Made-up runs by the book for the tests: full rewrite, everything exactly on schedule.
 
 use crate::b_eff_io::config::{Config, Partitions, Release, Termination, Verify};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::{patterns, PATTERNS};
 use crate::b_eff_io::plan::schedule::pattern_seconds;
 use crate::b_eff_io::plan::{PatternSpec, Role};
@@ -37,7 +38,7 @@ pub(super) fn run_of(release: Release) -> RunResult {
     for access in Access::ALL {
         for &ranks in sizes {
             result.patterns.extend(specs.iter().map(|spec| pattern(release, spec, ranks, access)));
-            result.types.extend((0..5).map(|t| file(t, ranks, access)));
+            result.types.extend(PatternType::ALL.into_iter().map(|t| file(t, ranks, access)));
         }
     }
     result.ending.outcome = Outcome::Complete;
@@ -100,7 +101,7 @@ fn pattern(release: Release, spec: &PatternSpec, ranks: u64, access: Access) -> 
     }
 }
 
-fn file(pattern_type: u8, ranks: u64, access: Access) -> TypeRecord {
+fn file(pattern_type: PatternType, ranks: u64, access: Access) -> TypeRecord {
     TypeRecord {
         backend: "mpiio".into(),
         ranks,
@@ -126,7 +127,7 @@ fn config(release: Release, sizes: &[u64]) -> Config {
         keep_files: false,
         out: None,
         partitions: Partitions::List(sizes.to_vec()),
-        types: vec![0, 1, 2, 3, 4],
+        types: PatternType::ALL.to_vec(),
         full_rewrite: true,
         shared_pointer: true,
         memory_per_process_bytes: None,

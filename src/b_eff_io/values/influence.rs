@@ -3,8 +3,9 @@
 //! A cell that time ended keeps its time and moves more bytes. One that a count ended keeps its bytes and takes less time; if the count
 //! came from another cell (rewrites and reads from the first write, segments from types 0 to 2), it follows that one.
 
-use super::averages::{access_average, counted, release_1, release_2_1};
+use super::averages::{access_average, counted, release_1, release_2_1, OfTypes};
 use crate::b_eff_io::config::Release;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::number_at;
 use crate::frame::records::Access;
 
@@ -15,7 +16,7 @@ const FASTER: f64 = 0.01;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     pub access: Access,
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// None: opening and closing.
     pub pattern: Option<u8>,
     pub bytes: f64,
@@ -35,7 +36,7 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Worth {
     /// Of each access method and type; None: nothing moved.
-    pub types: [[Option<f64>; 5]; 3],
+    pub types: [OfTypes; 3],
     /// By the release; None: something is missing.
     pub value: Option<f64>,
 }
@@ -49,27 +50,22 @@ pub(super) fn link(parts: &mut [Part]) {
         let part = parts[at];
         let Some(pattern) = part.pattern.filter(|_| !part.is_timed) else { continue };
         parts[at].counts_from = match part.access {
-            Access::Write if part.pattern_type < 3 => None,
+            Access::Write if !part.pattern_type.has_segments() => None,
             Access::Write => reference(parts, &part),
             _ => find(parts, Access::Write, pattern).filter(|from| parts[*from].calls == part.calls),
         };
     }
 }
 
-/// The part of types 0 to 2 whose count bounds that of a segment.
+/// The part of a type without segments whose count bounds that of a segment.
 fn reference(parts: &[Part], part: &Part) -> Option<usize> {
     let position = (0..9).find(|p| number_at(part.pattern_type, *p) == part.pattern)?;
-    let wanted = |t: u8| {
+    let wanted = |t: PatternType| {
         let number = number_at(t, position)?;
         let from = parts.iter().position(|p| p.access == Access::Write && p.pattern == Some(number))?;
-        let factor = match t {
-            0 => parts[from].chunks,
-            1 => 10,
-            _ => 1,
-        };
-        Some((parts[from].calls.saturating_mul(factor), from))
+        Some((t.segment_calls(parts[from].calls, parts[from].chunks)?, from))
     };
-    let (calls, from) = (0..3).filter_map(wanted).min_by_key(|(calls, _)| *calls)?;
+    let (calls, from) = PatternType::ALL.into_iter().filter_map(wanted).min_by_key(|(calls, _)| *calls)?;
     // Fewer calls: space has bounded it.
     (calls == part.calls).then_some(from)
 }
@@ -77,26 +73,26 @@ fn reference(parts: &[Part], part: &Part) -> Option<usize> {
 /// Plays the definition with part `faster` faster by [`FASTER`]; None: as it was.
 pub(super) fn play(parts: &[Part], release: Release, faster: Option<usize>) -> Worth {
     let mut calls = vec![1.0; parts.len()];
-    let (mut bytes, mut seconds) = ([[0.0; 5]; 3], [[0.0; 5]; 3]);
+    let (mut bytes, mut seconds) = ([[0.0; PatternType::COUNT]; 3], [[0.0; PatternType::COUNT]; 3]);
     let mut all = (0.0, 0.0);
     for (at, part) in parts.iter().enumerate() {
         let rate = if faster == Some(at) { 1.0 + FASTER } else { 1.0 };
         calls[at] = if part.is_timed { rate } else { part.counts_from.map_or(1.0, |from| calls[from]) };
         let (moved, took) = (part.bytes * calls[at], part.seconds * calls[at] / rate);
-        let (a, t) = (part.access as usize, usize::from(part.pattern_type.min(4)));
+        let (a, t) = (part.access as usize, part.pattern_type.index());
         bytes[a][t] += moved;
         seconds[a][t] += took;
         let (moved, took) = counted(moved as u64, took, part.scheduled_seconds);
         all = (all.0 + moved, all.1 + took);
     }
-    let types: [[Option<f64>; 5]; 3] = std::array::from_fn(|a| {
+    let types: [OfTypes; 3] = std::array::from_fn(|a| {
         std::array::from_fn(|t| (bytes[a][t] > 0.0 && seconds[a][t] > 0.0).then(|| bytes[a][t] / seconds[a][t] / 1e6))
     });
     let means = types.map(access_average);
     let value = match release {
         Release::R0_5 => means.iter().all(Option::is_some).then(|| all.0 / all.1 / 1e6),
         Release::R1 => release_1(means[0], means[1], means[2]),
-        Release::R2_1 => release_2_1(types[0], types[1][0], means[2]),
+        Release::R2_1 => release_2_1(types[0], types[1], means[2]),
     };
     Worth { types, value: value.filter(|v| v.is_finite() && *v > 0.0) }
 }

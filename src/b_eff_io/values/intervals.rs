@@ -11,6 +11,7 @@ use super::influence::Worth;
 use super::played::{by_partition, is_measured, log_rate, Played};
 use super::{PartitionValue, TypeValue};
 use crate::b_eff_io::config::{Release, RepeatPolicy};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{IoWarning, PatternRecord, RunResult};
 use crate::frame::records::Access;
 use crate::frame::values::NULL_BACKEND;
@@ -48,7 +49,7 @@ pub struct ValueInterval {
     /// Access method; None: b_eff_io.
     pub access: Option<Access>,
     /// Pattern type, 0 to 4; None: b_eff_io.
-    pub pattern_type: Option<u8>,
+    pub pattern_type: Option<PatternType>,
     /// Lower end, 1e6 bytes/s.
     pub low: f64,
     /// Upper end.
@@ -79,7 +80,13 @@ impl RepeatedValues {
 
     /// Of a type.
     #[must_use]
-    pub fn of_type(&self, backend: &str, ranks: u64, access: Access, pattern_type: u8) -> Option<&ValueInterval> {
+    pub fn of_type(
+        &self,
+        backend: &str,
+        ranks: u64,
+        access: Access,
+        pattern_type: PatternType,
+    ) -> Option<&ValueInterval> {
         self.types.iter().find(|i| {
             i.backend == backend && i.ranks == ranks && i.access == Some(access) && i.pattern_type == Some(pattern_type)
         })
@@ -110,7 +117,7 @@ pub(super) fn intervals(result: &RunResult, types: &[TypeValue], partitions: &[P
         }
         for value in types.iter().filter(|t| t.backend == backend && t.ranks == ranks && t.complete) {
             let Some(rate) = value.mb_per_second else { continue };
-            let of = |w: &Worth| w.types[value.access as usize].get(usize::from(value.pattern_type)).copied().flatten();
+            let of = |w: &Worth| w.types[value.access as usize].get(value.pattern_type.index()).copied().flatten();
             let Some((bound, _)) = played.bound(release, of) else { continue };
             let place = (Some(value.access), Some(value.pattern_type));
             found.types.push(interval((backend, ranks), place, rate, &bound));
@@ -132,7 +139,7 @@ fn of_release(partition: &PartitionValue, release: Release) -> Option<f64> {
 
 fn interval(
     (backend, ranks): (&str, u64),
-    (access, pattern_type): (Option<Access>, Option<u8>),
+    (access, pattern_type): (Option<Access>, Option<PatternType>),
     value: f64,
     bound: &Bound,
 ) -> ValueInterval {
@@ -211,7 +218,7 @@ pub fn judgement(result: &RunResult) -> Vec<f64> {
     let records = by_partition(result);
     let mut all = Vec::with_capacity(16 * result.partitions.len());
     for partition in &result.partitions {
-        let (mut widest, mut needs) = (0.0_f64, [0.0; 15]);
+        let (mut widest, mut needs) = (0.0_f64, [0.0; 3 * PatternType::COUNT]);
         for backend in result.config.backends.iter().filter(|b| *b != NULL_BACKEND) {
             // One that was left out has nothing to be sure of.
             let Some(own) = records.get(&(backend.as_str(), partition.ranks)).filter(|own| !own.patterns.is_empty())
@@ -229,7 +236,7 @@ pub fn judgement(result: &RunResult) -> Vec<f64> {
                 let mean = cell.logs.iter().sum::<f64>() / cell.logs.len() as f64;
                 let squares = cell.logs.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
                 let variance = squares / (cell.logs.len() as f64 - 1.0).max(1.0);
-                needs[3 * usize::from(part.pattern_type.min(4)) + part.access as usize] += weight * weight * variance;
+                needs[3 * part.pattern_type.index() + part.access as usize] += weight * weight * variance;
             }
         }
         all.push(widest);

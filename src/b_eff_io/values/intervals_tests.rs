@@ -5,6 +5,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{Ended, RepeatRecord, TypeRepeatRecord};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::full_run;
@@ -118,7 +119,7 @@ fn what_was_not_measured_again_is_not_known() {
     let of = |repeats| derive(&noisy(5, 0.05, repeats)).intervals;
     let found = of([0, 2, 2]);
     assert!(
-        found.values.is_empty() && found.of_type("mpiio", 4, Access::Write, 0).is_none(),
+        found.values.is_empty() && found.of_type("mpiio", 4, Access::Write, PatternType::Scatter).is_none(),
         "no first write was repeated"
     );
     assert!(found.types.iter().all(|i| i.access != Some(Access::Write)));
@@ -181,16 +182,4 @@ fn what_is_judged_has_its_order() {
     assert_eq!(judgement(&with_another), judged);
     let none = judgement(&noisy(5, 0.05, [0, 0, 0]));
     assert!(none[0].is_infinite() && none[1..].iter().all(|need| *need == 0.0));
-}
-
-/// A damaged or hostile document names a type that does not exist.
-#[test]
-fn a_type_that_does_not_exist_has_no_interval() {
-    let mut result = noisy(7, 0.05, [2, 2, 2]);
-    result.config.types.push(5);
-    let (mut pattern, mut file) = (result.patterns[0].clone(), result.types[0].clone());
-    (pattern.pattern_type, file.pattern_type) = (5, 5);
-    result.patterns.push(pattern);
-    result.types.push(file);
-    assert!(derive(&result).intervals.types.iter().all(|i| i.pattern_type < Some(5)));
 }

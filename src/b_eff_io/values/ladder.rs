@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::parts::{Part, Parts, Shares};
 use super::passes::Repeats;
 use super::totals::{Index, TypeRecords};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::{Access, RoundRecord};
 use crate::frame::units::mb_per_second;
@@ -26,7 +27,7 @@ pub struct PatternRung {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Pattern number, 0 to 42.
     pub pattern: u8,
     /// 1e6 bytes/s; None if nothing was moved.
@@ -47,7 +48,7 @@ pub struct TypeRung {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Value of the type, 1e6 bytes/s; None if nothing was moved.
     pub mb_per_second: Option<f64>,
     /// Backend with the largest value; None if none has one.
@@ -86,7 +87,7 @@ pub struct Verdict {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Pattern number; None: the type as a whole.
     pub pattern: Option<u8>,
     /// mpiio if it took part and is not the best, else the slowest.
@@ -168,7 +169,7 @@ pub(super) fn ladder<'a>(result: &'a RunResult, index: &Index<'a>) -> Ladder {
 struct Place<'a> {
     ranks: u64,
     access: Access,
-    pattern_type: u8,
+    pattern_type: PatternType,
     repeats: &'a Repeats<'a>,
 }
 

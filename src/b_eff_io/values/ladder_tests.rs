@@ -1,6 +1,7 @@
 use beff_statistics::simulated;
 
 use super::*;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{RepeatRecord, TypeRepeatRecord};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::{edit, full_run};
@@ -147,11 +148,14 @@ fn without_enough_rounds_there_is_no_interval() {
     let mut result = run(&[("mpiio", 0.5), ("posix", 1.0)]);
     edit(&mut result, 4, Access::Write, 3, |p| p.rounds.truncate(1));
     let ladder = derive(&result).ladder;
-    let of_type = |t: u8| {
+    let of_type = |t: PatternType| {
         ladder.types.iter().find(|r| r.ranks == 4 && r.access == Access::Write && r.pattern_type == t).unwrap().ratio
     };
     // Pattern 3 is a large part of the time of type 0.
-    assert!(of_type(0).unwrap().interval.is_none() && of_type(1).unwrap().interval.is_some());
+    assert!(
+        of_type(PatternType::Scatter).unwrap().interval.is_none()
+            && of_type(PatternType::Shared).unwrap().interval.is_some()
+    );
 }
 
 /// A backend that stalled in its first round has three rounds where the other has eight: the pairs stand for all of the pattern.

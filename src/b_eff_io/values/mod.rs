@@ -3,7 +3,7 @@
 //! A value of a type is shown for whatever was measured of it. Averages over types need all of the patterns of all of
 //! the types they are made of: without the slow ones they would be values of another benchmark.
 
-mod averages;
+pub mod averages;
 mod debt;
 #[cfg(test)]
 mod fixture;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::config::Release;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 use crate::frame::values::Criterion;
 
@@ -16,7 +17,7 @@ pub struct TypeValue {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Bytes of all patterns of the type, warm-up and fill-up too.
     pub moved_bytes: u64,
     /// Open + patterns (sync included) + close.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::records::Access;
 use crate::frame::values::source::{Reading, Source};
@@ -15,7 +16,7 @@ pub struct ReadSource {
     /// Ranks of the partition.
     pub ranks: u64,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Pattern number, 0 to 42.
     pub pattern: u8,
     /// Bytes all ranks read.

@@ -5,6 +5,7 @@ use beff_statistics::bootstrap::Interval;
 use super::parts::{Part, Parts};
 use super::totals::TypeRecords;
 use super::{cache_share, few_calls, ladder::Ladder, rate};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::frame::records::Access;
 use crate::frame::values::{CACHE_SHARE, NULL_BACKEND};
@@ -32,7 +33,7 @@ pub enum Against {
     /// The pattern of the same type whose chunks are 8 bytes smaller, and aligned.
     Aligned,
     /// The fastest type of the same access method.
-    Type(u8),
+    Type(PatternType),
 }
 
 /// What explains it, as measured.
@@ -52,7 +53,7 @@ pub struct Finding {
     /// Access method.
     pub access: Access,
     /// Pattern type, 0 to 4.
-    pub pattern_type: u8,
+    pub pattern_type: PatternType,
     /// Chunk size of the pattern; None: the type as a whole.
     pub chunk_bytes: Option<u64>,
     /// Bytes of a call of the pattern; None: the type as a whole.
@@ -162,7 +163,8 @@ fn of_types(result: &RunResult, sound: &[&PatternRecord], ranks: u64) -> Vec<Fin
     let mut found = Vec::new();
     for backend in result.config.backends.iter().filter(|backend| *backend != NULL_BACKEND) {
         for access in Access::ALL {
-            let sides: Vec<(u8, Side)> = (0..5)
+            let sides: Vec<(PatternType, Side)> = PatternType::ALL
+                .into_iter()
                 .filter_map(|t| {
                     let records = TypeRecords::of(result, backend, ranks, access, t);
                     Some((t, of_type(&records, sound)?))
@@ -299,12 +301,20 @@ mod tests {
     #[test]
     fn chunks_of_8_bytes_more_are_compared_with_the_aligned_ones() {
         let mut result = run();
-        let pattern = result.patterns.iter().find(|p| p.pattern_type == 4 && p.chunk_bytes == 1032).unwrap().pattern;
+        let pattern = result
+            .patterns
+            .iter()
+            .find(|p| p.pattern_type == PatternType::SegmentedCollective && p.chunk_bytes == 1032)
+            .unwrap()
+            .pattern;
         edit(&mut result, 4, Access::Rewrite, pattern, |p| slower(p, 40.0));
         let found = of_chunks(&result);
         assert_eq!(found.len(), 1, "{found:?}");
         let first = &found[0];
-        assert_eq!((first.access, first.pattern_type, first.chunk_bytes), (Access::Rewrite, 4, Some(1032)));
+        assert_eq!(
+            (first.access, first.pattern_type, first.chunk_bytes),
+            (Access::Rewrite, PatternType::SegmentedCollective, Some(1032))
+        );
         assert!((first.factor / 40.0 - 1.0).abs() < 0.05, "{first:?}");
         assert!(matches!(first.cause, Some(Cause::Part(Part::Transfer, share)) if share > 0.95), "{first:?}");
         // Bytes that were read to write explain more than a part of the time.
@@ -319,7 +329,12 @@ mod tests {
     #[test]
     fn what_came_from_a_cache_is_no_finding() {
         let mut result = run();
-        let pattern = result.patterns.iter().find(|p| p.pattern_type == 4 && p.chunk_bytes == 1032).unwrap().pattern;
+        let pattern = result
+            .patterns
+            .iter()
+            .find(|p| p.pattern_type == PatternType::SegmentedCollective && p.chunk_bytes == 1032)
+            .unwrap()
+            .pattern;
         edit(&mut result, 4, Access::Read, pattern, |p| slower(p, 40.0));
         assert_eq!(of_chunks(&result).len(), 1);
         edit(&mut result, 4, Access::Read, pattern, |p| p.storage_read_bytes = Some(0));
@@ -329,12 +344,14 @@ mod tests {
     #[test]
     fn a_slow_type_is_compared_with_the_fastest() {
         let mut result = run();
-        for p in result.patterns.iter_mut().filter(|p| p.pattern_type == 1 && p.access == Access::Write) {
+        for p in
+            result.patterns.iter_mut().filter(|p| p.pattern_type == PatternType::Shared && p.access == Access::Write)
+        {
             p.intervals.sync_seconds += 9.0 * p.seconds();
         }
         let found = of(&result);
-        assert_eq!((found.len(), found[0].pattern_type, found[0].chunk_bytes), (1, 1, None));
-        assert!(matches!(found[0].against, Against::Type(t) if t != 1));
+        assert_eq!((found.len(), found[0].pattern_type, found[0].chunk_bytes), (1, PatternType::Shared, None));
+        assert!(matches!(found[0].against, Against::Type(t) if t != PatternType::Shared));
         assert!(matches!(found[0].cause, Some(Cause::Part(Part::Sync, share)) if share > 0.9), "{found:?}");
     }
 }

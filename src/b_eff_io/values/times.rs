@@ -68,7 +68,7 @@ fn add(sum: &mut AccessTime, p: &PatternRecord, counted: bool) {
 fn is_counted(result: &RunResult, p: &PatternRecord) -> bool {
     match p.access {
         _ if p.time_units == 0 => true,
-        Access::Write => p.pattern_type >= 3,
+        Access::Write => p.pattern_type.has_segments(),
         Access::Rewrite | Access::Read => repeats_counts(result.config.release),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::averages::{access_average, counted, release_1, release_2_1};
 use super::{PartitionValue, ReleaseValues, SystemValue, TypeValue};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::patterns::{of_type, patterns, MIN_M_PART_BYTES};
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::Role;
@@ -20,7 +21,7 @@ pub(super) struct TypeRecords<'a> {
 }
 
 /// All records of a run by their places: a run of many partitions is passed over once, not once for each of them.
-pub(super) struct Index<'a>(HashMap<(&'a str, u64, Access, u8), TypeRecords<'a>>);
+pub(super) struct Index<'a>(HashMap<(&'a str, u64, Access, PatternType), TypeRecords<'a>>);
 
 impl<'a> Index<'a> {
     pub(super) fn new(result: &'a RunResult) -> Self {
@@ -42,13 +43,13 @@ impl<'a> Index<'a> {
     }
 
     /// As [`TypeRecords::of`].
-    pub(super) fn of(&self, backend: &'a str, ranks: u64, access: Access, t: u8) -> TypeRecords<'a> {
+    pub(super) fn of(&self, backend: &'a str, ranks: u64, access: Access, t: PatternType) -> TypeRecords<'a> {
         self.0.get(&(backend, ranks, access, t)).cloned().unwrap_or_else(TypeRecords::empty)
     }
 }
 
 impl<'a> TypeRecords<'a> {
-    pub(super) fn of(result: &'a RunResult, backend: &str, ranks: u64, access: Access, t: u8) -> Self {
+    pub(super) fn of(result: &'a RunResult, backend: &str, ranks: u64, access: Access, t: PatternType) -> Self {
         let patterns = result
             .patterns
             .iter()
@@ -86,7 +87,7 @@ impl<'a> TypeRecords<'a> {
     }
 
     /// Every pattern ran to its end and the file was closed.
-    fn is_complete(&self, t: u8) -> bool {
+    fn is_complete(&self, t: PatternType) -> bool {
         let specs = patterns(MIN_M_PART_BYTES);
         !self.files.is_empty()
             && of_type(&specs, t).iter().all(|spec| {
@@ -114,7 +115,7 @@ pub(super) fn types(result: &RunResult, index: &Index<'_>) -> Vec<TypeValue> {
     let mut values = Vec::new();
     for (backend, ranks) in backends_and_partitions(result) {
         for access in Access::ALL {
-            let done = |t: u8| access != Access::Rewrite || is_rewritten(result.config.full_rewrite, t);
+            let done = |t: PatternType| access != Access::Rewrite || is_rewritten(result.config.full_rewrite, t);
             for &pattern_type in result.config.types.iter().filter(|&&t| done(t)) {
                 let records = index.of(backend, ranks, access, pattern_type);
                 let (moved_bytes, seconds) = (records.bytes(), records.seconds());
@@ -155,13 +156,13 @@ fn partition<'a>(
     (backend, ranks): (&'a str, u64),
 ) -> PartitionValue {
     let of_access = |access| move |v: &&&TypeValue| v.access == access;
-    let complete = |access: Access, t: u8| {
+    let complete = |access: Access, t: PatternType| {
         types.iter().find(|v| v.access == access && v.pattern_type == t && v.complete).and_then(|v| v.mb_per_second)
     };
-    let mut rates = Access::ALL.map(|access| [0, 1, 2, 3, 4].map(|t| complete(access, t)));
+    let mut rates = Access::ALL.map(|access| PatternType::ALL.map(|t| complete(access, t)));
     if backend == NULL_BACKEND {
         // Rates of moving nothing: averages of them would pass for results.
-        rates = [[None; 5]; 3];
+        rates = [[None; PatternType::COUNT]; 3];
     }
     let averages = rates.map(access_average);
     let all_measured = averages.iter().all(Option::is_some);
@@ -175,7 +176,7 @@ fn partition<'a>(
         values: ReleaseValues {
             release_0_5: all_measured.then(|| release_0_5(result, index, backend, ranks)).flatten(),
             release_1: release_1(averages[0], averages[1], averages[2]),
-            release_2_1: release_2_1(rates[0], rates[1][0], averages[2]),
+            release_2_1: release_2_1(rates[0], rates[1], averages[2]),
         },
     }
 }
@@ -212,6 +213,7 @@ pub(super) fn systems(result: &RunResult, partitions: &[PartitionValue]) -> Vec<
 
 #[cfg(test)]
 mod tests {
+    use crate::b_eff_io::pattern_type::PatternType;
     use crate::b_eff_io::records::Ended;
     use crate::b_eff_io::values::derive;
     use crate::b_eff_io::values::fixture::{edit, full_run};
@@ -248,11 +250,19 @@ mod tests {
     fn open_and_close_count() {
         let result = full_run();
         let d = derive(&result);
-        let t = d.types.iter().find(|t| t.ranks == 4 && t.access == Access::Read && t.pattern_type == 2).unwrap();
+        let t = d
+            .types
+            .iter()
+            .find(|t| t.ranks == 4 && t.access == Access::Read && t.pattern_type == PatternType::Separate)
+            .unwrap();
         let patterns = result.patterns.iter();
-        let own = patterns.filter(|p| p.ranks == 4 && p.access == Access::Read && p.pattern_type == 2);
+        let own =
+            patterns.filter(|p| p.ranks == 4 && p.access == Access::Read && p.pattern_type == PatternType::Separate);
         let seconds: f64 = own.map(|p| p.seconds()).sum();
-        let file = result.types.iter().find(|f| f.ranks == 4 && f.access == Access::Read && f.pattern_type == 2);
+        let file = result
+            .types
+            .iter()
+            .find(|f| f.ranks == 4 && f.access == Access::Read && f.pattern_type == PatternType::Separate);
         let file = file.unwrap();
         assert!((t.seconds - seconds - file.open_seconds - file.close_seconds).abs() < 1e-9);
         assert_eq!(t.mb_per_second, Some(t.moved_bytes as f64 / t.seconds / 1e6));
@@ -262,8 +272,8 @@ mod tests {
     fn without_full_rewrite_only_release_2_1_has_a_value() {
         let mut result = full_run();
         result.config.full_rewrite = false;
-        result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == 0);
-        result.types.retain(|p| p.access != Access::Rewrite || p.pattern_type == 0);
+        result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == PatternType::Scatter);
+        result.types.retain(|p| p.access != Access::Rewrite || p.pattern_type == PatternType::Scatter);
         let values = derive(&result).systems[0].values;
         assert_eq!((values.release_0_5, values.release_1), (None, None));
         assert!(values.release_2_1.unwrap() > 190.0);
@@ -275,7 +285,11 @@ mod tests {
             let mut result = full_run();
             edit(&mut result, 4, Access::Read, 12, |p| p.ended = ended.clone());
             let d = derive(&result);
-            let t = d.types.iter().find(|t| t.ranks == 4 && t.access == Access::Read && t.pattern_type == 1).unwrap();
+            let t = d
+                .types
+                .iter()
+                .find(|t| t.ranks == 4 && t.access == Access::Read && t.pattern_type == PatternType::Shared)
+                .unwrap();
             assert!(!t.complete && t.mb_per_second.is_some());
             assert_eq!(d.partitions[1].access_mb_per_second[2], None);
             assert_eq!(d.partitions[1].values.release_2_1, None);
@@ -286,7 +300,7 @@ mod tests {
     #[test]
     fn a_subset_or_a_killed_run_has_no_value() {
         let mut result = full_run();
-        result.config.types = vec![0, 1];
+        result.config.types = vec![PatternType::Scatter, PatternType::Shared];
         let d = derive(&result);
         assert_eq!(d.systems[0].values.release_2_1, None);
         let mut result = full_run();

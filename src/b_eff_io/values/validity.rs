@@ -10,8 +10,10 @@ use std::collections::{HashMap, HashSet};
 use super::debt::short_of_time;
 use super::{PartitionValue, TypeValue, Validity};
 use crate::b_eff_io::config::{Buffers, Partitions, Release, RepeatPolicy, Verify};
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::partitions;
 use crate::b_eff_io::plan::patterns::{m_part_defined_bytes, M_PART_DEVIATION};
+use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::schedule::{repeats_counts, TIME_SHARE};
 use crate::b_eff_io::records::{Ended, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::config::CachePolicy;
@@ -44,7 +46,7 @@ struct Judge<'a> {
     /// The patterns of the backend.
     own: &'a [&'a PatternRecord],
     /// Types of which everything was measured: backend, ranks, access method, type.
-    whole: &'a HashSet<(&'a str, u64, Access, u8)>,
+    whole: &'a HashSet<(&'a str, u64, Access, PatternType)>,
     partitions: &'a [PartitionValue],
     backend: &'a str,
     release: Release,
@@ -238,8 +240,8 @@ impl Judge<'_> {
         let mut missing = Vec::new();
         for partition in &self.result.partitions {
             for access in Access::ALL {
-                for t in 0..=4 {
-                    let part_of_it = access != Access::Rewrite || self.release != Release::R2_1 || t == 0;
+                for t in PatternType::ALL {
+                    let part_of_it = access != Access::Rewrite || is_rewritten(self.release != Release::R2_1, t);
                     if part_of_it && !self.whole.contains(&(self.backend, partition.ranks, access, t)) {
                         missing.push(format!("{} of type {t} on {} ranks", access.name(), partition.ranks));
                     }

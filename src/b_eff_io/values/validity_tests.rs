@@ -1,5 +1,6 @@
 use super::*;
 use crate::b_eff_io::config::Inject;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{RunResult, Verification};
 use crate::b_eff_io::values::derive;
 use crate::b_eff_io::values::fixture::{edit, full_run, run_of};
@@ -149,7 +150,11 @@ const OF_RELEASES: [Row; 22] = [
         |r| r.config.inject = Some(Inject::Hole),
         all(&["ranks read what they wrote, with nothing done to the files in between (1: --inject)"]),
     ),
-    ("types left out", |r| types(r, &[0, 1, 2]), all(&["all patterns run (incomplete"])),
+    (
+        "types left out",
+        |r| types(r, &[PatternType::Scatter, PatternType::Shared, PatternType::Separate]),
+        all(&["all patterns run (incomplete"]),
+    ),
     (
         "rewrite of type 0 only",
         only_scatter_is_rewritten,
@@ -287,7 +292,7 @@ fn time(result: &mut RunResult, seconds: f64) {
     result.partitions[0].time_seconds = seconds;
 }
 
-fn types(result: &mut RunResult, types: &[u8]) {
+fn types(result: &mut RunResult, types: &[PatternType]) {
     result.config.types = types.to_vec();
     result.patterns.retain(|p| types.contains(&p.pattern_type));
     result.types.retain(|t| types.contains(&t.pattern_type));
@@ -295,8 +300,8 @@ fn types(result: &mut RunResult, types: &[u8]) {
 
 fn only_scatter_is_rewritten(result: &mut RunResult) {
     result.config.full_rewrite = false;
-    result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == 0);
-    result.types.retain(|t| t.access != Access::Rewrite || t.pattern_type == 0);
+    result.patterns.retain(|p| p.access != Access::Rewrite || p.pattern_type == PatternType::Scatter);
+    result.types.retain(|t| t.access != Access::Rewrite || t.pattern_type == PatternType::Scatter);
 }
 
 /// Memory that was found, and M_PART in force.

@@ -1,8 +1,9 @@
 //! The papers' panels: bandwidth over the chunk sizes, a curve for each type, a panel for each access method.
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::report::cells::pattern_cell;
-use crate::b_eff_io::report::layout::{chunk_label, classic_pattern, Spot, ROWS, ROW_BYTES, TYPES};
+use crate::b_eff_io::report::layout::{chunk_label, classic_pattern, Spot, ROWS, ROW_BYTES};
 use crate::frame::records::Access;
 use crate::frame::report::html::lines::{self, Abscissa, Curve, Look, Point};
 use crate::frame::report::html::scale::Log;
@@ -12,7 +13,7 @@ use crate::frame::report::screen::rate;
 use crate::frame::report::text::{count, percent};
 use crate::frame::units::format_size;
 
-use super::shown::{access_label, type_label, Shown};
+use super::shown::{access_label, Shown};
 
 /// Further partitions whose panels are folded below.
 const OTHERS: usize = 7;
@@ -46,7 +47,7 @@ fn pictures(shown: &Shown) -> Vec<Block> {
     let Some(scale) = Log::around(values) else { return vec![Block::List(vec!["Nothing was measured.".into()])] };
     // One legend for all of them.
     let drawn: Vec<Curve> = all.iter().flat_map(|(_, panels)| panels.iter().flatten().cloned()).collect();
-    let types = TYPES.iter().map(|&t| lines::key(t.into(), type_label(t)));
+    let types = PatternType::ALL.iter().map(|&t| lines::key(t.index(), t.label()));
     let keys: Vec<_> = types.chain(lines::keys_of_marks(&drawn)).collect();
     let axis = Abscissa::Names(sizes(shown));
     let picture = |(backend, panels): (&String, Vec<Vec<Curve>>)| {
@@ -74,7 +75,7 @@ fn sizes(shown: &Shown) -> Vec<String> {
 
 fn of_access(shown: &Shown, backend: &str, access: Access) -> Vec<Curve> {
     let spot = Spot { backend, ranks: shown.ranks, access };
-    let curve = |t: u8| {
+    let curve = |t: PatternType| {
         let point = |row: usize| {
             let number = classic_pattern(row, t)?;
             let record = spot.record(&shown.result, number)?;
@@ -82,9 +83,9 @@ fn of_access(shown: &Shown, backend: &str, access: Access) -> Vec<Curve> {
             let y = cell.mb_per_second?;
             Some(Point { x: row as f64, y, look: look(&cell.marks), said: said(record, &cell) })
         };
-        Curve { style: t.into(), points: (0..ROWS.len()).filter_map(point).collect() }
+        Curve { style: t.index(), points: (0..ROWS.len()).filter_map(point).collect() }
     };
-    TYPES.into_iter().map(curve).collect()
+    PatternType::ALL.into_iter().map(curve).collect()
 }
 
 fn look(marks: &[Mark]) -> Look {
@@ -105,7 +106,7 @@ fn said(record: &PatternRecord, cell: &Cell) -> String {
     let marks = if marks.is_empty() { String::new() } else { format!("; {}", marks.join("; ")) };
     format!(
         "{}, {}, {}: {value} MB/s; {}, {}{sync}{marks}",
-        type_label(record.pattern_type),
+        record.pattern_type.label(),
         access_label(record.access),
         chunk_label(record.chunk_bytes),
         count(record.calls, "call"),
@@ -134,7 +135,7 @@ fn table(shown: &Shown, backend: &str) -> Table {
     for access in Access::ALL {
         let spot = Spot { backend, ranks: shown.ranks, access };
         for (row, size) in sizes(shown).into_iter().enumerate() {
-            let cells = TYPES.map(|t| match classic_pattern(row, t) {
+            let cells = PatternType::ALL.map(|t| match classic_pattern(row, t) {
                 Some(number) => text(&pattern_cell(&shown.result, spot, number), &mut legend),
                 None => String::new(),
             });
@@ -142,7 +143,7 @@ fn table(shown: &Shown, backend: &str) -> Table {
         }
     }
     let marks = legend.text().map(|text| format!("; {text}")).unwrap_or_default();
-    let head = ["access".to_owned(), "chunk".to_owned()].into_iter().chain(TYPES.map(type_label));
+    let head = ["access".to_owned(), "chunk".to_owned()].into_iter().chain(PatternType::ALL.map(PatternType::label));
     let mut table = Table::new(format!("{backend}, MB/s{marks}"), 2, head);
     rows.into_iter().for_each(|row| table.row(row));
     table

@@ -1,7 +1,8 @@
 //! The ladder: every type through every backend, the darker the nearer to the best.
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::report::cells::type_cell;
-use crate::b_eff_io::report::layout::{Spot, TYPES};
+use crate::b_eff_io::report::layout::Spot;
 use crate::b_eff_io::report::verdicts;
 use crate::b_eff_io::values::ladder::TypeRung;
 use crate::frame::records::Access;
@@ -11,7 +12,7 @@ use crate::frame::report::text::{figure, percent};
 use crate::frame::values::MPI_IO;
 
 use super::bandwidth::text;
-use super::shown::{access_label, type_label, Shown};
+use super::shown::{access_label, Shown};
 
 /// None with fewer than two backends.
 pub(super) fn section(shown: &Shown) -> Option<Section> {
@@ -21,7 +22,7 @@ pub(super) fn section(shown: &Shown) -> Option<Section> {
     let mut legend = Legend::default();
     let mut rows = Vec::new();
     for access in Access::ALL {
-        for t in TYPES {
+        for t in PatternType::ALL {
             rows.extend(row(shown, access, t, &mut legend));
         }
     }
@@ -49,14 +50,14 @@ pub(super) fn section(shown: &Shown) -> Option<Section> {
     })
 }
 
-fn row(shown: &Shown, access: Access, t: u8, legend: &mut Legend) -> Option<Vec<Cell>> {
+fn row(shown: &Shown, access: Access, t: PatternType, legend: &mut Legend) -> Option<Vec<Cell>> {
     let rungs: Vec<Option<&TypeRung>> = shown
         .backends
         .iter()
         .map(|backend| Spot { backend, ranks: shown.ranks, access }.type_rung(&shown.derived, t))
         .collect();
     let best = rungs.iter().flatten().find_map(|rung| rung.best.clone())?;
-    let mut cells: Vec<Cell> = vec![access_label(access).into(), type_label(t).into()];
+    let mut cells: Vec<Cell> = vec![access_label(access).into(), t.label().into()];
     for (backend, rung) in shown.backends.iter().zip(&rungs) {
         let cell = type_cell(&shown.result, &shown.derived, Spot { backend, ranks: shown.ranks, access }, t);
         let mut out = Cell::from(text(&cell, legend)).strong(*backend == best);

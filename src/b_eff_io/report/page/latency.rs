@@ -1,5 +1,6 @@
 //! Times of single calls, where they were recorded.
 
+use crate::b_eff_io::plan::PATTERNS;
 use crate::b_eff_io::records::PatternRecord;
 use crate::b_eff_io::report::layout::chunk_label;
 use crate::frame::records::{Access, LatencyRecord};
@@ -8,7 +9,7 @@ use crate::frame::report::html::scale::Log;
 use crate::frame::report::html::{slug, Block, Picture, Section, Table};
 use crate::frame::units::format_seconds;
 
-use super::shown::{access_label, type_label, Shown};
+use super::shown::{access_label, Shown};
 
 const NAMES: [&str; 4] = ["median", "99 %", "99.9 %", "slowest"];
 
@@ -38,7 +39,7 @@ fn picture(shown: &Shown, backend: &str, scale: Log) -> Option<Picture> {
         shown.result.patterns.iter().filter(is)
     };
     Access::ALL.into_iter().flat_map(of).next()?;
-    let names: Vec<String> = (0..=42).map(|n: u8| n.to_string()).collect();
+    let names: Vec<String> = (0..PATTERNS).map(|n| n.to_string()).collect();
     let head = ["access", "type", "chunk", "timed", "calls"].into_iter().chain(NAMES);
     let mut table = Table::new(backend, 4, head);
     let mut frames = Vec::new();
@@ -48,7 +49,7 @@ fn picture(shown: &Shown, backend: &str, scale: Log) -> Option<Picture> {
         records.sort_by_key(|p| p.pattern);
         for p in records {
             let Some(latency) = &p.latency else { continue };
-            let [about, chunk] = [type_label(p.pattern_type), chunk_label(p.chunk_bytes)];
+            let [about, chunk] = [p.pattern_type.label(), chunk_label(p.chunk_bytes)];
             let times = values(latency).map(|ns| format_seconds(ns as f64 / 1e9));
             for (curve, ns) in curves.iter_mut().zip(values(latency)) {
                 // Too many to be pointed at: the table has them.

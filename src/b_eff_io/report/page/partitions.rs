@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::report::layout::TYPES;
 use crate::b_eff_io::report::table::values::value;
+use crate::b_eff_io::values::averages::OfTypes;
 use crate::b_eff_io::values::Derived;
 use crate::frame::records::Access;
 use crate::frame::report::html::{over_ranks, Block, Section, Table};
 use crate::frame::report::screen::rate;
 use crate::frame::values::NULL_BACKEND;
 
-use super::shown::{access_label, type_label};
+use super::shown::access_label;
 
 /// Nothing with one partition.
 pub(super) fn sections(result: &RunResult, derived: &Derived) -> Option<Section> {
@@ -35,14 +36,15 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn types(derived: &Derived) -> Table {
-    let mut rows: BTreeMap<(u64, &str, Access), [Option<f64>; 5]> = BTreeMap::new();
+    let mut rows: BTreeMap<(u64, &str, Access), OfTypes> = BTreeMap::new();
     for v in derived.types.iter().filter(|v| v.backend != NULL_BACKEND) {
         let row = rows.entry((v.ranks, &v.backend, v.access)).or_default();
-        if let Some(cell) = row.get_mut(usize::from(v.pattern_type)) {
+        if let Some(cell) = row.get_mut(v.pattern_type.index()) {
             *cell = v.mb_per_second;
         }
     }
-    let head = ["ranks", "backend", "access"].map(str::to_owned).into_iter().chain(TYPES.map(type_label));
+    let head =
+        ["ranks", "backend", "access"].map(str::to_owned).into_iter().chain(PatternType::ALL.map(PatternType::label));
     let mut table = Table::new("MB/s of each type, from open to close", 3, head);
     for ((ranks, backend, access), cells) in rows {
         let begin = [ranks.to_string(), backend.to_owned(), access_label(access).to_owned()];

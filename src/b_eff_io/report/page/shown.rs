@@ -1,7 +1,6 @@
 //! What the sections of a page are made of: the partition that is shown, its labels, and the values over ranks.
 
 use crate::b_eff_io::config::Release;
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::layout::{access_index, one_partition};
 use crate::b_eff_io::report::table::values::value;
@@ -50,11 +49,6 @@ pub(in crate::b_eff_io::report) fn over_ranks(result: &RunResult, derived: &Deri
         }
     }
     points
-}
-
-/// The name of a type with its number.
-pub(super) fn type_label(t: u8) -> String {
-    format!("{t} {}", type_name(t))
 }
 
 /// What is named of an access method in pictures.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PartitionRecord, PatternRecord};
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::{derive, PartitionValue, TypeValue};
@@ -83,7 +84,7 @@ fn many_partitions_are_one_page() {
     let one = fixtures::ladder();
     let mut result = one.clone();
     result.config.backends.retain(|b| b != NULL_BACKEND);
-    result.config.types = vec![0];
+    result.config.types = vec![PatternType::Scatter];
     let few: Vec<_> =
         one.patterns.iter().filter(|p| p.backend != NULL_BACKEND && [1, 5].contains(&p.pattern)).collect();
     result.patterns.clear();

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
-use crate::b_eff_io::report::layout::{chunk_label, TYPES};
+use crate::b_eff_io::report::layout::chunk_label;
 use crate::frame::records::Access;
 use crate::frame::report::html::lanes::{self, Span};
 use crate::frame::report::html::{stacks, Block, Key, Picture, Section, Table};
 use crate::frame::report::text::count;
 use crate::frame::units::format_seconds;
 
-use super::shown::{access_label, type_label, Shown};
+use super::shown::{access_label, Shown};
 
 /// A pattern that took so many times its scheduled time is late.
 const LATE: f64 = 1.5;
@@ -50,10 +51,10 @@ fn of_patterns(shown: &Shown) -> Picture {
             let records = shown.result.patterns.iter().filter(|p| p.backend == *backend && p.access == access);
             let mut spans = Vec::new();
             for p in records.filter(|p| p.was_run()) {
-                let [about, chunk] = [type_label(p.pattern_type), chunk_label(p.chunk_bytes)];
+                let [about, chunk] = [p.pattern_type.label(), chunk_label(p.chunk_bytes)];
                 let [scheduled, took] = [p.scheduled_seconds, p.seconds()].map(format_seconds);
                 spans.push(Span {
-                    style: p.pattern_type.into(),
+                    style: p.pattern_type.index(),
                     seconds: p.seconds(),
                     is_late: is_late(p),
                     said: format!("pattern {}, {about}, {chunk}: {took} of {scheduled}", p.pattern),
@@ -66,7 +67,7 @@ fn of_patterns(shown: &Shown) -> Picture {
         let said = format!("{}: patterns one after the other, by backend", access_label(access));
         frames.push(lanes::frame(access_label(access), said, &lanes));
     }
-    let types = TYPES.iter().map(|&t| stacks::key(t.into(), &type_label(t)));
+    let types = PatternType::ALL.iter().map(|&t| stacks::key(t.index(), &t.label()));
     let title = format!("Patterns on {}", count(shown.ranks, "rank"));
     Picture {
         name: format!("{}-ranks-timeline", shown.ranks),

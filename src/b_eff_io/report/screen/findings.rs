@@ -9,8 +9,6 @@ use crate::frame::report::screen;
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::text::{figure, percent};
 
-use super::numbers::short_name;
-
 /// Smaller shares of a difference explain nothing.
 const SHARE: f64 = 0.5;
 
@@ -23,8 +21,10 @@ pub(super) fn write(page: &mut Screen, result: &RunResult, derived: &Derived, ra
 /// `rewrite, 1 kB, shared: mpiio 1542 times slower than mmap (434 to 5473), 96 % of it sync`.
 pub(in crate::b_eff_io::report) fn sentence(f: &Finding, several: bool) -> String {
     let what = match f.chunk_bytes {
-        Some(bytes) => format!("{}, {}, {}", f.access.name(), chunk_label(bytes), short_name(f.pattern_type)),
-        None => format!("{}, {}", f.access.name(), short_name(f.pattern_type)),
+        Some(bytes) => {
+            format!("{}, {}, {}", f.access.name(), chunk_label(bytes), f.pattern_type.descriptor().short_name)
+        }
+        None => format!("{}, {}", f.access.name(), f.pattern_type.descriptor().short_name),
     };
     let backend = if several { format!("{} ", f.backend) } else { String::new() };
     let against = match &f.against {
@@ -32,7 +32,7 @@ pub(in crate::b_eff_io::report) fn sentence(f: &Finding, several: bool) -> Strin
         Against::Aligned => {
             f.chunk_bytes.map_or_else(String::new, |bytes| format!("{} aligned", chunk_label(bytes - 8)))
         }
-        Against::Type(t) => short_name(*t).to_owned(),
+        Against::Type(t) => t.descriptor().short_name.to_owned(),
     };
     // One digit more where the ends would look the same.
     let ends = f.interval.map(|i| match [figure(i.low), figure(i.high)] {

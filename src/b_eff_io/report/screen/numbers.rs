@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::b_eff_io::config::Release;
-use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::report::cells::type_cell;
 use crate::b_eff_io::report::layout::{
-    access_index, chunk_label, classic_pattern, partition_value, Spot, ROWS, ROW_BYTES, TYPES,
+    access_index, chunk_label, classic_pattern, partition_value, Spot, ROWS, ROW_BYTES,
 };
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
 use crate::frame::digits::known_digits;
@@ -42,13 +42,13 @@ pub(super) fn write(page: &mut Screen, result: &RunResult, derived: &Derived, ba
     let mut legend_of_types = Legend::default();
     page.blank();
     let width = if several { TYPE_OF_SEVERAL } else { TYPE };
-    let names: String = TYPES.iter().map(|t| above(short_name(*t), width)).collect();
+    let names: String = PatternType::ALL.iter().map(|t| above(t.descriptor().short_name, width)).collect();
     let head = format!("  {}{names}{}{}", label("MB/s", "", several), right("mean", MEAN), right("storage", SHARE));
     page.line([span(Look::Quiet, head)]);
     for access in Access::ALL {
         for (number, backend) in backends.iter().enumerate() {
             let spot = Spot { backend, ranks, access };
-            let cells: String = TYPES
+            let cells: String = PatternType::ALL
                 .iter()
                 .map(|t| fixed(&cell(&type_cell(result, derived, spot, *t), width, &mut legend_of_types), width))
                 .collect();
@@ -72,14 +72,6 @@ pub(super) fn write(page: &mut Screen, result: &RunResult, derived: &Derived, ba
         TYPES_SAID.iter().for_each(|text| note(page, text));
     }
     chunks(page, result, backends, ranks);
-}
-
-/// The name of a type in its column.
-pub(super) fn short_name(t: u8) -> &'static str {
-    match t {
-        3 => "segment",
-        other => type_name(other),
-    }
 }
 
 /// Above a number with its marks behind it, if it is short enough.
@@ -123,7 +115,7 @@ struct Sum {
 
 impl Sum {
     fn of(result: &RunResult, spot: Spot<'_>, row: usize) -> Self {
-        let numbers = TYPES.map(|t| classic_pattern(row, t));
+        let numbers = PatternType::ALL.map(|t| classic_pattern(row, t));
         let records = spot.records(result).filter(|r| numbers.contains(&Some(r.pattern)) && r.was_run());
         records.fold(Self::default(), |sum, r| Self {
             bytes: sum.bytes.saturating_add(r.moved_bytes),
@@ -177,7 +169,7 @@ fn ways_that_differ(result: &RunResult, ranks: u64) -> Option<String> {
         types.insert(w.pattern_type);
     });
     let sizes: Vec<String> = sizes.into_iter().map(chunk_label).collect();
-    let types: Vec<String> = types.into_iter().map(|t| short_name(t).to_owned()).collect();
+    let types: Vec<String> = types.into_iter().map(|t| t.descriptor().short_name.to_owned()).collect();
     (!sizes.is_empty()).then(|| format!("{}, {}: first writes are two-phase, rewrites not", list(&sizes), list(&types)))
 }
 

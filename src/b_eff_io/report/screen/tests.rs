@@ -180,8 +180,8 @@ fn writes_and_rewrites_of_two_ways_are_told() {
         let text = shown(&result, &place());
         text.lines().find(|line| line.contains("two-phase")).map(|line| line.trim().to_owned())
     };
-    let small: fn(&PatternRecord) -> bool = |p| p.chunk_bytes == 1024 && p.pattern_type < 2;
-    let first = told(|p| p.access == Access::Write && p.chunk_bytes == 1024 && p.pattern_type < 2);
+    let small: fn(&PatternRecord) -> bool = |p| p.chunk_bytes == 1024 && p.pattern_type.is_strided();
+    let first = told(|p| p.access == Access::Write && p.chunk_bytes == 1024 && p.pattern_type.is_strided());
     assert_eq!(first.as_deref(), Some("1 kB, scatter and shared: first writes are two-phase, rewrites not"));
     assert_eq!(told(small), None, "both are");
     assert_eq!(told(|_| false), None, "none is");

@@ -1,6 +1,7 @@
 //! The lines below a table: averages, amounts, the value; then validity and the maximum.
 
 use crate::b_eff_io::config::Release;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::PartitionRecord;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::Spot;
@@ -48,7 +49,7 @@ pub(super) fn values(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
 /// The average of an access method; of rewrites that are type 0 alone, its value: with it release 2.1 makes its own.
 fn average(of: Of<'_>, ranks: u64, access: Access) -> Option<f64> {
     if access == Access::Rewrite && !of.result.config.full_rewrite {
-        let rewrite_0 = Spot { backend: of.backend, ranks, access }.type_value(of.derived, 0);
+        let rewrite_0 = Spot { backend: of.backend, ranks, access }.type_value(of.derived, PatternType::Scatter);
         return rewrite_0.filter(|value| value.complete)?.mb_per_second;
     }
     layout::partition_value(of.derived, of.backend, ranks)?.access_mb_per_second[layout::access_index(access)]

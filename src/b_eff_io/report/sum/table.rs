@@ -1,8 +1,9 @@
 //! The table of one partition, and what stands between it and the averages.
 
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::PartitionRecord;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{Spot, ROWS, ROW_BYTES, TYPES};
+use crate::b_eff_io::report::layout::{Spot, ROWS, ROW_BYTES};
 use crate::b_eff_io::values::{few_calls, ReadSource};
 use crate::frame::records::Access;
 use crate::frame::report::text::Page;
@@ -33,12 +34,12 @@ pub(super) fn write(page: &mut Page, of: Of<'_>, partition: &PartitionRecord) {
             let chunk_bytes = ROW_BYTES.get(row).copied().unwrap_or(partition.m_part_bytes);
             let position = row + 1;
             let record = |t| layout::classic_pattern(row, t).and_then(|pattern| spot.record(of.result, pattern));
-            let cells = TYPES.map(|t| record(t).and_then(known));
+            let cells = PatternType::ALL.map(|t| record(t).and_then(known));
             page.line(format!("{ranks:4} PEs {position:1} {chunk_bytes:8} {:<7}{}", access.name(), columns(&cells)));
         }
         // There are no marks here: a total without all its patterns would pass for a whole one.
         let total = |t| spot.type_value(of.derived, t).filter(|v| v.complete).and_then(|v| v.mb_per_second);
-        let totals = TYPES.map(total);
+        let totals = PatternType::ALL.map(total);
         page.line(format!("{ranks:4} PEs      total-{:<7}{}", access.name(), columns(&totals)));
     }
     beside_table(page, of, ranks);

@@ -2,9 +2,10 @@ use std::collections::BTreeMap;
 
 use super::of::known;
 use super::*;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{Spot, TYPES};
+use crate::b_eff_io::report::layout::Spot;
 use crate::b_eff_io::values::derive;
 use crate::frame::records::Access;
 
@@ -67,7 +68,7 @@ fn the_reader_finds_every_number_in_ours() {
     for (&(ranks, ref access, row), cells) in &ours.cells {
         let access = Access::ALL.into_iter().find(|a| a.name() == access).unwrap();
         let spot = Spot { backend: "posix", ranks, access };
-        for (t, cell) in TYPES.into_iter().zip(cells) {
+        for (t, cell) in PatternType::ALL.into_iter().zip(cells) {
             let expected = match row {
                 0 => spot.type_value(&derived, t).and_then(|v| v.mb_per_second),
                 row => {

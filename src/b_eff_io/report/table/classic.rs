@@ -1,10 +1,10 @@
 //! The classic table of the paper: rows = chunk sizes, columns = pattern types, one block per access method.
 
-use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PartitionRecord, RunResult};
 use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{Spot, ROWS, TYPES};
+use crate::b_eff_io::report::layout::{Spot, ROWS};
 use crate::b_eff_io::values::{rate, Derived};
 use crate::frame::records::Access;
 use crate::frame::report::marks::{Cell, Legend};
@@ -27,8 +27,8 @@ pub(super) fn write(
     let Some(decimals) = decimals(result, backend, partition.ranks) else {
         return page.line("  nothing was measured");
     };
-    let names: String = TYPES.iter().map(|&t| format!("{:>NUMBER$}    ", type_name(t))).collect();
-    let numbers: String = TYPES.iter().map(|t| format!("{:>NUMBER$}    ", format!("type {t}"))).collect();
+    let names: String = PatternType::ALL.iter().map(|&t| format!("{:>NUMBER$}    ", t.name())).collect();
+    let numbers: String = PatternType::ALL.iter().map(|t| format!("{:>NUMBER$}    ", format!("type {t}"))).collect();
     page.line(format!("  {:LABEL$}{names}", "access   chunk"));
     page.line(format!("  {:LABEL$}{numbers}", ""));
     let mut legend = Legend::default();
@@ -71,7 +71,7 @@ fn block(page: &mut Page, result: &RunResult, derived: &Derived, spot: Spot<'_>,
         cell.show(NUMBER, decimals)
     };
     rows(page, spot, |pattern| show(pattern.map(|pattern| pattern_cell(result, spot, pattern)).unwrap_or_default()));
-    let totals: String = TYPES.map(|t| show(type_cell(result, derived, spot, t))).concat();
+    let totals: String = PatternType::ALL.map(|t| show(type_cell(result, derived, spot, t))).concat();
     page.line(format!("  {:LABEL$}{totals}", format!("{:<9}type total", "")));
 }
 
@@ -79,7 +79,7 @@ fn block(page: &mut Page, result: &RunResult, derived: &Derived, spot: Spot<'_>,
 pub(super) fn rows(page: &mut Page, spot: Spot<'_>, mut cell: impl FnMut(Option<u8>) -> String) {
     for (row, label) in ROWS.iter().enumerate() {
         let name = if row == 0 { spot.access.name() } else { "" };
-        let cells = TYPES.map(|t| cell(layout::classic_pattern(row, t))).concat();
+        let cells = PatternType::ALL.map(|t| cell(layout::classic_pattern(row, t))).concat();
         page.line(format!("  {:LABEL$}{cells}", format!("{name:<9}{label}")));
     }
 }

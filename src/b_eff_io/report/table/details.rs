@@ -206,7 +206,7 @@ fn file(t: &TypeRecord) -> String {
         format_seconds(t.open_seconds),
         format_seconds(t.close_seconds),
         format_size(t.file_bytes),
-        if t.pattern_type == 2 { " of each rank" } else { "" }
+        if t.pattern_type.has_private_files() { " of each rank" } else { "" }
     )
 }
 

@@ -4,6 +4,7 @@
 use crate::b_eff_io::config::{
     Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, PreallocatePolicy, Termination, Verify,
 };
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
 use crate::frame::backends::any_can;
@@ -86,10 +87,10 @@ pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
         // Of results from before it was made too.
         PreallocatePolicy::Off => config.may_be_direct().then_some("--preallocate off"),
     };
-    let types: Vec<String> = config.types.iter().map(u8::to_string).collect();
+    let types: Vec<String> = config.types.iter().map(PatternType::to_string).collect();
     settings([
         config.inject.map(|damage| format!("DAMAGED ON PURPOSE ({})", damage_name(damage))),
-        (config.types != layout::TYPES).then(|| format!("types {} only", list(&types))),
+        (config.types != PatternType::ALL).then(|| format!("types {} only", list(&types))),
         option(config.buffers == Buffers::Reused, "--buffers reused (FROM WARM BUFFERS)"),
         direct,
         (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache))),

@@ -3,7 +3,7 @@
 use beff_statistics::bootstrap::{Ratio, MIN_ROUNDS};
 
 use crate::b_eff_io::config::RepeatPolicy;
-use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PartitionRecord, RunResult};
 use crate::b_eff_io::report::cells::type_cell;
 use crate::b_eff_io::report::layout::Spot;
@@ -33,7 +33,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult, derived: &Derived, part
         "access", "type", "backend", "MB/s", "% best", "95 % interval"
     ));
     let mut legend = Legend::default();
-    let mut before: Option<(Access, u8)> = None;
+    let mut before: Option<(Access, PatternType)> = None;
     for rung in &rungs {
         let place = (rung.access, rung.pattern_type);
         if before.is_some_and(|b| b.0 != rung.access) {
@@ -57,7 +57,7 @@ fn row(result: &RunResult, derived: &Derived, rung: &TypeRung, first: bool, lege
     legend.note(&cell);
     let decimals = if cell.mb_per_second.is_some_and(|v| v < 10.0) { 3 } else { 1 };
     let place = if first {
-        format!("{:<8}{:<12}", rung.access.name(), format!("{} {}", rung.pattern_type, type_name(rung.pattern_type)))
+        format!("{:<8}{:<12}", rung.access.name(), format!("{} {}", rung.pattern_type, rung.pattern_type.name()))
     } else {
         String::new()
     };

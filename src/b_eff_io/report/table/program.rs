@@ -1,9 +1,9 @@
 //! What the null backend tells: it moves nothing, so its times are what the program itself takes for a call. They are
 //! shown as times, never as bandwidth: a rate of moving nothing is no result.
 
-use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::RunResult;
-use crate::b_eff_io::report::layout::{Spot, TYPES};
+use crate::b_eff_io::report::layout::Spot;
 use crate::frame::records::Access;
 use crate::frame::report::columns::or_none;
 use crate::frame::report::text::{count, Page};
@@ -26,7 +26,7 @@ pub(super) fn write(page: &mut Page, result: &RunResult) {
             "Cost of the program itself on {}: time of a call of the null backend in ns, no data moved",
             count(ranks, "rank")
         ));
-        let names: String = TYPES.iter().map(|&t| format!("{:>NUMBER$}", type_name(t))).collect();
+        let names: String = PatternType::ALL.iter().map(|&t| format!("{:>NUMBER$}", t.name())).collect();
         page.line(format!("  {:LABEL$}{names}", "access   chunk"));
         for spot in measured {
             classic::rows(page, spot, |pattern| format!("{:>NUMBER$}", cell(result, spot, pattern)));

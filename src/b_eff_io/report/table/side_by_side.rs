@@ -2,11 +2,11 @@
 
 use beff_statistics::bootstrap::Ratio;
 
-use crate::b_eff_io::plan::patterns::type_name;
+use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{PartitionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::report::cells::{pattern_cell, type_cell};
 use crate::b_eff_io::report::layout;
-use crate::b_eff_io::report::layout::{chunk_label, Spot, TYPES};
+use crate::b_eff_io::report::layout::{chunk_label, Spot};
 use crate::b_eff_io::values::{Derived, PartitionValue};
 use crate::frame::records::Access;
 use crate::frame::report::marks::{letters, Cell, Legend, Mark};
@@ -127,12 +127,12 @@ fn rows(result: &RunResult, derived: &Derived, backends: &[&String], ranks: u64,
         }
         let spots = backends.iter().map(|backend| Spot { backend, ranks, access });
         let mut marks = vec![Vec::new(); backends.len()];
-        for t in TYPES {
+        for t in PatternType::ALL {
             let cells: Vec<Cell> = spots.clone().map(|spot| type_cell(result, derived, spot, t)).collect();
             inherit(&mut marks, &cells);
             inherit(&mut marks_of_all, &cells);
             let ratios = spots.clone().map(|spot| spot.type_rung(derived, t).and_then(|r| r.ratio)).collect();
-            rows.push(Row { label: format!("{:<8}{t} {}", access.name(), type_name(t)), cells, ratios });
+            rows.push(Row { label: format!("{:<8}{t} {}", access.name(), t.name()), cells, ratios });
             if details {
                 rows.extend(pattern_rows(result, derived, &spots.clone().collect::<Vec<_>>(), t));
             }
@@ -179,7 +179,7 @@ fn value_row(
     Row { label, cells: backends.iter().zip(marks).map(cell).collect(), ratios: Vec::new() }
 }
 
-fn pattern_rows(result: &RunResult, derived: &Derived, spots: &[Spot<'_>], pattern_type: u8) -> Vec<Row> {
+fn pattern_rows(result: &RunResult, derived: &Derived, spots: &[Spot<'_>], pattern_type: PatternType) -> Vec<Row> {
     let mut seen: Vec<&PatternRecord> = Vec::new();
     for r in result.patterns.iter().filter(|r| r.pattern_type == pattern_type) {
         let same = spots.first().is_some_and(|spot| (r.ranks, r.access) == (spot.ranks, spot.access));

@@ -1,7 +1,6 @@
 //! The values: averages of the access methods, b_eff_io by each definition, the value of the system.
 
 use crate::b_eff_io::config::{Release, RepeatPolicy};
-use crate::b_eff_io::plan::patterns::type_name;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::values::{Derived, PartitionValue, ReleaseValues, SystemValue, ValueInterval};
@@ -141,7 +140,7 @@ fn intervals(page: &mut Page, result: &RunResult, derived: &Derived, backend: &s
                 "{}, type {} ({})",
                 type_value.access.name(),
                 type_value.pattern_type,
-                type_name(type_value.pattern_type)
+                type_value.pattern_type.name()
             );
             let found = known.of_type(backend, partition.ranks, type_value.access, type_value.pattern_type);
             interval(page, &name, type_value.mb_per_second, found);
