@@ -80,8 +80,6 @@ pub struct DriverOptions {
     pub queue_depth: u32,
     /// Depths by direction and chunk size, in ascending order of chunk size; empty: `queue_depth` for all.
     pub tuned: Vec<Tuned>,
-    /// Submissions by a kernel thread, IORING_SETUP_SQPOLL (uring).
-    pub sqpoll: bool,
     /// Buffered transfers drop their pages when done, RWF_DONTCACHE (posix, uring).
     pub dont_cache: bool,
     /// Collective patterns of the drivers without collective calls.
@@ -110,7 +108,6 @@ impl Default for DriverOptions {
             direct: Direct::Off,
             queue_depth: 32,
             tuned: Vec::new(),
-            sqpoll: false,
             dont_cache: false,
             collective: Collective::Auto,
             aggregators: None,

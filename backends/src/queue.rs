@@ -24,8 +24,6 @@ pub(crate) struct Queue {
     pub(crate) ring: IoUring,
     depth: u32,
     flags: &'static str,
-    /// A thread of the kernel takes the submissions.
-    pub(crate) sqpoll: bool,
     pub(crate) piece_shift: u32,
     pub(crate) memory: Memory,
     /// Submissions were left behind that must never reach the kernel.
@@ -71,17 +69,6 @@ const CHAIN: [(&str, Setup); 4] = [
     ("no setup flags", |b| b),
 ];
 
-/// How long the thread of the kernel looks for submissions before it sleeps, in ms: longer than the pause between two
-/// batches, short enough not to take a core from what runs between patterns.
-const SQPOLL_IDLE_MS: u32 = 10;
-
-/// [`CHAIN`] with a thread of the kernel that takes the submissions. It does the task work itself, so the flags about
-/// that do not go with it.
-const SQPOLL_CHAIN: [(&str, Setup); 2] = [
-    ("SQPOLL|SINGLE_ISSUER|SUBMIT_ALL", |b| b.setup_sqpoll(SQPOLL_IDLE_MS).setup_single_issuer().setup_submit_all()),
-    ("SQPOLL", |b| b.setup_sqpoll(SQPOLL_IDLE_MS)),
-];
-
 /// What is the same for all operations of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
@@ -123,18 +110,18 @@ impl Queue {
     ///
     /// # Errors
     /// As for [`Queue::new`].
-    pub(crate) fn of(files: &FdPair, queue_depth: u32, sqpoll: bool, piece_shift: u32) -> Result<Self> {
+    pub(crate) fn of(files: &FdPair, queue_depth: u32, piece_shift: u32) -> Result<Self> {
         let buffered = files.buffered.as_raw_fd();
         let fds = [buffered, files.direct_file().map_or(buffered, AsRawFd::as_raw_fd)];
-        Self::new(queue_depth, sqpoll, &fds, piece_shift, &files.path)
+        Self::new(queue_depth, &fds, piece_shift, &files.path)
     }
 
     /// Makes the queue and registers `fds` under their index.
     ///
     /// # Errors
     /// If io_uring is not available, with what to look at.
-    pub(crate) fn new(queue_depth: u32, sqpoll: bool, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
-        let (ring, depth, flags) = rings(queue_depth, sqpoll, path)?;
+    pub(crate) fn new(queue_depth: u32, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
+        let (ring, depth, flags) = rings(queue_depth, path)?;
         let files = ring.submitter().register_files(fds);
         files.map_err(|e| BackendError::from_io("io_uring_register (files)", path, None, &e))?;
         let piece_shift = piece_shift.min(MAX_PIECE_SHIFT);
@@ -142,7 +129,6 @@ impl Queue {
             ring,
             depth,
             flags,
-            sqpoll,
             piece_shift,
             memory: Memory::None,
             abandoned: false,
@@ -154,8 +140,8 @@ impl Queue {
     ///
     /// # Errors
     /// As for [`Queue::new`].
-    pub(crate) fn without_files(queue_depth: u32, sqpoll: bool) -> Result<(IoUring, u32, &'static str)> {
-        rings(queue_depth, sqpoll, Path::new(""))
+    pub(crate) fn without_files(queue_depth: u32) -> Result<(IoUring, u32, &'static str)> {
+        rings(queue_depth, Path::new(""))
     }
 
     /// Operations in flight at most.
@@ -226,23 +212,15 @@ pub(crate) fn abandoned(operation: &'static str, path: &Path) -> BackendError {
 }
 
 /// Rings with room for the depth.
-fn rings(queue_depth: u32, sqpoll: bool, path: &Path) -> Result<(IoUring, u32, &'static str)> {
-    let (depth, built) = if sqpoll {
-        // The thread frees entries only after it has taken all it saw, when some of them may already be completed and
-        // followed by new ones: twice the depth has room for both.
-        let depth = queue_depth.clamp(1, MAX_DEPTH / 2);
-        (depth, build(&SQPOLL_CHAIN, depth * 2))
-    } else {
-        let depth = queue_depth.clamp(1, MAX_DEPTH);
-        (depth, build(&CHAIN, depth))
-    };
-    let (ring, flags) = built.map_err(|e| if sqpoll { no_sqpoll(path, &e) } else { unavailable(path, &e) })?;
+fn rings(queue_depth: u32, path: &Path) -> Result<(IoUring, u32, &'static str)> {
+    let depth = queue_depth.clamp(1, MAX_DEPTH);
+    let (ring, flags) = build(depth).map_err(|e| unavailable(path, &e))?;
     Ok((ring, depth, flags))
 }
 
-fn build(chain: &[(&'static str, Setup)], depth: u32) -> io::Result<(IoUring, &'static str)> {
+fn build(depth: u32) -> io::Result<(IoUring, &'static str)> {
     let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
-    for &(flags, setup) in chain {
+    for (flags, setup) in CHAIN {
         match setup(&mut IoUring::builder()).build(depth) {
             Ok(ring) => return Ok((ring, flags)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
@@ -274,26 +252,6 @@ fn unavailable(path: &Path, error: &io::Error) -> BackendError {
     BackendError::new("io_uring_setup", path, cause, text)
 }
 
-/// The error of a system that refuses a polling thread. There is no way around it: a run that asked for SQPOLL measures
-/// it or stops.
-fn no_sqpoll(path: &Path, error: &io::Error) -> BackendError {
-    let why = match error.raw_os_error() {
-        Some(libc::EPERM) => {
-            "before Linux 5.11 it needs CAP_SYS_ADMIN or CAP_SYS_NICE, and a seccomp filter may forbid it"
-        }
-        Some(libc::EINVAL) => "the kernel does not know it, or not with this size of the queue",
-        Some(libc::ENOMEM) => "no memory for the thread or the queue: see `ulimit -l` and `ulimit -u`",
-        _ => "see IORING_SETUP_SQPOLL in io_uring_setup(2)",
-    };
-    let told = unavailable(path, error);
-    let text = format!(
-        "no submissions by a kernel thread (IORING_SETUP_SQPOLL): {error}; {why}. Run without --sqpoll to submit by \
-         system calls. If that is refused too: {}",
-        told.text
-    );
-    BackendError { text, ..told }
-}
-
 /// Why memory could not be registered, with the limit and the way out.
 fn refusal(error: &io::Error, total_bytes: usize) -> String {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -318,22 +276,12 @@ mod tests {
 
     #[test]
     fn every_link_of_the_chain_is_known_here_or_refused_as_invalid() {
-        for (flags, setup) in CHAIN.into_iter().chain(SQPOLL_CHAIN) {
+        for (flags, setup) in CHAIN {
             match setup(&mut IoUring::builder()).build(4) {
                 Ok(_) => {}
                 Err(error) => {
                     assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{flags}: {error}")
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn refused_polling_names_cause_and_way_out() {
-        for errno in [libc::EPERM, libc::EINVAL, libc::ENOMEM] {
-            let error = no_sqpoll(Path::new("f"), &io::Error::from_raw_os_error(errno));
-            for part in ["IORING_SETUP_SQPOLL", "without --sqpoll", "kernel.io_uring_disabled"] {
-                assert!(error.text.contains(part), "{part}: {error}");
             }
         }
     }

@@ -133,9 +133,6 @@ pub struct RunArgs {
     /// Leave the measured files in place after the run
     #[arg(long, help_heading = PLACE)]
     pub keep_files: bool,
-    /// Let a kernel thread submit (uring; costs a core)
-    #[arg(long, help_heading = ACCESS)]
-    pub sqpoll: bool,
     /// What is done about the page cache, so that reads tell about the storage. What of the files was in it before each
     /// pattern is measured and reported whatever the policy; reads from memory are marked
     #[arg(long, value_enum, value_name = "POLICY", default_value = "drop", help_heading = ACCESS)]

@@ -248,9 +248,6 @@ pub struct Config {
     /// Operations in flight at most (uring); None: found by a short calibration, for each chunk size.
     #[serde(default)]
     pub queue_depth: Option<u32>,
-    /// Submissions by a kernel thread (uring).
-    #[serde(default)]
-    pub sqpoll: bool,
     /// Page cache.
     #[serde(default)]
     pub cache: CachePolicy,

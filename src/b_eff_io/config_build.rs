@@ -119,7 +119,6 @@ fn build(
         verify: run.verify,
         direct: way.direct,
         queue_depth: way.depth,
-        sqpoll: run.sqpoll,
         cache: run.cache,
         collective: way.collective,
         aggregators: way.aggregators,
@@ -198,8 +197,7 @@ fn check_options_have_effect(
     check_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
     check_effect(!run.hint.is_empty(), "--hint", chosen, known, |backend| backend.mpi)?;
     check_effect(run.unique_open, "--unique-open", chosen, known, |backend| backend.mpi)?;
-    check_effect(way.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)?;
-    check_effect(run.sqpoll, "--sqpoll", chosen, known, |backend| backend.queue)
+    check_effect(way.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)
 }
 
 /// An option that is about other pattern types than those that run.

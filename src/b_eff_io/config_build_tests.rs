@@ -61,8 +61,6 @@ fn options_without_effect_are_refused() {
     refused("--depth 8", &["--depth", "--backend mpiio", "uring"]);
     refused("--unique-open --backend posix,uring", &["--unique-open", "posix,uring", "mpiio"]);
     refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
-    refused("--sqpoll --backend mpiio,posix", &["--sqpoll", "mpiio,posix", "uring"]);
-    assert!(config("--sqpoll --backend mpiio,uring").unwrap().sqpoll);
     assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, Some(8));
     assert!(config("--unique-open").unwrap().unique_open);
 }

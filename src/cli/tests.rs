@@ -100,7 +100,6 @@ fn defaults() {
         hint: Vec::new(),
         run_dir: None,
         keep_files: false,
-        sqpoll: false,
         cache: CachePolicy::Drop,
         preallocate: PreallocatePolicy::Auto,
         ranks: BindArgs { bind: None },

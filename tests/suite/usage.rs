@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{is_command, launcher, skip, Launch, Scratch, SHORT};
 
 /// Options, and what the message must have. All refused with exit code 2.
-const REFUSED: [(&[&str], &[&str]); 20] = [
+const REFUSED: [(&[&str], &[&str]); 19] = [
     (&["-T", "0.5s"], &["-T 0.5", "at least 1s"]),
     (&["--backend", "mpio"], &["no backend 'mpio'", "Choose from", "mpiio"]),
     (&["--backend", "posix,posix"], &["listed twice"]),
@@ -19,7 +19,6 @@ const REFUSED: [(&[&str], &[&str]); 20] = [
     (&["--partitions", "1,3", "--types", "2"], &["partition of 3 ranks", "start more of them"]),
     (&["--hints", "no-such-file"], &["--hints no-such-file", "cannot be read"]),
     (&["--depth", "8", "--backend", "posix"], &["--depth has no effect", "uring"]),
-    (&["--sqpoll", "--backend", "mpiio"], &["--sqpoll has no effect", "uring"]),
     (&["--domain", "1", "--backend", "uring"], &["--domain 1", "4096 to"]),
     (&["--exchange", "messages", "--backend", "posix"], &["--exchange has no effect", "--collective two-phase"]),
     (&["--no-shared", "--backend", "posix"], &["--no-shared has no effect", "mpiio"]),

@@ -74,7 +74,7 @@ impl Uring {
     /// # Errors
     /// If io_uring is not available, with what to look at.
     pub(super) fn new(options: &DriverOptions) -> Result<Self> {
-        let (ring, depth, flags) = Queue::without_files(options.queue_depth, options.sqpoll)?;
+        let (ring, depth, flags) = Queue::without_files(options.queue_depth)?;
         Ok(Self {
             ring,
             flags,

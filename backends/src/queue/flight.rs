@@ -17,7 +17,6 @@ pub(crate) struct Flight<'a> {
     cq: cqueue::CompletionQueue<'a>,
     abandoned: &'a mut bool,
     submitted: &'a mut Submitted,
-    sqpoll: bool,
     /// Pushed and not yet taken out of the completion queue.
     in_flight: usize,
     /// With a kernel that takes nothing and completes nothing.
@@ -33,7 +32,6 @@ impl<'a> Flight<'a> {
             cq,
             abandoned: &mut queue.abandoned,
             submitted: &mut queue.submitted,
-            sqpoll: queue.sqpoll,
             in_flight: 0,
             patience: Patience::default(),
         }
@@ -49,9 +47,6 @@ impl<'a> Flight<'a> {
     /// The memory the entry names is valid for the transfer until this value has been dropped.
     #[inline]
     pub(crate) unsafe fn push(&mut self, entry: &squeue::Entry) {
-        if self.sqpoll && self.sq.is_full() {
-            self.await_room();
-        }
         // SAFETY: the caller's promise covers the time until the drop, which waits for the completion.
         let pushed = unsafe { self.sq.push(entry) };
         // The queue has room for the whole depth, and never more than that is in flight.
@@ -64,17 +59,6 @@ impl<'a> Flight<'a> {
     pub(crate) fn count(&mut self, registered: bool) {
         self.submitted.registered += u64::from(registered);
         self.submitted.plain += u64::from(!registered);
-    }
-
-    /// Completions can be seen before the polling thread says that it has taken their entries; it will in a moment.
-    #[cold]
-    fn await_room(&mut self) {
-        while self.sq.is_full() {
-            // Wakes the thread if it sleeps; an error of this call shows up when completions are waited for.
-            let _ = self.submitter.submit();
-            std::thread::yield_now();
-            self.sq.sync();
-        }
     }
 
     /// Hands everything pushed to the kernel and waits for `want` completions.
@@ -104,15 +88,8 @@ impl<'a> Flight<'a> {
     }
 
     /// Waits until the kernel works on nothing any more. Entries it has not taken are not submitted: they stay behind
-    /// in a queue that is never used again. A polling thread takes what is in the queue at any time: there all that was
-    /// pushed is waited for.
+    /// in a queue that is never used again.
     fn drain(&mut self) {
-        while self.sqpoll && self.in_flight > 0 {
-            match self.submit_and_wait(1) {
-                Ok(()) => while self.next_completion().is_some() {},
-                Err(error) => self.give_up(&error),
-            }
-        }
         while self.in_flight > 0 {
             self.sq.sync();
             self.cq.sync();
@@ -173,7 +150,7 @@ mod tests {
     fn a_panic_waits_for_what_is_in_flight() {
         use std::io::Write;
         let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
-        let mut queue = Queue::new(4, false, &[reader.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("socket")).unwrap();
+        let mut queue = Queue::new(4, &[reader.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("socket")).unwrap();
         let mut memory = [0_u8; 8];
         let entry = opcode::Read::new(types::Fixed(0), memory.as_mut_ptr(), 8).build().user_data(0);
         let late = std::thread::spawn(move || {

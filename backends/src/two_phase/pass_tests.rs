@@ -40,7 +40,7 @@ impl Bench {
         let mut blocks = Ring::new(2 * block_bytes, 0).unwrap();
         let mut rings: Vec<Ring> = (0..rows.parts).map(ring).collect();
         let queue = with_queue.then(|| {
-            let mut queue = Queue::new(2, false, &[file.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("f")).unwrap();
+            let mut queue = Queue::new(2, &[file.as_raw_fd()], MAX_PIECE_SHIFT, Path::new("f")).unwrap();
             let registered = &mut match &mut rings[..] {
                 [own] => vec![&mut blocks, own],
                 _ => vec![&mut blocks],

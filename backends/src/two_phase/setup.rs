@@ -41,7 +41,7 @@ impl Memory {
         let no_memory = |e: std::io::Error| BackendError::from_io("memory for domains", &files.path, None, &e);
         let slots = slots(depth);
         let blocks = shelf.take(bytes_of(grid, depth)).map_err(no_memory)?;
-        let queue = depth.map(|_| Queue::of(files, slots, false, MAX_PIECE_SHIFT)).transpose()?;
+        let queue = depth.map(|_| Queue::of(files, slots, MAX_PIECE_SHIFT)).transpose()?;
         Ok(Self {
             grid,
             queue,

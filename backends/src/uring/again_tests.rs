@@ -46,7 +46,7 @@ fn a_domain_that_is_never_ready_is_an_error() {
     let dir = scratch();
     let path = dir.path().join("f");
     let (files, _writer, queued) = never_ready(&path);
-    let mut queue = Queue::of(&files, 2, false, MAX_PIECE_SHIFT).unwrap();
+    let mut queue = Queue::of(&files, 2, MAX_PIECE_SHIFT).unwrap();
     let (mut memory, mut slots, mut latency) = ([0_u8; 64], [Slot::default()], Latency::off());
     let way = LaneWay { file: &files.buffered, path: &path, queued, align: 1 };
     let mut lane = Lane::new(way, Some(&mut queue), &mut slots, &mut latency);

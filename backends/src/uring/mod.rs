@@ -112,7 +112,7 @@ impl UringFile {
 
     /// [`UringFile::new`] with operations and registered buffers of at most `1 << piece_shift` bytes.
     pub(crate) fn with_pieces(file: Offsets, settings: Settings, piece_shift: u32) -> Result<Self> {
-        let queue = Queue::of(&file.files, settings.largest_depth(), settings.sqpoll, piece_shift)?;
+        let queue = Queue::of(&file.files, settings.largest_depth(), piece_shift)?;
         let pump = Pump::new(queue.depth());
         Ok(Self { queue, pump, file, settings, prepared: None })
     }

@@ -12,12 +12,11 @@ const WANT_DIVISOR: u32 = 4;
 pub(crate) struct Settings {
     pub(super) queue_depth: u32,
     pub(super) tuned: Vec<Tuned>,
-    pub(super) sqpoll: bool,
 }
 
 impl From<&DriverOptions> for Settings {
     fn from(options: &DriverOptions) -> Self {
-        Self { queue_depth: options.queue_depth, tuned: options.tuned.clone(), sqpoll: options.sqpoll }
+        Self { queue_depth: options.queue_depth, tuned: options.tuned.clone() }
     }
 }
 

@@ -157,51 +157,6 @@ fn tuned_depths_are_in_force_and_told() {
 }
 
 #[test]
-fn a_polling_thread_takes_the_submissions_or_the_refusal_is_told() {
-    let dir = scratch();
-    for (n, direct) in [Direct::Off, Direct::Auto].into_iter().enumerate() {
-        let path = dir.path().join(n.to_string());
-        let files = FdPair::open_alone(&path, OpenMode::CreateNew, direct).unwrap();
-        let options = DriverOptions { sqpoll: true, queue_depth: 8, ..DriverOptions::default() };
-        let mut file = match UringFile::new(Offsets::alone(files), (&options).into()) {
-            Ok(file) => file,
-            Err(error) => {
-                assert!(error.text.contains("without --sqpoll"), "{error}");
-                println!("SKIPPED: {error}");
-                return;
-            }
-        };
-        assert!(file.queue.describe("").contains("SQPOLL"));
-        write_and_read(&mut file, &path, &pattern(1024, 3, 80));
-        // Long enough for the thread to fall asleep.
-        std::thread::sleep(std::time::Duration::from_millis(30));
-        let mut ring = Ring::new(1 << 16, 4096).unwrap();
-        file.prepare(&pattern(4096, 1, 100), Direction::Write, &mut ring, &[]).unwrap();
-        for first_call in 0..100 {
-            file.write(Batch { first_call, calls: 1 }, &ring, &mut Latency::off()).unwrap();
-        }
-        Box::new(file).close().unwrap();
-    }
-}
-
-#[test]
-fn a_polling_thread_leaves_nothing_in_flight_after_an_error() {
-    let files = FdPair::open_alone(Path::new("/dev/full"), OpenMode::Update, Direct::Off).unwrap();
-    let options = DriverOptions { sqpoll: true, queue_depth: 8, ..DriverOptions::default() };
-    let mut file = match UringFile::new(Offsets::alone(files), (&options).into()) {
-        Ok(file) => file,
-        Err(error) => return println!("SKIPPED: {error}"),
-    };
-    let mut ring = Ring::new(1 << 18, 4096).unwrap();
-    file.prepare(&pattern(4096, 1, 100), Direction::Write, &mut ring, &[]).unwrap();
-    for _ in 0..3 {
-        let all = Batch { first_call: 0, calls: 100 };
-        assert_eq!(file.write(all, &ring, &mut Latency::off()).unwrap_err().cause, Cause::NoSpace);
-        assert!(file.pump.is_idle() && !file.queue.abandoned);
-    }
-}
-
-#[test]
 fn the_other_direction_is_refused() {
     let dir = scratch();
     let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();

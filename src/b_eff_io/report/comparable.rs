@@ -13,7 +13,7 @@ use crate::frame::values::probe::{self, Verdict};
 use crate::frame::values::NULL_BACKEND;
 
 /// Every field of the configuration.
-const FIELDS: [(&str, Field); 36] = [
+const FIELDS: [(&str, Field); 35] = [
     ("release", definition("release")),
     ("time_seconds", definition("T")),
     ("types", definition("types")),
@@ -29,7 +29,6 @@ const FIELDS: [(&str, Field); 36] = [
     ("backends", set_up("backend")),
     ("direct", set_up("direct I/O")),
     ("queue_depth", set_up("queue depth")),
-    ("sqpoll", set_up("sqpoll")),
     ("collective", set_up("collective")),
     ("aggregators", set_up("aggregators")),
     ("domain_bytes", set_up("domain")),

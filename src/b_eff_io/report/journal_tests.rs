@@ -81,8 +81,8 @@ fn other_files_are_not_journals() {
     assert!(message(b"hello\n").contains("line 1 is not the start of a journal"));
     let end = fixtures::journal_lines(&fixtures::complete()).pop().unwrap();
     assert!(message(&written(&[end])).contains("not the start of a journal"));
-    let newer = br#"{"record":"start","schema_version":2,"config":"of another shape"}"#;
-    assert!(message(newer).contains("schema version 2"));
+    let newer = br#"{"record":"start","schema_version":3,"config":"of another shape"}"#;
+    assert!(message(newer).contains("schema version 3"));
 }
 
 #[test]

@@ -80,7 +80,8 @@ mod tests {
         insta::assert_snapshot!("failed.json", String::from_utf8(bytes).unwrap());
     }
 
-    /// What was written before there were rounds, evidence and the rest.
+    /// What was written before there were rounds, evidence and the rest, with fields that have gone: the schema is that of what is
+    /// written now.
     #[test]
     fn published_documents_stay_readable() {
         let runs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/runs");
@@ -89,7 +90,6 @@ mod tests {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "json") {
                 let bytes = std::fs::read(&path).unwrap();
-                assert_valid(&schema(), &bytes);
                 let result = parse::<RunResult>(&bytes).unwrap();
                 assert!(!result.patterns.is_empty() && result.config.rounds >= 1);
                 assert_valid(&schema(), &document(&result, &derive(&result)).unwrap());

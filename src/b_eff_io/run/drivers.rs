@@ -12,7 +12,6 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
         direct: config.direct.of(backend).into(),
         queue_depth: config.queue_depth.unwrap_or(DriverOptions::default().queue_depth),
         tuned: Vec::new(),
-        sqpoll: config.sqpoll,
         dont_cache: config.cache == CachePolicy::Dontcache,
         collective: match config.collective {
             CollectivePolicy::Auto => Collective::Auto,

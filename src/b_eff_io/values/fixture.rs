@@ -137,7 +137,6 @@ fn config(release: Release, sizes: &[u64]) -> Config {
         verify: Verify::Ring,
         direct: DirectPolicy::Auto,
         queue_depth: Some(32),
-        sqpoll: false,
         cache: crate::frame::config::CachePolicy::Keep,
         collective: crate::b_eff_io::config::CollectivePolicy::Auto,
         aggregators: None,

@@ -30,7 +30,7 @@ pub use warning::Warning;
 use serde::{Deserialize, Serialize};
 
 /// Version of the result format; raised when a field changes its meaning or goes away.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Access method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

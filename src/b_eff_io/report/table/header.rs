@@ -100,7 +100,6 @@ pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
         exchange,
         room.map(str::to_owned),
         config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
-        option(config.sqpoll && has_queue, "--sqpoll"),
         config.until_percent.map(|percent| format!("--until {percent}%")),
         option(config.latency, "--latency"),
         option(!config.shared_pointer, "--no-shared"),

@@ -175,13 +175,11 @@ fn queue(result: &RunResult) -> Option<String> {
     if !any_can(&config.backends, |row| row.has_queue) {
         return None;
     }
-    let depth = match (config.queue_depth, result.tunings.as_slice()) {
+    Some(match (config.queue_depth, result.tunings.as_slice()) {
         (Some(depth), _) => format!("depth {depth} as given"),
         (None, []) => "depth of the driver; no calibration was recorded".to_owned(),
         (None, tunings) => format!("depth by calibration{}", chosen(tunings)),
-    };
-    let submission = if config.sqpoll { "; a kernel thread submits (SQPOLL)" } else { "" };
-    Some(format!("{depth}{submission}"))
+    })
 }
 
 /// `: write 32 from 1 kB, 8 from 1 MB; read ...`.
