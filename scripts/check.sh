@@ -48,6 +48,10 @@ if [ ${#crates[@]} -eq 0 ]; then
 fi
 run "lints: ${crates[*]}" cargo clippy "${gate[@]}" --quiet "${crates[@]}" --all-targets -- -D warnings
 run "unit tests: ${crates[*]}" cargo test "${gate[@]}" --quiet "${crates[@]}" --lib --bins
+if [[ " ${crates[*]} " == *" beff-raw "* ]]; then
+    # Everything above is built with them.
+    run "the program without test hooks" scripts/no-hooks.sh "${gate[@]}"
+fi
 # What only a real library can answer, in seconds: no launcher.
 calls=()
 for crate in ffi backends; do [[ " ${crates[*]} " != *" beff-$crate "* ]] || calls+=(-p "beff-$crate"); done

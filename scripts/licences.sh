@@ -22,8 +22,8 @@ faulty() {
 # of KIND: what the list allows of it.
 of() { sed -n "s/^$1 //p" "$list"; }
 
-# Every package for any target, also of builds and tests: name, version, licence.
-packages=$(cargo tree --locked --workspace --edges normal,build,dev --target all --prefix none --no-dedupe --format '{p}	{l}' | grep . | sort -u)
+# Every package for any target, also of builds and tests: name, version, licence. Packages that depend on themselves for their tests are marked (*).
+packages=$(cargo tree --locked --workspace --edges normal,build,dev --target all --prefix none --no-dedupe --format '{p}	{l}' | sed 's/ (\*)$//' | grep . | sort -u)
 faulty "licence not in $list" < <(awk -F '\t' 'NR == FNR { known[$0] = 1; next } !($2 in known) { print $1 " (" $2 ")" }' \
     <(of licence) <(echo "$packages"))
 faulty "listed in $list, but no dependency has it" < <(comm -13 <(cut -f 2 <<<"$packages" | sort -u) <(of licence | sort))

@@ -75,6 +75,7 @@ mod queue;
 #[cfg(test)]
 mod ranks_tests;
 pub mod registry;
+#[cfg(feature = "test-hooks")]
 mod rmw;
 mod room;
 mod route;

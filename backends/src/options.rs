@@ -23,7 +23,8 @@ pub enum Collective {
     Independent,
     /// Ranks exchange their data; aggregators move whole aligned domains of the file.
     TwoPhase,
-    /// Direct, every rank reads, modifies and writes the sectors it shares with others. Loses data: for tests alone.
+    /// Direct, every rank reads, modifies and writes the sectors it shares with others. Loses data (posix).
+    #[cfg(feature = "test-hooks")]
     UnsafeReadModifyWrite,
 }
 

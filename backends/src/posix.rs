@@ -11,6 +11,7 @@ use crate::edges::{EdgeWalk, Stretch, MAX_SECTOR_BYTES};
 use crate::latency::Mark;
 use crate::offsets::{self, Offsets};
 use crate::patience::uninterrupted;
+#[cfg(feature = "test-hooks")]
 use crate::rmw::Scratch;
 use crate::route::Route;
 use crate::two_phase::{self, Shelf};
@@ -58,6 +59,7 @@ struct Prepared {
     pattern: Pattern,
     route: Route,
     /// For [`Route::UnsafeReadModifyWrite`].
+    #[cfg(feature = "test-hooks")]
     scratch: Option<Scratch>,
 }
 
@@ -90,8 +92,12 @@ impl OpenFile for PosixFile {
         };
         let mut told = files.in_force(call, pattern.kind, direction, &route);
         told.strategy += self.file.room_told();
-        let scratch = Scratch::for_route(&route, pattern, &files.path)?;
-        self.prepared = Some(Prepared { pattern: *pattern, route, scratch });
+        self.prepared = Some(Prepared {
+            pattern: *pattern,
+            #[cfg(feature = "test-hooks")]
+            scratch: Scratch::for_route(&route, pattern, &files.path)?,
+            route,
+        });
         Ok(told)
     }
 
@@ -124,6 +130,7 @@ impl OpenFile for PosixFile {
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
             Route::DirectEdges { align_bytes } => write_edges(files, prepared, align_bytes, batch, ring, &mut timer),
+            #[cfg(feature = "test-hooks")]
             Route::UnsafeReadModifyWrite { .. } => write_copies(files, prepared, batch, ring, &mut timer),
             Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
                 let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
@@ -148,6 +155,7 @@ impl OpenFile for PosixFile {
         let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
         match prepared.route {
             Route::DirectEdges { align_bytes } => read_edges(files, prepared, align_bytes, batch, ring, &mut timer),
+            #[cfg(feature = "test-hooks")]
             Route::UnsafeReadModifyWrite { .. } => read_copies(files, prepared, batch, ring, &mut timer),
             Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
                 let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
@@ -252,6 +260,7 @@ fn read_edges(
 }
 
 /// Writes chunks through a copy in which other ranks' bytes may be old.
+#[cfg(feature = "test-hooks")]
 fn write_copies(
     files: &FdPair,
     prepared: &mut Prepared,
@@ -265,6 +274,7 @@ fn write_copies(
 }
 
 /// Reads chunks through a copy.
+#[cfg(feature = "test-hooks")]
 fn read_copies(
     files: &FdPair,
     prepared: &mut Prepared,

@@ -14,6 +14,7 @@ pub(crate) enum Route {
     /// modified and written.
     DirectEdges { align_bytes: u64 },
     /// O_DIRECT, every chunk read, modified and written although other ranks do so in the same sectors. Loses data.
+    #[cfg(feature = "test-hooks")]
     UnsafeReadModifyWrite { align_bytes: u64 },
 }
 
@@ -29,9 +30,9 @@ impl Route {
     pub(crate) fn align_bytes(&self) -> Option<u64> {
         match self {
             Self::Buffered { .. } => None,
-            Self::Direct { align_bytes }
-            | Self::DirectEdges { align_bytes }
-            | Self::UnsafeReadModifyWrite { align_bytes } => Some(*align_bytes),
+            Self::Direct { align_bytes } | Self::DirectEdges { align_bytes } => Some(*align_bytes),
+            #[cfg(feature = "test-hooks")]
+            Self::UnsafeReadModifyWrite { align_bytes } => Some(*align_bytes),
         }
     }
 
@@ -52,6 +53,7 @@ impl Route {
             (Self::DirectEdges { align_bytes }, Direction::Read) => {
                 format!("O_DIRECT, whole sectors of {align_bytes} straight into memory, what they hold beside is restored")
             }
+            #[cfg(feature = "test-hooks")]
             (Self::UnsafeReadModifyWrite { align_bytes }, _) => format!(
                 "UNSAFE: O_DIRECT, every chunk read-modify-written in sectors of {align_bytes} that other ranks write too, \
                  one blocking call after the other; loses data on purpose"
@@ -83,6 +85,7 @@ pub(crate) fn direct_route(pattern: &Pattern, align_bytes: u64, collective: Coll
     };
     // A sector that ranks share can only be written directly if they agree on who writes it.
     match collective {
+        #[cfg(feature = "test-hooks")]
         Collective::UnsafeReadModifyWrite if align_bytes <= MAX_SECTOR_BYTES => {
             Ok(Route::UnsafeReadModifyWrite { align_bytes })
         }

@@ -8,7 +8,9 @@ use crate::b_eff::config::CommConfig;
 use crate::b_eff::plan::{Buffers, Family};
 use crate::frame::config::{BindPolicy, Repeat};
 use crate::frame::error::UsageError;
-use crate::frame::options::{self, common_help, words, BindArgs, ProgressArgs, DEFAULT_SEED, MEASURED, OUTPUT, TRUST};
+use crate::frame::options::{
+    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, DEFAULT_SEED, MEASURED, OUTPUT, TRUST,
+};
 
 /// Time of the whole measurement when nothing is said, seconds.
 pub const DEFAULT_SECONDS: f64 = 240.0;
@@ -61,9 +63,9 @@ pub struct CommArgs {
     /// this program costs beside them, at every size; takes 15 seconds more (with --quick 7, the smallest and the largest)
     #[arg(long, help_heading = TRUST)]
     pub bare: bool,
-    /// Turn one bit of a received message over, to prove that it is found
-    #[arg(long, hide = true, help_heading = TRUST)]
-    pub inject: bool,
+    /// Damage on purpose.
+    #[command(flatten)]
+    pub damage: InjectArgs,
     /// Show the plan for N ranks and end; no MPI needed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..), help_heading = OUTPUT)]
     pub plan: Option<u64>,
@@ -113,7 +115,7 @@ impl CommArgs {
             bind: self.ranks.policy(BindPolicy::Auto),
             out: self.out.clone(),
             bare: self.bare,
-            inject: self.inject,
+            inject: self.damage.is_asked(),
         })
     }
 

@@ -179,16 +179,37 @@ pub struct RunArgs {
     /// Seed of the data; two runs with the same seed write the same bytes
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
     pub seed: u64,
-    /// Damage the files between writing and reading, to prove that it is found
-    #[arg(long, value_enum, value_name = "DAMAGE", hide = true, help_heading = TRUST)]
-    pub inject: Option<Inject>,
-    /// When to damage; then one place of every pattern
-    #[arg(long, value_enum, value_name = "MOMENT", hide = true, requires = "inject", help_heading = TRUST)]
-    pub inject_at: Option<InjectAt>,
+    /// Damage on purpose.
+    #[command(flatten)]
+    pub damage: DamageArgs,
     /// Write PREFIX.jsonl (journal, kept up to date during the run), PREFIX.json and further views; without it only
     /// stdout. {date} and {host} in it are filled in
     #[arg(long, value_name = "PREFIX", value_parser = options::prefix(), help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
+}
+
+/// Damage on purpose, to prove that it is found.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DamageArgs {
+    /// Damage the files between writing and reading, to prove that it is found
+    #[cfg(feature = "test-hooks")]
+    #[arg(long, value_enum, value_name = "DAMAGE", hide = true, help_heading = TRUST)]
+    pub inject: Option<Inject>,
+    /// When to damage; then one place of every pattern
+    #[cfg(feature = "test-hooks")]
+    #[arg(long, value_enum, value_name = "MOMENT", hide = true, requires = "inject", help_heading = TRUST)]
+    pub inject_at: Option<InjectAt>,
+}
+
+impl DamageArgs {
+    /// What was asked for, and when: only a program with test hooks can be.
+    #[must_use]
+    pub fn asked(self) -> (Option<Inject>, Option<InjectAt>) {
+        #[cfg(feature = "test-hooks")]
+        return (self.inject, self.inject_at);
+        #[cfg(not(feature = "test-hooks"))]
+        (None, None)
+    }
 }
 
 /// Options of `plan`.
@@ -241,6 +262,7 @@ words! { CollectivePolicy:
     Auto = "auto", "two-phase where ranks share sectors or new blocks, else independent";
     Independent = "independent", "every rank at its own offsets";
     TwoPhase = "two-phase", "exchange, then aligned domains";
+    #[cfg(feature = "test-hooks")]
     UnsafeReadModifyWrite = "unsafe-read-modify-write", "";
 }
 words! { ExchangePolicy:
@@ -264,6 +286,7 @@ words! { PreallocatePolicy:
     Size = "size", "the length alone, by ftruncate";
     Off = "off", "each write makes the file longer";
 }
+#[cfg(feature = "test-hooks")]
 words! { Inject:
     Flip = "flip", "one bit of one word is turned over";
     OtherRank = "other-rank", "a chunk holds another rank's data";
@@ -273,6 +296,7 @@ words! { Inject:
     Swap = "swap", "two places change their data";
     Misplaced = "misplaced", "a chunk holds the data of another place";
 }
+#[cfg(feature = "test-hooks")]
 words! { InjectAt:
     Write = "write", "on the way of the first write";
     AfterWrite = "after-write", "before the rewrite";

@@ -97,6 +97,7 @@ fn build(
     check_sizes(measure)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
     run.out.as_deref().map_or(Ok(()), check_out)?;
+    let (inject, inject_at) = run.damage.asked();
     let release_2_1 = measure.release == Release::R2_1;
     let default_partitions = if release_2_1 { Partitions::SmallMediumAll } else { Partitions::All };
     let default_rewrite = if release_2_1 { Rewrite::Scatter } else { Rewrite::All };
@@ -134,8 +135,8 @@ fn build(
         unique_open: run.unique_open,
         hints: all_hints(run)?,
         seed: run.seed,
-        inject: run.inject,
-        inject_at: run.inject_at,
+        inject,
+        inject_at,
     })
 }
 
@@ -333,7 +334,7 @@ fn check_preallocate(
 
 /// With one window all calls write the same: two places that change their data look as before.
 fn check_buffers(way: &WayArgs, run: &RunArgs) -> Result<(), UsageError> {
-    let moves = matches!(run.inject, Some(Inject::Swap | Inject::Misplaced));
+    let moves = matches!(run.damage.asked().0, Some(Inject::Swap | Inject::Misplaced));
     if way.buffers == Buffers::Cold || !moves {
         return Ok(());
     }

@@ -2,7 +2,7 @@ use clap::error::ErrorKind;
 use std::path::PathBuf;
 
 use super::*;
-use crate::b_eff_io::cli::{IoArgs, PlanArgs, Rewrite, RunArgs, WayArgs};
+use crate::b_eff_io::cli::{DamageArgs, IoArgs, PlanArgs, Rewrite, RunArgs, WayArgs};
 use crate::b_eff_io::config::{
     Buffers, CollectivePolicy, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination,
     Verify,
@@ -111,8 +111,7 @@ fn defaults() {
         unique_open: false,
         verify: Verify::Ring,
         seed: DEFAULT_SEED,
-        inject: None,
-        inject_at: None,
+        damage: DamageArgs { inject: None, inject_at: None },
         out: None,
     };
     assert_eq!(format!("{:?}", args.run), format!("{run:?}"));
@@ -131,7 +130,7 @@ fn values_of_every_kind() {
     assert_eq!(args.measure.space, Some(SpaceLimit::Bytes(200 << 30)));
     assert_eq!(args.measure.termination, Termination::PerCall);
     assert_eq!((args.way.direct, args.way.depth), (DirectPolicy::Auto, Some(64)));
-    assert_eq!((args.run.verify, args.run.inject), (Verify::Full, Some(Inject::OtherRank)));
+    assert_eq!((args.run.verify, args.run.damage.inject), (Verify::Full, Some(Inject::OtherRank)));
     assert_eq!(io("beff-raw --partitions small,medium,all").measure.partitions, Some(Partitions::SmallMediumAll));
     assert_eq!(io("beff-raw --partitions all").measure.partitions, Some(Partitions::All));
     assert_eq!(io("beff-raw --space 12.5%").measure.space, Some(SpaceLimit::Percent(12.5)));

@@ -27,10 +27,10 @@ pub(crate) const OUTPUT: &str = "Output";
 
 /// Words of an option and what they mean; one without a meaning is for tests alone and not shown. The configuration stays free of the command line's library.
 macro_rules! words {
-    ($type:ident: $($variant:ident = $word:literal $(or $alias:literal)?, $help:literal;)+) => {
+    ($type:ident: $($(#[$when:meta])? $variant:ident = $word:literal $(or $alias:literal)?, $help:literal;)+) => {
         impl clap::ValueEnum for $type {
             fn value_variants<'a>() -> &'a [Self] {
-                &[$(Self::$variant),+]
+                &[$($(#[$when])? Self::$variant),+]
             }
 
             fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
@@ -85,6 +85,26 @@ words! { ProgressMode:
     Lines = "lines", "a line for each type, benchmark or pass that is over, for logs";
     Json = "json", "one JSON object in a line for each event, for programs";
     Off = "off", "nothing";
+}
+
+/// Damage on purpose, to prove that it is found.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct InjectArgs {
+    /// Turn one bit over, to prove that it is found
+    #[cfg(feature = "test-hooks")]
+    #[arg(long, hide = true, help_heading = TRUST)]
+    inject: bool,
+}
+
+impl InjectArgs {
+    /// True if it was asked for: only a program with test hooks can be.
+    #[must_use]
+    pub fn is_asked(self) -> bool {
+        #[cfg(feature = "test-hooks")]
+        return self.inject;
+        #[cfg(not(feature = "test-hooks"))]
+        false
+    }
 }
 
 /// How a run tells where it stands.

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy, Repeat};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
 };
 use crate::imb_io::config::{Buffers, FileState, Multi};
 use crate::imb_io::plan::{ModeChoice, Policy};
@@ -139,9 +139,9 @@ pub struct ImbAccessArgs {
     /// Seed of the data; two runs with the same seed write the same bytes
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
     pub seed: u64,
-    /// Turn one bit of a file or of what was read over, to prove that it is found
-    #[arg(long, hide = true, help_heading = TRUST)]
-    pub inject: bool,
+    /// Damage on purpose.
+    #[command(flatten)]
+    pub damage: InjectArgs,
 }
 
 /// Options about what is shown.

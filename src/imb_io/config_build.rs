@@ -70,7 +70,7 @@ impl ImbArgs {
             bind: access.ranks.policy(BindPolicy::Auto),
             seed: access.seed,
             bare: access.bare,
-            inject: access.inject,
+            inject: access.damage.is_asked(),
         })
     }
 

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
-    self, common_help, words, BindArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
+    self, common_help, words, BindArgs, InjectArgs, ProgressArgs, ACCESS, DEFAULT_SEED, MEASURED, OUTPUT, PLACE, TRUST,
 };
 use crate::replay::config::{Detail, Pace};
 
@@ -87,9 +87,9 @@ pub struct ReplayAccessArgs {
     /// Seed of the data; two runs with the same seed write the same bytes
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, help_heading = TRUST)]
     pub seed: u64,
-    /// Turn one bit of what was read over, to prove that it is found
-    #[arg(long, hide = true, help_heading = TRUST)]
-    pub inject: bool,
+    /// Damage on purpose.
+    #[command(flatten)]
+    pub damage: InjectArgs,
 }
 
 /// Options about what is shown.

@@ -42,7 +42,7 @@ impl ReplayArgs {
                 "Add --out PREFIX, or take --detail process.",
             ));
         }
-        if access.inject && !access.verify {
+        if access.damage.is_asked() && !access.verify {
             return Err(UsageError::new("--inject has no effect with --verify=off", "Leave one of the two out."));
         }
         Ok(ReplayConfig {
@@ -64,7 +64,7 @@ impl ReplayArgs {
             // than it for another reason than the storage.
             bind: access.ranks.policy(BindPolicy::None),
             seed: access.seed,
-            inject: access.inject,
+            inject: access.damage.is_asked(),
         })
     }
 }

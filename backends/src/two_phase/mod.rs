@@ -73,7 +73,7 @@ fn may_be(options: &DriverOptions, ranks: u64) -> bool {
     let is_wanted = match options.collective {
         Collective::Auto => options.direct != Direct::Off,
         Collective::TwoPhase => true,
-        Collective::Independent | Collective::UnsafeReadModifyWrite => false,
+        _ => false,
     };
     is_wanted && ranks > 1
 }
@@ -187,7 +187,7 @@ impl TwoPhase {
         let wanted = match self.options.collective {
             Collective::TwoPhase => true,
             Collective::Auto => possible.direct && !pattern.is_private(possible.align_bytes),
-            Collective::Independent | Collective::UnsafeReadModifyWrite => false,
+            _ => false,
         };
         let domains = self.domains(files).filter(|_| wanted)?;
         Some(Layout::of(pattern, domains.align_bytes).map(|layout| (domains, layout)))

@@ -46,7 +46,7 @@ impl Pieces for Flow<'_> {
 impl UringFile {
     /// The answer of [`crate::OpenFile::flows`]. Sectors at the ends of a batch come between two batches, and so does a step in common.
     pub(super) fn can_flow(&self) -> bool {
-        let alone = |p: &Prepared| p.scratch.is_none() && !matches!(p.route, Route::DirectEdges { .. });
+        let alone = |p: &Prepared| !matches!(p.route, Route::DirectEdges { .. });
         !self.file.two_phase.is_active() && !self.file.keeps_step() && self.prepared.as_ref().is_some_and(alone)
     }
 

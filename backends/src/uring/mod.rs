@@ -24,7 +24,6 @@ use crate::edges::{EdgeWalk, Stretch};
 use crate::error::Cause;
 use crate::offsets::{self, Offsets};
 use crate::queue::{abandoned, Queue, Way, MAX_PIECE_SHIFT};
-use crate::rmw::Scratch;
 use crate::route::Route;
 use crate::two_phase::Shelf;
 use crate::walk::{batch_bytes, Pieces, Walk};
@@ -100,8 +99,6 @@ struct Prepared {
     operation_bytes: Option<u64>,
     /// Operations that may follow each other before memory is used again: see [`Job::span`].
     span: u64,
-    /// For [`Route::UnsafeReadModifyWrite`].
-    scratch: Option<Scratch>,
 }
 
 impl UringFile {
@@ -238,8 +235,12 @@ impl OpenFile for UringFile {
             offsets::Prepared::Alone(route) => route,
         };
         let files = &file.files;
+        #[cfg(feature = "test-hooks")]
+        if matches!(route, Route::UnsafeReadModifyWrite { .. }) {
+            let text = "of the drivers that lose data on purpose there is posix alone";
+            return Err(BackendError::new(operation(direction), &files.path, Cause::Unsupported, text));
+        }
         queue.register_memory(&mut [&mut *ring], &files.path)?;
-        let scratch = Scratch::for_route(&route, pattern, &files.path)?;
         // What is put back at the ends of a chunk that is read belongs to one operation.
         let keeps_ends = direction == Direction::Read && matches!(route, Route::DirectEdges { .. });
         let operation_bytes = settings.operation_bytes(direction, pattern).filter(|_| !keeps_ends);
@@ -252,21 +253,18 @@ impl OpenFile for UringFile {
             made.map_err(|e| BackendError::from_io("mmap (edge sectors)", &files.path, None, &e))?;
         }
         let mut told = files.in_force(operation(direction), pattern.kind, direction, &route);
-        if scratch.is_none() {
-            told.strategy += &format!(", depth {depth}, waits for {wait_for} at once, {}", queue.describe(REGISTERED));
-            if let Some(bytes) = operation_bytes {
-                told.strategy += &format!(", chunks in operations of {bytes} bytes");
-            }
-            told.timed = Timed::Operation;
-            if pattern.form.style == CallStyle::Request {
-                told.strategy += calls_under_work(pattern, depth);
-            }
+        told.strategy += &format!(", depth {depth}, waits for {wait_for} at once, {}", queue.describe(REGISTERED));
+        if let Some(bytes) = operation_bytes {
+            told.strategy += &format!(", chunks in operations of {bytes} bytes");
+        }
+        told.timed = Timed::Operation;
+        if pattern.form.style == CallStyle::Request {
+            told.strategy += calls_under_work(pattern, depth);
         }
         told.strategy += file.room_told();
         let ring_id = ring.id();
         let pattern = *pattern;
-        self.prepared =
-            Some(Prepared { pattern, direction, route, ring_id, depth, wait_for, operation_bytes, span, scratch });
+        self.prepared = Some(Prepared { pattern, direction, route, ring_id, depth, wait_for, operation_bytes, span });
         Ok(told)
     }
 
@@ -303,15 +301,6 @@ impl OpenFile for UringFile {
             return self.file.two_phase.write(&self.file.files, batch, ring, latency);
         }
         self.check(Direction::Write, ring)?;
-        if let Some(Prepared { pattern, route, scratch: Some(scratch), .. }) = &mut self.prepared {
-            let file = self.file.files.file(route);
-            let mut mark = latency.begin();
-            scratch.write_batch(file, pattern, batch, ring, &self.file.files.path, || {
-                latency.end(mark);
-                mark = latency.begin();
-            })?;
-            return Ok(batch_bytes(pattern, batch));
-        }
         // Only ever read through: the kernel takes bytes out of the memory of a write.
         let base = ring.as_ptr().cast_mut();
         self.run(batch, ring, base, latency, None)
@@ -322,15 +311,6 @@ impl OpenFile for UringFile {
             return self.file.two_phase.read(&self.file.files, batch, ring, latency);
         }
         self.check(Direction::Read, ring)?;
-        if let Some(Prepared { pattern, route, scratch: Some(scratch), .. }) = &mut self.prepared {
-            let file = self.file.files.file(route);
-            let mut mark = latency.begin();
-            scratch.read_batch(file, pattern, batch, ring, &self.file.files.path, || {
-                latency.end(mark);
-                mark = latency.begin();
-            })?;
-            return Ok(batch_bytes(pattern, batch));
-        }
         let base = ring.as_mut_ptr();
         self.run(batch, ring, base, latency, None)
     }

@@ -18,8 +18,7 @@ impl UringFile {
             return Err(BackendError::nothing_under_way());
         }
         self.check(direction, ring)?;
-        let prepared = self.prepared.as_ref().filter(|p| p.scratch.is_none());
-        if prepared.is_none_or(|p| p.pattern.form.style != CallStyle::Request) {
+        if self.prepared.as_ref().is_none_or(|p| p.pattern.form.style != CallStyle::Request) {
             return Err(BackendError::nothing_under_way());
         }
         if batch.calls > MOST_PENDING {

@@ -48,7 +48,7 @@ pub fn compare(
         let Some((index, of)) = plan.patterns.iter().enumerate().find(|(_, p)| p.name == name) else { continue };
         for &size in &sizes {
             let message_bytes = plan.sizes_bytes[size];
-            let l = Loop { method, repetition: 0, number: 0, size, message_bytes, iterations: 1 };
+            let l = Loop { method, repetition: 0, number: 0, message_bytes, iterations: 1 };
             records.push(one(comm, (layout, index as u64, of), memory, &l, turns)?);
         }
     }

@@ -36,8 +36,6 @@ pub struct Loop {
     pub repetition: u32,
     /// Number of the loop with this size.
     pub number: u64,
-    /// Index of the size.
-    pub size: usize,
     /// Message size.
     pub message_bytes: u64,
     /// Iterations.
@@ -167,6 +165,7 @@ impl<'a> Pattern<'a> {
     }
 
     /// Turns one bit of what this rank has received over, if it received anything. For the proof that it is found.
+    #[cfg(feature = "test-hooks")]
     pub fn damage(&self, memory: &mut Memory, l: &Loop) {
         if let Some(step) = self.steps.iter().position(|s| s.receive_from.is_some()) {
             let last = |stretch: Stretch| stretch.place((l.iterations - 1) * self.steps.len() as u64 + step as u64);

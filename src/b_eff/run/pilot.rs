@@ -133,7 +133,7 @@ fn one_size(
     for attempt in 0..tries {
         for (way, method) in methods.iter().copied().enumerate() {
             let (iterations, number) = (next[way], way as u64);
-            let l = Loop { method, repetition: 0, number, size, message_bytes, iterations };
+            let l = Loop { method, repetition: 0, number, message_bytes, iterations };
             shared[attempt * METHODS + way] = pattern.timed(memory, &l)?;
         }
     }

@@ -28,7 +28,7 @@ fn script(rank: u64) -> Script {
 }
 
 fn one_loop(method: Method, message_bytes: u64, iterations: u64) -> Loop {
-    Loop { method, repetition: 0, number: 0, size: 12, message_bytes, iterations }
+    Loop { method, repetition: 0, number: 0, message_bytes, iterations }
 }
 
 #[test]

@@ -26,8 +26,9 @@ use super::pattern::{Broken, Loop, Pattern};
 use super::repeats::{mean_of, Repeats};
 use super::{bare, pilot};
 
-/// Size whose message is damaged with `--inject`, by index: 4096 bytes.
-const DAMAGED_SIZE: usize = 12;
+/// Messages of this size are damaged with `--inject`.
+#[cfg(feature = "test-hooks")]
+const DAMAGED_BYTES: u64 = 4096;
 /// Loops of one size in a visit at most.
 const LOOPS: usize = METHODS;
 
@@ -46,6 +47,7 @@ struct Turn {
 pub struct Run<'a> {
     comm: &'a Comm,
     plan: &'a CommPlan,
+    #[cfg(feature = "test-hooks")]
     inject: bool,
     bare: bool,
     quick: bool,
@@ -98,6 +100,7 @@ impl<'a> Run<'a> {
             repeat: config.repeat,
             repeats: Repeats::new(config.repeat, config.until_share, patterns_seconds),
             elapsed_seconds: 0.0,
+            #[cfg(feature = "test-hooks")]
             inject: config.inject,
             bare: config.bare,
             quick: config.quick,
@@ -332,8 +335,8 @@ impl<'a> Run<'a> {
     /// Before the clock: the first message to a neighbour connects, the first of a slot maps pages and registers memory.
     fn warm_up(&mut self, pattern: &mut Pattern<'_>, methods: &[Method], steps: u64) -> Result<(), Broken> {
         for (number, method) in methods.iter().enumerate() {
-            let (method, size, number) = (*method, 0, number as u64);
-            let l = Loop { method, repetition: 0, number, size, message_bytes: 1, iterations: 1 };
+            let (method, number) = (*method, number as u64);
+            let l = Loop { method, repetition: 0, number, message_bytes: 1, iterations: 1 };
             pattern.timed(&mut self.memory, &l)?;
             pattern.check(&mut self.memory, &l);
         }
@@ -365,8 +368,9 @@ impl<'a> Run<'a> {
             // Of all loops of this cell.
             let number = repetition * METHODS as u64 + loops.len() as u64;
             let repetition = repetition as u32;
-            let l = Loop { method, repetition, number, size, message_bytes, iterations: pace.iterations[way] };
+            let l = Loop { method, repetition, number, message_bytes, iterations: pace.iterations[way] };
             shared[loops.len()] = pattern.timed(&mut self.memory, &l)?;
+            #[cfg(feature = "test-hooks")]
             self.damage(pattern, index, &l);
             let begin = Instant::now();
             pattern.check(&mut self.memory, &l);
@@ -395,10 +399,11 @@ impl<'a> Run<'a> {
     }
 
     /// With `--inject`: one loop of the first pattern, on the last rank that receives anything.
+    #[cfg(feature = "test-hooks")]
     fn damage(&mut self, pattern: &Pattern<'_>, index: usize, l: &Loop) {
         let plan = &self.plan.patterns[index];
         let receives = |rank: &u64| plan.steps(*rank).iter().any(|s| s.receive_from.is_some());
-        if self.inject && index == 0 && l.size == DAMAGED_SIZE && l.number == 0 {
+        if self.inject && index == 0 && l.message_bytes == DAMAGED_BYTES && l.number == 0 {
             let last = (0..self.comm.size()).rev().find(receives);
             if last == Some(self.comm.rank()) {
                 pattern.damage(&mut self.memory, l);

@@ -16,7 +16,11 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
         collective: match config.collective {
             CollectivePolicy::Auto => Collective::Auto,
             CollectivePolicy::Independent => Collective::Independent,
+            // Of a stored result alone: no command line can say it.
+            #[cfg(not(feature = "test-hooks"))]
+            CollectivePolicy::UnsafeReadModifyWrite => Collective::Independent,
             CollectivePolicy::TwoPhase => Collective::TwoPhase,
+            #[cfg(feature = "test-hooks")]
             CollectivePolicy::UnsafeReadModifyWrite => Collective::UnsafeReadModifyWrite,
         },
         aggregators: config.aggregators,

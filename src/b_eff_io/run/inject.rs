@@ -1,4 +1,5 @@
-//! Damage on purpose, to prove that the verification finds it. Only with the hidden options --inject and --inject-at.
+//! Damage on purpose, to prove that the verification finds it. Only with the options --inject and --inject-at of a build
+//! with test hooks.
 //!
 //! What follows is equal on all ranks: it comes from the seed. One rank does it.
 
@@ -8,13 +9,17 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use beff_backends::{Pattern, Ring};
+use beff_ffi::MpiError;
 use nix::fcntl::{fallocate, FallocateFlags};
 
 use crate::b_eff_io::config::{Inject, InjectAt};
-use crate::b_eff_io::records::DamageRecord;
+use crate::b_eff_io::records::{DamageRecord, JournalLine};
 use crate::b_eff_io::run::files::{TypeFile, Written};
+use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::region::Region;
+use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::verify::Data;
+use crate::frame::records::{Access, ErrorRecord};
 use crate::frame::run::run_dir::RunDir;
 use beff_stamp::{mix, Generation, Stream};
 
@@ -232,6 +237,81 @@ impl OnTheWay {
         } else {
             // Chosen so that it is one.
             let _ = replace(bytes, self.how, &data.of(pattern.call_bytes()), &self.spot);
+        }
+    }
+}
+
+/// Damage to what the reads of a pattern leave in memory, if that was asked for.
+#[must_use]
+pub fn on_the_way(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Option<OnTheWay> {
+    let how = run.config.inject.filter(|_| run.config.inject_at == Some(InjectAt::Read))?;
+    let reads = place.access == Access::Read && run.backends[open.backend].moves_data && place.repeat.is_none();
+    let file = &run.files[open.file];
+    reads.then(|| OnTheWay::choose(file, &file.written[index], how, &run.data)).flatten()
+}
+
+/// Damages the files at rest before the partitions begin this access, if that was asked for, to see whether it is found.
+pub fn at_rest(run: &mut Run<'_>, access: Access) {
+    let (Some(how), None) = (run.config.inject, run.stop) else { return };
+    // All ranks have closed the files: the agreement at the end of the partition was a barrier.
+    if !run.world.is_root() {
+        return;
+    }
+    let at = run.config.inject_at;
+    let moves = |f: &&TypeFile| run.backends.iter().any(|b| b.name == f.backend && b.moves_data);
+    let files: Vec<TypeFile> = run.files.iter().filter(moves).cloned().collect();
+    for file in files {
+        match (access, at) {
+            (Access::Read, None) => {
+                let done = damage_once(run.run_dir, &file, how, &run.data);
+                told_damage(run, &file, done.map(|()| None));
+            }
+            (Access::Rewrite, Some(at @ InjectAt::AfterWrite)) | (Access::Read, Some(at @ InjectAt::AfterRewrite)) => {
+                for written in &file.written {
+                    let done = damage_file(run.run_dir, &file, written, (how, at), &run.data);
+                    told_damage(run, &file, done);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Damages what a pattern has in its file behind this access, if that was asked for. Collective over the partition.
+///
+/// # Errors
+/// MPI between the ranks.
+pub fn behind(run: &mut Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Result<(), MpiError> {
+    let at = match place.access {
+        Access::Write => InjectAt::Write,
+        Access::Rewrite => InjectAt::Rewrite,
+        Access::Read => InjectAt::AfterRead,
+    };
+    let asked = place.repeat.is_none()
+        && run.config.inject_at == Some(at)
+        && run.backends[open.backend].moves_data
+        && run.stop.is_none();
+    let (Some(how), true) = (run.config.inject, asked) else { return Ok(()) };
+    place.comm.barrier()?;
+    if place.comm.is_root() {
+        let file = run.files[open.file].clone();
+        if let Some(written) = file.written.get(index).filter(|written| written.calls > 0) {
+            let done = damage_file(run.run_dir, &file, written, (how, at), &run.data);
+            told_damage(run, &file, done);
+        }
+    }
+    place.comm.barrier()
+}
+
+/// Records damage that was done, or why it could not be.
+fn told_damage(run: &mut Run<'_>, file: &TypeFile, done: io::Result<Option<DamageRecord>>) {
+    match done {
+        Ok(Some(damage)) => run.observer.record(JournalLine::Damage(damage)),
+        Ok(None) => {}
+        Err(e) => {
+            let message = format!("{}: {e}", file.name(0).display());
+            let next_step = "the damage could not be made; nothing was proved";
+            run.observer.record(JournalLine::Error(ErrorRecord::of_rank(0, "--inject", message, next_step)));
         }
     }
 }

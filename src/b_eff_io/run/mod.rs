@@ -16,6 +16,7 @@ pub mod drivers;
 pub mod files;
 pub mod first_writes;
 pub mod handed;
+#[cfg(feature = "test-hooks")]
 pub mod inject;
 pub mod measured;
 pub mod memory_seen;

@@ -2,10 +2,12 @@
 
 use beff_ffi::MpiError;
 
-use crate::b_eff_io::config::{InjectAt, RepeatPolicy};
+use crate::b_eff_io::config::RepeatPolicy;
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::records::{Ended, JournalLine, PatternRecord, RepeatRecord, Verification};
 use crate::b_eff_io::run::files::Written;
+#[cfg(feature = "test-hooks")]
+use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::measured::Measured;
 use crate::b_eff_io::run::passed::Passed;
 use crate::b_eff_io::run::place::{Open, Place, Repeat};
@@ -79,14 +81,8 @@ fn conclude(run: &mut Run<'_>, place: Place<'_>, open: &mut Open, turn: Turn) ->
     let machine = cpu_watch.end(place.cpus, place.comm)?;
     note_written(run, place, open, &prelude, ran.calls());
     let during = describe(run, place, open, &prelude);
-    let moment = match place.access {
-        Access::Write => InjectAt::Write,
-        Access::Rewrite => InjectAt::Rewrite,
-        Access::Read => InjectAt::AfterRead,
-    };
-    if place.repeat.is_none() {
-        recheck::injure(run, place, open, index, moment)?;
-    }
+    #[cfg(feature = "test-hooks")]
+    inject::behind(run, place, open, index)?;
     verification.add(recheck::unmade_calls(run, place, open, index, ran.moved(), &during)?);
     let sample = recheck::sample(run, place, open, index, (ran.seconds(), verification.words_wrong > 0))?;
     let hints_granted = if prelude.hints.is_empty() { Vec::new() } else { run.granted(open.handle.as_ref(), &during) };

@@ -11,11 +11,10 @@ use beff_backends::error::{Cause, FULL_BYTES};
 use beff_backends::{BackendError, Direction};
 use beff_ffi::MpiError;
 
-use crate::b_eff_io::config::{InjectAt, Verify};
-use crate::b_eff_io::records::{DamageRecord, JournalLine, SampleRecord, Verification};
+use crate::b_eff_io::config::Verify;
+use crate::b_eff_io::records::{SampleRecord, Verification};
 use crate::b_eff_io::run::counted::Counters;
-use crate::b_eff_io::run::files::{TypeFile, Written};
-use crate::b_eff_io::run::inject;
+use crate::b_eff_io::run::files::Written;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::state::Run;
 use crate::b_eff_io::run::verify::{reader_of, Again, Findings};
@@ -234,37 +233,6 @@ impl Hidden {
             next_step = next_step_of(Cause::NoSpace);
         }
         ErrorRecord { no_space: *no_space, ..ErrorRecord::of_rank(0, during, message, next_step) }
-    }
-}
-
-/// Damages what a pattern has in its file, if that was asked for at this moment. Collective over the partition.
-///
-/// # Errors
-/// MPI between the ranks.
-pub fn injure(run: &mut Run<'_>, place: Place<'_>, open: &Open, index: usize, at: InjectAt) -> Result<(), MpiError> {
-    let asked = run.config.inject_at == Some(at) && run.backends[open.backend].moves_data && run.stop.is_none();
-    let (Some(how), true) = (run.config.inject, asked) else { return Ok(()) };
-    place.comm.barrier()?;
-    if place.comm.is_root() {
-        let file = run.files[open.file].clone();
-        if let Some(written) = file.written.get(index).filter(|written| written.calls > 0) {
-            let done = inject::damage_file(run.run_dir, &file, written, (how, at), &run.data);
-            told_damage(run, &file, done);
-        }
-    }
-    place.comm.barrier()
-}
-
-/// Records damage that was done, or why it could not be.
-pub fn told_damage(run: &mut Run<'_>, file: &TypeFile, done: io::Result<Option<DamageRecord>>) {
-    match done {
-        Ok(Some(damage)) => run.observer.record(JournalLine::Damage(damage)),
-        Ok(None) => {}
-        Err(e) => {
-            let message = format!("{}: {e}", file.name(0).display());
-            let next_step = "the damage could not be made; nothing was proved";
-            run.observer.record(JournalLine::Error(ErrorRecord::of_rank(0, "--inject", message, next_step)));
-        }
     }
 }
 

@@ -6,13 +6,14 @@ use beff_backends::{Direction, Pattern, Ring};
 use beff_ffi::MpiError;
 use hdrhistogram::Histogram;
 
-use crate::b_eff_io::config::{InjectAt, Verify};
+use crate::b_eff_io::config::Verify;
 use crate::b_eff_io::plan::memory;
 use crate::b_eff_io::plan::patterns::PatternSpec;
 use crate::b_eff_io::records::{Ended, JournalLine, Verification};
 use crate::b_eff_io::run::clocked;
 use crate::b_eff_io::run::clocked::{Inspector, Task};
-use crate::b_eff_io::run::inject::OnTheWay;
+#[cfg(feature = "test-hooks")]
+use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::measured::Measured;
 use crate::b_eff_io::run::place::{Open, Place};
 use crate::b_eff_io::run::prelude::{limits, prelude, Prelude};
@@ -188,10 +189,12 @@ fn clocked(
         task.direction == Direction::Read && run.config.verify == Verify::Full && run.backends[open.backend].moves_data;
     let (data, file, rank, pattern) = (run.data, &run.files[open.file], place.part_rank(run), task.pattern);
     let mut findings = Findings::default();
-    let injury = on_the_way(run, place, open, index);
+    #[cfg(feature = "test-hooks")]
+    let injury = inject::on_the_way(run, place, open, index);
     let most_calls = Data::calls_kept(&run.ring, pattern);
     let mut look = |ring: &mut Ring, calls: Range<u64>| {
         let next = calls.end..calls.end.saturating_add(most_calls);
+        #[cfg(feature = "test-hooks")]
         if let Some(injury) = &injury {
             injury.apply(ring, pattern, rank, &calls, &data);
         }
@@ -199,24 +202,21 @@ fn clocked(
         data.poison(ring, pattern, next);
     };
     let inspector = inspects.then_some(Inspector { most_calls, look: &mut look });
-    let (watches, first_call) = ((run.interrupt, inspector), task.resume.map_or(0, |progress| progress.calls));
+    #[cfg(feature = "test-hooks")]
+    let first_call = task.resume.map_or(0, |progress| progress.calls);
+    let watches = (run.interrupt, inspector);
     let m = clocked::run(open.handle.as_mut(), place.comm, &mut run.ring, task, &mut run.notes, watches)?;
-    let calls = first_call..m.progress.calls;
-    if let Some(injury) = injury.filter(|injury| task.direction == Direction::Read && injury.is_in(&calls)) {
-        if !inspects {
-            injury.apply(&mut run.ring, pattern, rank, &calls, &data);
+    #[cfg(feature = "test-hooks")]
+    if let Some(injury) = injury.filter(|_| task.direction == Direction::Read) {
+        let calls = first_call..m.progress.calls;
+        if injury.is_in(&calls) {
+            if !inspects {
+                injury.apply(&mut run.ring, pattern, rank, &calls, &data);
+            }
+            run.observer.record(JournalLine::Damage(injury.record));
         }
-        run.observer.record(JournalLine::Damage(injury.record));
     }
     Ok((m, inspects.then_some(findings)))
-}
-
-/// Damage to what the reads of a pattern leave in memory, if that was asked for.
-fn on_the_way(run: &Run<'_>, place: Place<'_>, open: &Open, index: usize) -> Option<OnTheWay> {
-    let how = run.config.inject.filter(|_| run.config.inject_at == Some(InjectAt::Read))?;
-    let reads = place.access == Access::Read && run.backends[open.backend].moves_data && place.repeat.is_none();
-    let file = &run.files[open.file];
-    reads.then(|| OnTheWay::choose(file, &file.written[index], how, &run.data)).flatten()
 }
 
 /// Lays out what is written, or poisons what is read into. Memory that nobody touches is left alone: with more ranks than cores

@@ -4,19 +4,18 @@ use std::path::Path;
 
 use beff_ffi::{Comm, MpiError};
 
-use crate::b_eff_io::config::{Buffers, InjectAt, RepeatPolicy};
+use crate::b_eff_io::config::{Buffers, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::plan::schedule::is_rewritten;
 use crate::b_eff_io::plan::space::PartitionSpace;
 use crate::b_eff_io::plan::two_phase;
 use crate::b_eff_io::records::{Ending, JournalLine};
 use crate::b_eff_io::run::calibrate::calibrate;
-use crate::b_eff_io::run::files::TypeFile;
 use crate::b_eff_io::run::first_writes::try_first_writes;
+#[cfg(feature = "test-hooks")]
 use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::passed::Took;
 use crate::b_eff_io::run::place::Place;
-use crate::b_eff_io::run::recheck;
 use crate::b_eff_io::run::repeat::{learn_of_root, run_again};
 use crate::b_eff_io::run::state::{Backend, Run};
 use crate::b_eff_io::run::tune::tune;
@@ -65,7 +64,8 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     agree_on_stop(run)?;
     let calibrate_seconds = begin.elapsed().as_secs_f64();
     for access in Access::ALL {
-        injure(run, access);
+        #[cfg(feature = "test-hooks")]
+        inject::at_rest(run, access);
         for (part, inside) in &parts {
             if let (Some(inside), None) = (inside, run.stop) {
                 run_partition(run, access, part, inside)?;
@@ -226,31 +226,4 @@ fn agree_on_stop(run: &mut Run<'_>) -> Result<(), MpiError> {
         _ => Some(Outcome::Failed),
     };
     Ok(())
-}
-
-/// Damages the files at rest before the partitions begin this access, if that was asked for, to see whether it is found.
-fn injure(run: &mut Run<'_>, access: Access) {
-    let (Some(how), None) = (run.config.inject, run.stop) else { return };
-    // All ranks have closed the files: the agreement at the end of the partition was a barrier.
-    if !run.world.is_root() {
-        return;
-    }
-    let at = run.config.inject_at;
-    let moves = |f: &&TypeFile| run.backends.iter().any(|b| b.name == f.backend && b.moves_data);
-    let files: Vec<TypeFile> = run.files.iter().filter(moves).cloned().collect();
-    for file in files {
-        match (access, at) {
-            (Access::Read, None) => {
-                let done = inject::damage_once(run.run_dir, &file, how, &run.data);
-                recheck::told_damage(run, &file, done.map(|()| None));
-            }
-            (Access::Rewrite, Some(at @ InjectAt::AfterWrite)) | (Access::Read, Some(at @ InjectAt::AfterRewrite)) => {
-                for written in &file.written {
-                    let done = inject::damage_file(run.run_dir, &file, written, (how, at), &run.data);
-                    recheck::told_damage(run, &file, done);
-                }
-            }
-            _ => {}
-        }
-    }
 }

@@ -141,6 +141,7 @@ pub(super) fn ends_at(length_bytes: u64) -> String {
 ///
 /// # Errors
 /// What opening, reading or writing reports.
+#[cfg(feature = "test-hooks")]
 pub(super) fn flip(path: &FilePath, offset_bytes: u64) -> io::Result<()> {
     let file = path.open_to_update()?;
     let mut byte = [0];

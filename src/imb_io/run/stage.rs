@@ -90,6 +90,7 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &FilePath) -> Result<Done
     let pattern = job.shape.pattern()?;
     if job.reads_data() {
         row.agree(contents::fill(&team.group, job.shape, path, |at, bytes| data.fill(at, bytes)))?;
+        #[cfg(feature = "test-hooks")]
         damage(bench, job, path)?;
     } else if job.overwrites(bench) {
         row.agree(contents::fill(&team.group, job.shape, path, |at, bytes| data.fill_before(at, bytes)))?;
@@ -116,6 +117,7 @@ fn in_file(bench: &mut Bench<'_>, job: &Job<'_>, path: &FilePath) -> Result<Done
     if job.direction() == Direction::Read {
         return Ok(done);
     }
+    #[cfg(feature = "test-hooks")]
     damage(bench, job, path)?;
     if row.backend.moves_data {
         let begin = Instant::now();
@@ -323,6 +325,7 @@ fn read_apart(
 }
 
 /// With --inject, in the file that is reported: one bit is turned over by the first rank; where that fails, nothing is proved.
+#[cfg(feature = "test-hooks")]
 fn damage(bench: &Bench<'_>, job: &Job<'_>, path: &FilePath) -> Result<(), Stopped> {
     if !(bench.config.inject && job.which.is_last()) {
         return Ok(());

@@ -38,6 +38,7 @@ pub(super) struct Checker<'a> {
     /// Gaps that the backend may have written into, by file.
     gaps: Option<&'a BTreeMap<u32, Gaps>>,
     expected: Vec<u8>,
+    #[cfg(feature = "test-hooks")]
     inject: bool,
     pub checked_bytes: u64,
     pub unknown_bytes: u64,
@@ -57,18 +58,25 @@ struct Part<'w> {
 
 impl<'a> Checker<'a> {
     /// `gaps`: what the backend may have written into, by file, of one whose library does so.
-    pub fn new(layouts: &'a Layouts, sources: Sources, gaps: Option<&'a BTreeMap<u32, Gaps>>, inject: bool) -> Self {
+    pub fn new(layouts: &'a Layouts, sources: Sources, gaps: Option<&'a BTreeMap<u32, Gaps>>) -> Self {
         Self {
             layouts,
             sources,
             gaps,
             expected: vec![0; PIECE],
-            inject,
+            #[cfg(feature = "test-hooks")]
+            inject: false,
             checked_bytes: 0,
             unknown_bytes: 0,
             wrong_bytes: 0,
             finding: None,
         }
+    }
+
+    /// With damage to what is compared first.
+    #[cfg(feature = "test-hooks")]
+    pub fn damaging(self, inject: bool) -> Self {
+        Self { inject, ..self }
     }
 
     /// Compares a read that moved so many bytes.
@@ -80,6 +88,7 @@ impl<'a> Checker<'a> {
             self.unknown_bytes += moved_bytes;
             return;
         };
+        #[cfg(feature = "test-hooks")]
         if self.inject && moved_bytes > 0 {
             self.damage(memory, read);
         }
@@ -94,6 +103,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Turns one bit of the first known byte over.
+    #[cfg(feature = "test-hooks")]
     fn damage(&mut self, memory: &mut [u8], read: &Read) {
         let mut at = 0;
         for origin in &read.from {

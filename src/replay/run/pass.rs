@@ -150,6 +150,10 @@ impl PassJob<'_> {
         stranded::allow(10 * self.span);
         let notes = Notes::default();
         let order = Order::new(self.comm, &bench.scan.ready.again, bench.interrupt, stranded::limit(), notes.clone())?;
+        let gaps = Some(bench.gaps).filter(|_| !self.way.refusal.by_offsets);
+        let checker = Checker::new(bench.layouts, bench.sources, gaps);
+        #[cfg(feature = "test-hooks")]
+        let checker = checker.damaging(bench.config.inject && rank == 0);
         let player = Player {
             comm: self.comm,
             rank,
@@ -161,12 +165,7 @@ impl PassJob<'_> {
             notes,
             words: bench.sources.of_rank(rank),
             deadlines: Deadlines::new(bench.config.pace, bench.config.scale, 0),
-            checker: Checker::new(
-                bench.layouts,
-                bench.sources,
-                Some(bench.gaps).filter(|_| !self.way.refusal.by_offsets),
-                bench.config.inject && rank == 0,
-            ),
+            checker,
             interrupt: bench.interrupt,
             details,
             name: (self.way.name, self.number),
