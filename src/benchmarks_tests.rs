@@ -95,7 +95,7 @@ fn journals_of_another_benchmark_are_refused_by_name() {
 #[test]
 fn documents_of_another_benchmark_are_refused_by_name() {
     let document = Shown::new(b_eff::report::fixtures::complete()).format("json").unwrap().unwrap();
-    let refused = json::parse_as::<imb_io::records::ImbResult>(&document, imb_io::records::ImbResult::SCHEMA, None);
+    let refused = json::parse_as::<imb_io::records::ImbResult>(&document, imb_io::records::ImbResult::SCHEMA);
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("a result of b_eff, not of imb_io"), "{message}");
 }

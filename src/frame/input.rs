@@ -1,11 +1,8 @@
 //! Files that the user names: read whole, but never more of them than can be meant. A name may lead to a device without an end.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
-use std::panic::resume_unwind;
+use std::io::{self, Read};
 use std::path::Path;
-use std::thread;
 
 use super::system::memory::usable_node_memory_bytes;
 use super::units::{count, format_size};
@@ -14,9 +11,6 @@ use super::units::{count, format_size};
 pub const MOST_TEXT_BYTES: u64 = 1 << 20;
 /// Results that may be read on any machine, and of what is no file with a length: some thousand times those of a usual run.
 pub const MOST_RESULT_BYTES: u64 = 256 << 20;
-/// From this length on a file is read by several threads, so many at most.
-const LEAST_OF_SEVERAL_BYTES: usize = 16 << 20;
-const MOST_THREADS: usize = 8;
 /// A result is held whole while its records are made: of the memory it may have one part in so many.
 const PARTS_OF_MEMORY: u64 = 8;
 /// What a value of JSON takes in memory at most, while it is read: a list grows by doubling, its elements have up to 32 bytes each.
@@ -61,53 +55,21 @@ fn whole(file: File, most_bytes: u64, why: &str) -> io::Result<Vec<u8>> {
     if length > most_bytes {
         return too_large();
     }
-    let mut bytes = match usize::try_from(length) {
-        Ok(length) if length >= LEAST_OF_SEVERAL_BYTES => by_several(&file, length)?,
-        length => Vec::with_capacity(length.unwrap_or(0)),
-    };
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
     // The file may have grown.
-    (&file).take(most_bytes.saturating_add(1).saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes)?;
+    file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 <= most_bytes {
         return Ok(bytes);
     }
     too_large()
 }
 
-/// What one of several threads takes of so many bytes; a single one takes all of what is short.
-fn part_bytes(bytes: usize) -> usize {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    bytes.div_ceil(threads).max(LEAST_OF_SEVERAL_BYTES)
-}
-
-/// So many bytes, read by several threads: most of the time goes to memory that is touched for the first time. Empty if the file has
-/// become shorter. The file stands behind them.
-fn by_several(mut file: &File, bytes: usize) -> io::Result<Vec<u8>> {
-    let part_bytes = part_bytes(bytes);
-    let mut memory = vec![0; bytes];
-    let read: io::Result<()> = thread::scope(|scope| {
-        let part = |(n, part)| scope.spawn(move || file.read_exact_at(part, (n * part_bytes) as u64));
-        let parts: Vec<_> = memory.chunks_mut(part_bytes).enumerate().map(part).collect();
-        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    });
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Vec::new()),
-        read => read?,
-    }
-    file.seek(SeekFrom::Start(bytes as u64))?;
-    Ok(memory)
-}
-
 /// Refuses what would fill the memory: `[0,0,0,...` has a value for every two bytes, a record of a run one for twelve. Commas, colons and
 /// brackets in strings count too, so it is never too few. Memory that is not known (0) allows what [`MOST_RESULT_BYTES`] of a run need.
 fn check_values(bytes: &[u8], memory_bytes: u64) -> io::Result<()> {
     let begins = |byte: u8| u8::from(matches!(byte, b',' | b':' | b'[' | b'{'));
-    let of_part =
-        |part: &[u8]| part.chunks(255).map(|part| u64::from(part.iter().map(|b| begins(*b)).sum::<u8>())).sum::<u64>();
-    let values: u64 = thread::scope(|scope| {
-        let parts: Vec<_> =
-            bytes.chunks(part_bytes(bytes.len())).map(|part| scope.spawn(move || of_part(part))).collect();
-        parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).sum()
-    });
+    // So many at a time fit into a byte.
+    let values: u64 = bytes.chunks(255).map(|part| u64::from(part.iter().map(|b| begins(*b)).sum::<u8>())).sum();
     let needed = values.saturating_mul(BYTES_OF_A_VALUE);
     let allowed = (memory_bytes / PARTS_FOR_VALUES).max(MOST_RESULT_BYTES);
     if needed <= allowed {
@@ -133,21 +95,6 @@ pub fn text(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn several_threads_read_what_one_does() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f");
-        let text: Vec<u8> = (0..LEAST_OF_SEVERAL_BYTES as u32 / 4 + 1).flat_map(u32::to_le_bytes).collect();
-        std::fs::write(&path, &text).unwrap();
-        assert!(result(&path).unwrap() == text);
-        let file = File::open(&path).unwrap();
-        assert!(by_several(&file, text.len() - 3).unwrap() == text[..text.len() - 3]);
-        let mut rest = Vec::new();
-        (&file).read_to_end(&mut rest).unwrap();
-        assert_eq!(rest, text[text.len() - 3..], "it has grown");
-        assert!(by_several(&file, text.len() + 1).unwrap().is_empty(), "it has become shorter");
-    }
 
     #[test]
     fn a_file_is_read_to_its_limit_and_no_further() {

@@ -20,10 +20,9 @@ pub mod warnings;
 
 use std::io;
 
-use super::records::{IoWarning, PatternRecord, RunResult};
+use super::records::{IoWarning, RunResult};
 use super::values::{derive, without_ladder, Derived};
 use crate::frame::report::picture::Point;
-use crate::frame::report::pieces::{LongList, Made};
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{html, Place, Views};
 use crate::frame::values::comparable::Comparable;
@@ -33,19 +32,6 @@ impl Views for RunResult {
     type Warning = IoWarning;
     const TITLE: &'static str = "b_eff_io";
     const SCHEMA: &'static str = "docs/results-schema.json";
-    const LONG_LIST: Option<LongList<Self>> = Some(LongList {
-        name: "patterns",
-        is_empty: |result| result.patterns.is_empty(),
-        read: |piece| {
-            let mut patterns: Vec<PatternRecord> = piece.elements()?;
-            let count = patterns.len();
-            let append = move |result: &mut Self, will_follow| {
-                result.patterns.reserve_exact(will_follow);
-                result.patterns.append(&mut patterns);
-            };
-            Some(Made::new(count, append))
-        },
-    });
 
     fn derived(&self) -> Derived {
         derive(self)

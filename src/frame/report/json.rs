@@ -7,7 +7,6 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, Map
 use serde::Serialize;
 
 use super::elements;
-use super::pieces::{self, LongList};
 
 use crate::frame::plain;
 use crate::frame::records::{Record, SCHEMA_VERSION};
@@ -187,16 +186,9 @@ impl<'de> Visitor<'de> for Skip<'_> {
 ///
 /// # Errors
 /// [`JsonError`]: not JSON, not a result of this benchmark by this program, of a newer version, or with a field missing.
-pub(crate) fn parse_as<R: Record + DeserializeOwned>(
-    bytes: &[u8],
-    schema: &'static str,
-    list: Option<LongList<R>>,
-) -> Result<R, JsonError> {
+pub(crate) fn parse_as<R: Record + DeserializeOwned>(bytes: &[u8], schema: &'static str) -> Result<R, JsonError> {
     if let Some(found) = benchmark(bytes)?.filter(|found| found != R::BENCHMARK) {
         return Err(JsonError::Benchmark { found, expected: R::BENCHMARK });
-    }
-    if let Some(result) = list.and_then(|list| pieces::read(bytes, &list)) {
-        return Ok(result);
     }
     // From the bytes again: errors then name line and column.
     serde_json::from_slice(bytes).map_err(|source| match source.is_data() {

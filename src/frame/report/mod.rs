@@ -23,7 +23,6 @@ pub(crate) mod machine;
 pub mod marks;
 pub mod outputs;
 pub mod picture;
-pub mod pieces;
 pub mod place;
 pub(crate) mod probe;
 pub(crate) mod screen;

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::journal::JournalError;
 use super::json::JsonError;
 use super::picture::Point;
-use super::pieces::LongList;
 use super::place::{Level, Place};
 use super::sheet::{Screen, Sheet};
 use super::{html, journal as jsonl, json};
@@ -26,8 +25,6 @@ pub trait Views: Record + Serialize + DeserializeOwned + Send + Sync {
     const TITLE: &'static str;
     /// The file that describes the fields of its document.
     const SCHEMA: &'static str;
-    /// The list of its document that grows with the run; None: a run has too few records to be read by several threads.
-    const LONG_LIST: Option<LongList<Self>> = None;
 
     /// Derives everything, also from a result that ended early.
     fn derived(&self) -> Self::Derived;
@@ -161,7 +158,7 @@ pub(crate) fn write_document<R: Views>(
 /// # Errors
 /// [`JsonError`].
 pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
-    json::parse_as(bytes, R::SCHEMA, R::LONG_LIST)
+    json::parse_as(bytes, R::SCHEMA)
 }
 
 /// A result of some benchmark, read from a file.
