@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use beff_raw::b_eff_io::run::tune::choice;
+use beff_raw::b_eff_io::run::queue_calibration::choice;
 use beff_raw::frame::run::interrupt::Interrupt;
 use beff_raw::frame::units::{format_size, parse_size, MIB};
 use clap::Parser;

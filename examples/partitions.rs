@@ -49,7 +49,7 @@ fn many(source: &RunResult, partitions: u64) -> RunResult {
         all.iter().map(|ranks| planned(*ranks)).collect(),
     );
     result.calibrations.clone_from(&source.calibrations);
-    result.tunings.clone_from(&source.tunings);
+    result.queue_calibrations.clone_from(&source.queue_calibrations);
     for ranks in all {
         let factor = 1.0 + 1e-3 * (ranks * 7 % 100) as f64;
         result.types.extend(source.types.iter().cloned().map(|mut record| {
@@ -69,10 +69,10 @@ fn many(source: &RunResult, partitions: u64) -> RunResult {
 
 fn lines(result: RunResult) -> impl Iterator<Item = JournalLine> {
     let start = result.start_line();
-    let RunResult { calibrations, tunings, patterns, types, ending, .. } = result;
+    let RunResult { calibrations, queue_calibrations, patterns, types, ending, .. } = result;
     std::iter::once(start)
         .chain(calibrations.into_iter().map(JournalLine::Calibration))
-        .chain(tunings.into_iter().map(JournalLine::Tuning))
+        .chain(queue_calibrations.into_iter().map(JournalLine::QueueCalibration))
         .chain(patterns.into_iter().map(|record| JournalLine::Pattern(Box::new(record))))
         .chain(types.into_iter().map(JournalLine::Type))
         .chain([JournalLine::End(ending)])

@@ -95,6 +95,8 @@ mod profile_kept;
 mod profile_support;
 #[path = "suite/progress.rs"]
 mod progress;
+#[path = "suite/queue_calibration.rs"]
+mod queue_calibration;
 #[path = "suite/rank_memory.rs"]
 mod rank_memory;
 #[path = "suite/removal.rs"]
@@ -137,8 +139,6 @@ mod start;
 mod support;
 #[path = "suite/time_left.rs"]
 mod time_left;
-#[path = "suite/tuning.rs"]
-mod tuning;
 #[path = "suite/two_phase.rs"]
 mod two_phase;
 #[path = "suite/unable.rs"]

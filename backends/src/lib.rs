@@ -95,7 +95,7 @@ pub use directory::{Directory, FilePath};
 pub use error::{BackendError, Result};
 pub use latency::Latency;
 pub use memory::Ring;
-pub use options::{Collective, Direct, DriverOptions, Exchange, Preallocate, Tuned, DEFAULT_DOMAIN_BYTES};
+pub use options::{Calibrated, Collective, Direct, DriverOptions, Exchange, Preallocate, DEFAULT_DOMAIN_BYTES};
 pub use pattern::{AccessKind, Batch, CallForm, CallPlace, CallStyle, Direction, Parts, Pattern, Unit};
 pub use program::{Outcome, Program, ProgramRequest, Step, Tables};
 pub use registry::{driver, drivers, DriverRow};

@@ -59,7 +59,7 @@ pub enum Preallocate {
 
 /// Depth of the queue found best for one direction and chunk size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tuned {
+pub struct Calibrated {
     /// Write or read.
     pub direction: Direction,
     /// For chunks of this many bytes and more, up to the next row.
@@ -77,10 +77,10 @@ pub struct Tuned {
 pub struct DriverOptions {
     /// Direct I/O policy of the drivers that can choose (posix, uring).
     pub direct: Direct,
-    /// Operations in flight at most (uring), where `tuned` does not say otherwise.
+    /// Operations in flight at most (uring), where `calibrated` does not say otherwise.
     pub queue_depth: u32,
     /// Depths by direction and chunk size, in ascending order of chunk size; empty: `queue_depth` for all.
-    pub tuned: Vec<Tuned>,
+    pub calibrated: Vec<Calibrated>,
     /// Buffered transfers drop their pages when done, RWF_DONTCACHE (posix, uring).
     pub dont_cache: bool,
     /// Collective patterns of the drivers without collective calls.
@@ -108,7 +108,7 @@ impl Default for DriverOptions {
         Self {
             direct: Direct::Off,
             queue_depth: 32,
-            tuned: Vec::new(),
+            calibrated: Vec::new(),
             dont_cache: false,
             collective: Collective::Auto,
             aggregators: None,

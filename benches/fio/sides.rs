@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, Batch, Direct, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
-    Preallocate, Ring, Tuned,
+    driver, Batch, Calibrated, Direct, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest,
+    Pattern, Preallocate, Ring,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
@@ -318,10 +318,12 @@ pub fn prepare_ours(work: &Work, path: &Path, job: u32) -> Result<(Box<dyn OpenF
     let row = driver(name).ok_or("the driver is not in the table")?;
     let chunk_bytes = work.chunk_bytes;
     let operation_bytes = work.operation_bytes;
-    let tuned = vec![Tuned { direction, chunk_bytes, depth: work.depth, wait_for: work.batch, operation_bytes }];
+    let calibrated =
+        vec![Calibrated { direction, chunk_bytes, depth: work.depth, wait_for: work.batch, operation_bytes }];
     let direct = if work.is_direct() { Direct::Required } else { Direct::Off };
     let preallocate = work.room.into();
-    let options = DriverOptions { direct, queue_depth: work.depth, tuned, preallocate, ..DriverOptions::default() };
+    let options =
+        DriverOptions { direct, queue_depth: work.depth, calibrated, preallocate, ..DriverOptions::default() };
     let mut ring = Ring::new(work.ring_bytes, chunk_bytes.next_multiple_of(4096))?;
     noise(ring.bytes_mut());
     let mode = match work.access {

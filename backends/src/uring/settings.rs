@@ -1,7 +1,7 @@
 //! What the options say about the queue.
 
 use crate::edges::MAX_SECTOR_BYTES;
-use crate::{CallStyle, Direction, DriverOptions, Pattern, Tuned};
+use crate::{Calibrated, CallStyle, Direction, DriverOptions, Pattern};
 
 /// Part of the depth that is waited for in one call while there is more to begin, where nothing better was found: fewer
 /// calls, and the device still has the rest to work on.
@@ -11,20 +11,20 @@ const WANT_DIVISOR: u32 = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(super) queue_depth: u32,
-    pub(super) tuned: Vec<Tuned>,
+    pub(super) calibrated: Vec<Calibrated>,
 }
 
 impl From<&DriverOptions> for Settings {
     fn from(options: &DriverOptions) -> Self {
-        Self { queue_depth: options.queue_depth, tuned: options.tuned.clone() }
+        Self { queue_depth: options.queue_depth, calibrated: options.calibrated.clone() }
     }
 }
 
 impl Settings {
     /// The row for a chunk size: the last one that begins at or below it, else the smallest; None if the direction has no
     /// rows.
-    pub(super) fn row(&self, direction: Direction, chunk_bytes: u64) -> Option<&Tuned> {
-        let rows = || self.tuned.iter().filter(|row| row.direction == direction);
+    pub(super) fn row(&self, direction: Direction, chunk_bytes: u64) -> Option<&Calibrated> {
+        let rows = || self.calibrated.iter().filter(|row| row.direction == direction);
         let below = rows().filter(|row| row.chunk_bytes <= chunk_bytes).max_by_key(|row| row.chunk_bytes);
         below.or_else(|| rows().min_by_key(|row| row.chunk_bytes))
     }
@@ -60,8 +60,9 @@ impl Settings {
 
     /// The largest depth that any pattern may ask for.
     pub(super) fn largest_depth(&self) -> u32 {
-        let untuned = [Direction::Write, Direction::Read].into_iter().any(|direction| self.row(direction, 0).is_none());
-        let depths = self.tuned.iter().map(|row| row.depth).chain(untuned.then_some(self.queue_depth));
+        let uncalibrated =
+            [Direction::Write, Direction::Read].into_iter().any(|direction| self.row(direction, 0).is_none());
+        let depths = self.calibrated.iter().map(|row| row.depth).chain(uncalibrated.then_some(self.queue_depth));
         depths.max().unwrap_or(self.queue_depth)
     }
 }

@@ -5,16 +5,16 @@ use std::path::Path;
 use super::*;
 use crate::direct::FdPair;
 use crate::testing::{fill, pattern, scratch};
-use crate::{Direct, OpenMode, Tuned};
+use crate::{Calibrated, Direct, OpenMode};
 
-fn row(direction: Direction, chunk_bytes: u64, depth: u32, wait_for: u32) -> Tuned {
-    Tuned { direction, chunk_bytes, depth, wait_for, operation_bytes: None }
+fn row(direction: Direction, chunk_bytes: u64, depth: u32, wait_for: u32) -> Calibrated {
+    Calibrated { direction, chunk_bytes, depth, wait_for, operation_bytes: None }
 }
 
-fn tuned() -> DriverOptions {
+fn calibrated() -> DriverOptions {
     let rows = [(1024, 64, 16), (32768, 8, 2), (1 << 20, 2, 1)];
-    let tuned = rows.map(|(chunk, depth, wait)| row(Direction::Write, chunk, depth, wait)).to_vec();
-    DriverOptions { queue_depth: 32, tuned, ..DriverOptions::default() }
+    let calibrated = rows.map(|(chunk, depth, wait)| row(Direction::Write, chunk, depth, wait)).to_vec();
+    DriverOptions { queue_depth: 32, calibrated, ..DriverOptions::default() }
 }
 
 fn write_and_read(file: &mut UringFile, path: &Path, p: &Pattern) {
@@ -34,7 +34,7 @@ fn write_and_read(file: &mut UringFile, path: &Path, p: &Pattern) {
 
 #[test]
 fn rows_are_chosen_by_direction_and_chunk() {
-    let settings = Settings::from(&tuned());
+    let settings = Settings::from(&calibrated());
     let depth = |direction, chunk| settings.row(direction, chunk).map(|row| row.depth);
     for (chunk, expected) in [(8, 64), (1024, 64), (1032, 64), (32768, 8), (32776, 8), (8 << 20, 2)] {
         assert_eq!(depth(Direction::Write, chunk), Some(expected), "{chunk}");
@@ -43,7 +43,7 @@ fn rows_are_chosen_by_direction_and_chunk() {
     assert_eq!(settings.largest_depth(), 64);
     let only_small = DriverOptions {
         queue_depth: 128,
-        tuned: vec![row(Direction::Write, 0, 4, 1), row(Direction::Read, 0, 8, 1)],
+        calibrated: vec![row(Direction::Write, 0, 4, 1), row(Direction::Read, 0, 8, 1)],
         ..DriverOptions::default()
     };
     assert_eq!(Settings::from(&only_small).largest_depth(), 8, "queue_depth is not in force");
@@ -55,9 +55,9 @@ fn a_chunk_moves_by_operations_at_the_same_time() {
     for (n, direct) in [Direct::Off, Direct::Auto].into_iter().enumerate() {
         let path = dir.path().join(n.to_string());
         let files = FdPair::open_alone(&path, OpenMode::CreateNew, direct).unwrap();
-        let rows =
-            [Direction::Write, Direction::Read].map(|d| Tuned { operation_bytes: Some(8000), ..row(d, 4096, 3, 1) });
-        let options = DriverOptions { tuned: rows.to_vec(), ..DriverOptions::default() };
+        let rows = [Direction::Write, Direction::Read]
+            .map(|d| Calibrated { operation_bytes: Some(8000), ..row(d, 4096, 3, 1) });
+        let options = DriverOptions { calibrated: rows.to_vec(), ..DriverOptions::default() };
         let mut file = UringFile::new(Offsets::alone(files), (&options).into()).unwrap();
         let mut ring = Ring::new(1 << 18, 1 << 16).unwrap();
         // Whole sectors: 8192. What is no larger stays one operation.
@@ -89,8 +89,8 @@ fn parts_of_chunks_larger_than_the_period_of_the_memory_do_not_share_it() {
     let content: Vec<u8> = (0..chunk * calls).map(|i| (i / 512 % 251) as u8).collect();
     std::fs::write(&path, &content).unwrap();
     let files = FdPair::open_alone(&path, OpenMode::ReadOnly, Direct::Auto).unwrap();
-    let rows = vec![Tuned { operation_bytes: Some(4096), ..row(Direction::Read, 4096, 64, 8) }];
-    let options = DriverOptions { tuned: rows, ..DriverOptions::default() };
+    let rows = vec![Calibrated { operation_bytes: Some(4096), ..row(Direction::Read, 4096, 64, 8) }];
+    let options = DriverOptions { calibrated: rows, ..DriverOptions::default() };
     let mut file = UringFile::new(Offsets::alone(files), (&options).into()).unwrap();
     let mut ring = Ring::new(20 * 4096, chunk).unwrap();
     let p = pattern(chunk, 1, calls);
@@ -112,8 +112,8 @@ fn parts_of_chunks_larger_than_the_period_of_the_memory_do_not_share_it() {
 
 #[test]
 fn where_chunks_stay_whole_no_more_memory_is_in_flight() {
-    let rows = vec![Tuned { operation_bytes: Some(1 << 20), ..row(Direction::Read, 4 << 20, 16, 4) }];
-    let settings = Settings::from(&DriverOptions { tuned: rows, ..DriverOptions::default() });
+    let rows = vec![Calibrated { operation_bytes: Some(1 << 20), ..row(Direction::Read, 4 << 20, 16, 4) }];
+    let settings = Settings::from(&DriverOptions { calibrated: rows, ..DriverOptions::default() });
     let found = |chunk_bytes, is_whole, most| settings.depth_and_wait(Direction::Read, chunk_bytes, is_whole, most);
     assert_eq!(found(4 << 20, false, 64), (16, 4));
     assert_eq!(found(4 << 20, true, 64), (4, 4));
@@ -126,8 +126,8 @@ fn where_chunks_stay_whole_no_more_memory_is_in_flight() {
 fn calls_with_work_under_them_stay_whole() {
     let dir = scratch();
     let files = FdPair::open_alone(&dir.path().join("f"), OpenMode::CreateNew, Direct::Off).unwrap();
-    let rows = vec![Tuned { operation_bytes: Some(4096), ..row(Direction::Write, 4096, 4, 1) }];
-    let options = DriverOptions { tuned: rows, ..DriverOptions::default() };
+    let rows = vec![Calibrated { operation_bytes: Some(4096), ..row(Direction::Write, 4096, 4, 1) }];
+    let options = DriverOptions { calibrated: rows, ..DriverOptions::default() };
     let mut file = UringFile::new(Offsets::alone(files), (&options).into()).unwrap();
     let mut ring = Ring::new(1 << 18, 1 << 16).unwrap();
     let mut p = pattern(65536, 1, 4);
@@ -139,11 +139,11 @@ fn calls_with_work_under_them_stay_whole() {
 }
 
 #[test]
-fn tuned_depths_are_in_force_and_told() {
+fn calibrated_depths_are_in_force_and_told() {
     let dir = scratch();
     let path = dir.path().join("f");
     let files = FdPair::open_alone(&path, OpenMode::CreateNew, Direct::Off).unwrap();
-    let mut file = UringFile::new(Offsets::alone(files), (&tuned()).into()).unwrap();
+    let mut file = UringFile::new(Offsets::alone(files), (&calibrated()).into()).unwrap();
     let mut ring = Ring::new(1 << 22, 1 << 20).unwrap();
     for (chunk, direction, expected) in [
         (1024, Direction::Write, "depth 64, waits for 16 at once"),

@@ -103,7 +103,7 @@ pub struct DepthTrial {
 
 /// Calibration of the queue for one direction and chunk size (uring).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TuningRecord {
+pub struct QueueCalibration {
     /// Backend name.
     pub backend: String,
     /// Write or read.

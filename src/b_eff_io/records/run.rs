@@ -2,7 +2,7 @@
 
 use super::{
     Calibration, CorruptionRecord, DamageRecord, Ending, FirstWriteTrial, IoWarning, Manifest, PartitionRecord,
-    PatternRecord, RepeatRecord, TuningRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
+    PatternRecord, QueueCalibration, RepeatRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
 use crate::frame::records::{run_record, ColdRecord, HarnessCost, PagesRecord, ProbeRecord};
@@ -35,8 +35,8 @@ run_record! {
         /// Calibrations, one per backend.
         calibrations: Vec<Calibration> = Calibration(Calibration),
         /// Calibrations of the queue (uring).
-        #[serde(default)]
-        tunings: Vec<TuningRecord> = Tuning(TuningRecord),
+        #[serde(default, alias = "tunings")]
+        queue_calibrations: Vec<QueueCalibration> = #[serde(alias = "tuning")] QueueCalibration(QueueCalibration),
         /// Trials of two-phase first writes, direct and buffered.
         #[serde(default)]
         first_write_trials: Vec<FirstWriteTrial> = FirstWriteTrial(FirstWriteTrial),

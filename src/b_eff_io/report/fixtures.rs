@@ -269,7 +269,7 @@ pub fn journal_lines(result: &RunResult) -> Vec<JournalLine> {
     lines.extend(result.pages.iter().cloned().map(JournalLine::Pages));
     lines.extend(result.probes.iter().cloned().map(JournalLine::Probe));
     lines.extend(result.calibrations.iter().cloned().map(JournalLine::Calibration));
-    lines.extend(result.tunings.iter().cloned().map(JournalLine::Tuning));
+    lines.extend(result.queue_calibrations.iter().cloned().map(JournalLine::QueueCalibration));
     lines.extend(result.first_write_trials.iter().cloned().map(JournalLine::FirstWriteTrial));
     lines.extend(result.patterns.iter().cloned().map(|p| JournalLine::Pattern(Box::new(p))));
     lines.extend(result.types.iter().cloned().map(JournalLine::Type));

@@ -74,6 +74,16 @@ fn damage_in_the_middle_is_named_with_its_line() {
     assert!(message.contains("two journals in one file"), "{message}");
 }
 
+/// What `tuning` was called before.
+#[test]
+fn lines_of_earlier_versions_are_read() {
+    let result = fixtures::ladder();
+    let lines = String::from_utf8(written(&fixtures::journal_lines(&result))).unwrap();
+    let (now, before) = ("{\"record\":\"queue_calibration\",", "{\"record\":\"tuning\",");
+    assert!(!result.queue_calibrations.is_empty() && lines.contains(now));
+    assert_eq!(read(lines.replace(now, before).as_bytes()).unwrap().queue_calibrations, result.queue_calibrations);
+}
+
 #[test]
 fn other_files_are_not_journals() {
     let message = |bytes: &[u8]| read(bytes).unwrap_err().to_string();

@@ -99,6 +99,16 @@ mod tests {
         assert!(read > 0);
     }
 
+    /// They were `tunings`.
+    #[test]
+    fn calibrations_of_the_queue_are_read_by_their_former_name() {
+        let bytes = include_bytes!("../../../docs/runs/mpich-2ranks-60s-ladder.json");
+        let result = parse::<RunResult>(bytes).unwrap();
+        assert_eq!(result.queue_calibrations.len(), 8);
+        let again = document(&result, &derive(&result)).unwrap();
+        assert!(String::from_utf8(again).unwrap().contains("\"queue_calibrations\": [\n"));
+    }
+
     /// The run of the README was called valid when nobody asked for debt and for cut writes.
     #[test]
     fn the_published_run_is_what_it_is() {

@@ -11,7 +11,7 @@ pub fn driver_options(config: &Config, backend: &str) -> DriverOptions {
     DriverOptions {
         direct: config.direct.of(backend).into(),
         queue_depth: config.queue_depth.unwrap_or(DriverOptions::default().queue_depth),
-        tuned: Vec::new(),
+        calibrated: Vec::new(),
         dont_cache: config.cache == CachePolicy::Dontcache,
         collective: match config.collective {
             CollectivePolicy::Auto => Collective::Auto,

@@ -5,7 +5,7 @@
 //! no result files.
 //!
 //! From outside to inside: `whole` (the outermost loops), `type_run` (open files), `pattern_run` (backends in turn), `turn`
-//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate`, `tune`
+//! (one round), `clocked` (the clock), `told` (agreements under way). All of them work on `state`, at a `place`; `calibrate`, `queue_calibration`
 //! and `first_writes` come before, `repeat` behind the first pass.
 
 pub mod batching;
@@ -25,6 +25,7 @@ pub mod pattern_run;
 pub mod place;
 pub mod places;
 pub mod prelude;
+pub mod queue_calibration;
 pub mod recheck;
 pub mod region;
 pub mod repeat;
@@ -32,7 +33,6 @@ pub mod repeat;
 mod run_tests;
 pub mod state;
 pub mod told;
-pub mod tune;
 pub mod turn;
 pub mod type_run;
 pub mod verify;

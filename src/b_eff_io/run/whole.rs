@@ -16,9 +16,9 @@ use crate::b_eff_io::run::first_writes::try_first_writes;
 use crate::b_eff_io::run::inject;
 use crate::b_eff_io::run::passed::Took;
 use crate::b_eff_io::run::place::Place;
+use crate::b_eff_io::run::queue_calibration::calibrate_queues;
 use crate::b_eff_io::run::repeat::{learn_of_root, run_again};
 use crate::b_eff_io::run::state::{Backend, Run};
-use crate::b_eff_io::run::tune::tune;
 use crate::b_eff_io::run::type_run::run_type;
 use crate::frame::records::{Access, ColdRecord, Outcome, PagesRecord, ProbeAt};
 use crate::frame::run::agree::slowest;
@@ -57,7 +57,7 @@ pub fn execute(run: &mut Run<'_>) -> Result<Ending, MpiError> {
     run.begin = begin;
     if let Some((_, Some(inside))) = parts.last() {
         calibrate(run, inside.comm)?;
-        tune(run, inside.comm)?;
+        calibrate_queues(run, inside.comm)?;
         try_first_writes(run, inside.comm)?;
         provide(run, inside);
     }

@@ -97,7 +97,7 @@ macro_rules! run_record {
         $(#[$of_line:meta])*
         line $Line:ident,
         start { $($(#[$of_start:meta])* $start:ident: $Start:ty,)+ }
-        records { $($(#[$of_field:meta])* $field:ident: $Field:ty = $Variant:ident($Content:ty),)+ }
+        records { $($(#[$of_field:meta])* $field:ident: $Field:ty = $(#[$of_variant:meta])* $Variant:ident($Content:ty),)+ }
         warnings $Warning:ty,
         ending $Ending:ident $(cleaned up in $cleanup_seconds:ident)?,
     ) => {
@@ -137,6 +137,7 @@ macro_rules! run_record {
             },
             $(
                 #[doc = concat!("For [`", stringify!($Result), "::", stringify!($field), "`].")]
+                $(#[$of_variant])*
                 $Variant($Content),
             )+
             /// An error.

@@ -3,7 +3,7 @@
 use crate::b_eff_io::config::{
     Buffers, CollectivePolicy, Config, ExchangePolicy, Partitions, PreallocatePolicy, Termination, Verify,
 };
-use crate::b_eff_io::records::{RunResult, TuningRecord};
+use crate::b_eff_io::records::{QueueCalibration, RunResult};
 use crate::b_eff_io::report::layout;
 use crate::b_eff_io::report::layout::chunk_label;
 use crate::frame::backends::any_can;
@@ -175,18 +175,18 @@ fn queue(result: &RunResult) -> Option<String> {
     if !any_can(&config.backends, |row| row.has_queue) {
         return None;
     }
-    Some(match (config.queue_depth, result.tunings.as_slice()) {
+    Some(match (config.queue_depth, result.queue_calibrations.as_slice()) {
         (Some(depth), _) => format!("depth {depth} as given"),
         (None, []) => "depth of the driver; no calibration was recorded".to_owned(),
-        (None, tunings) => format!("depth by calibration{}", chosen(tunings)),
+        (None, queue_calibrations) => format!("depth by calibration{}", chosen(queue_calibrations)),
     })
 }
 
 /// `: write 32 from 1 kB, 8 from 1 MB; read ...`.
-fn chosen(tunings: &[TuningRecord]) -> String {
+fn chosen(queue_calibrations: &[QueueCalibration]) -> String {
     let mut text = String::new();
     for access in Access::ALL {
-        let depths: Vec<String> = tunings
+        let depths: Vec<String> = queue_calibrations
             .iter()
             .filter(|t| t.access == access)
             .map(|t| format!("{} from {}", t.depth, chunk_label(t.chunk_bytes)))

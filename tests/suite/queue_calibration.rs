@@ -9,14 +9,15 @@ use crate::support::{document, items, journal, number, signal, skip, Launch, Scr
 /// Patterns that end by their space at once; what takes time is the calibration.
 const BY_SPACE: [&str; 6] = ["--memory-per-process", "64M", "--types", "2", "--space", "300M"];
 
-/// Checks what holds for all tunings: a record for each direction and chunk size, and a choice that was tried, or none.
+/// Checks what holds for all calibrations: a record for each direction and chunk size, and a choice that was tried, or none.
 fn check(result: &Value, ranks: u64, m_part_bytes: u64) {
-    let tunings = items(&result["tunings"]);
-    let what: Vec<_> = tunings.iter().map(|t| (t["access"].as_str().unwrap(), number(&t["chunk_bytes"]))).collect();
+    let calibrations = items(&result["queue_calibrations"]);
+    let what: Vec<_> =
+        calibrations.iter().map(|t| (t["access"].as_str().unwrap(), number(&t["chunk_bytes"]))).collect();
     let chunks = [1 << 10, 32 << 10, 1 << 20, m_part_bytes];
     let expected: Vec<_> = ["write", "read"].into_iter().flat_map(|a| chunks.map(|c| (a, c))).collect();
     assert_eq!(what, expected);
-    for t in tunings {
+    for t in calibrations {
         assert_eq!(t["backend"], "uring");
         let (depth, wait_for) = (number(&t["depth"]), number(&t["wait_for"]));
         assert!((1..=64).contains(&depth) && (1..=depth).contains(&wait_for), "{t}");
@@ -41,10 +42,10 @@ fn check(result: &Value, ranks: u64, m_part_bytes: u64) {
 /// Strategies tell the operations that were chosen for chunks of M_PART, and no others.
 fn check_strategies(result: &Value, m_part_bytes: u64) {
     let of_m_part = |row: &&Value| number(&row["chunk_bytes"]) == m_part_bytes;
-    let tunings: Vec<&Value> = items(&result["tunings"]).iter().filter(of_m_part).collect();
+    let calibrations: Vec<&Value> = items(&result["queue_calibrations"]).iter().filter(of_m_part).collect();
     for p in items(&result["patterns"]).iter().filter(of_m_part).filter(|p| p["backend"] == "uring") {
         let access = if p["access"] == "read" { "read" } else { "write" };
-        let chosen = tunings.iter().find(|t| t["access"] == access).and_then(|t| t["operation_bytes"].as_u64());
+        let chosen = calibrations.iter().find(|t| t["access"] == access).and_then(|t| t["operation_bytes"].as_u64());
         let strategy = p["strategy"].as_str().unwrap();
         let told = strategy.split("chunks in operations of ").nth(1).map(|rest| rest.split(' ').next().unwrap());
         assert_eq!(told.map(str::to_owned), chosen.map(|bytes| bytes.to_string()), "{p}");
@@ -60,7 +61,7 @@ fn chunks_of_four_mib_are_tried_in_operations_of_one_and_of_two() {
     let result = document(&scratch);
     check(&result, 2, 4 << 20);
     check_strategies(&result, 4 << 20);
-    for t in items(&result["tunings"]).iter().filter(|t| number(&t["chunk_bytes"]) == 4 << 20) {
+    for t in items(&result["queue_calibrations"]).iter().filter(|t| number(&t["chunk_bytes"]) == 4 << 20) {
         let settings = items(&t["trials"]).len() / 3;
         if settings < 5 {
             skip(&format!("operations of 2 MiB, {}: the storage had time for {settings} settings only", t["access"]));
@@ -80,15 +81,15 @@ fn every_trial_is_in_the_result_and_its_file_is_gone() {
         Launch::new(ranks).args(BY_SPACE).args(args).args(["--repeat", "off"]).into(&scratch).run().expect(0);
         let result = document(&scratch);
         check(&result, ranks, 2 << 20);
-        let tunings = items(&result["tunings"]);
-        assert!(tunings.iter().any(|t| !items(&t["trials"]).is_empty()), "no trial in 7 s");
+        let calibrations = items(&result["queue_calibrations"]);
+        assert!(calibrations.iter().any(|t| !items(&t["trials"]).is_empty()), "no trial in 7 s");
         check_strategies(&result, 2 << 20);
-        assert_eq!(journal(&scratch, "tuning").len(), tunings.len());
+        assert_eq!(journal(&scratch, "queue_calibration").len(), calibrations.len());
         let calibrate_seconds = result["ending"]["calibrate_seconds"].as_f64().unwrap();
-        let trials = tunings.iter().flat_map(|t| items(&t["trials"]));
+        let trials = calibrations.iter().flat_map(|t| items(&t["trials"]));
         assert!(trials.map(|t| t["seconds"].as_f64().unwrap()).sum::<f64>() < calibrate_seconds);
         let kept = scratch.list("disk/kept/uring");
-        assert!(!kept.is_empty() && kept.iter().all(|name| !name.contains("tuning")), "{kept:?}");
+        assert!(!kept.is_empty() && kept.iter().all(|name| !name.contains("calibration")), "{kept:?}");
     }
 }
 
@@ -99,11 +100,11 @@ fn a_short_run_says_that_nothing_was_tried_and_a_given_depth_is_not_questioned()
     Launch::new(2).args(SHORT).args(args).into(&scratch).run().expect(0);
     let result = document(&scratch);
     check(&result, 2, 2 << 20);
-    assert!(items(&result["tunings"]).iter().all(|t| items(&t["trials"]).is_empty()));
+    assert!(items(&result["queue_calibrations"]).iter().all(|t| items(&t["trials"]).is_empty()));
 
     let scratch = Scratch::new();
     Launch::new(2).args(SHORT).args(args).args(["--depth", "8"]).into(&scratch).run().expect(0);
-    assert_eq!(document(&scratch)["tunings"], Value::Array(Vec::new()));
+    assert_eq!(document(&scratch)["queue_calibrations"], Value::Array(Vec::new()));
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn a_signal_ends_the_calibration_and_leaves_nothing() {
     let scratch = Scratch::new();
     let args = ["-T", "1h", "--backend", "uring", "--run-dir", "run"];
     let mut running = Launch::alone().args(BY_SPACE).args(args).into(&scratch).start();
-    let file = scratch.join("disk/run/uring/tuning-rank0000000.dat");
+    let file = scratch.join("disk/run/uring/queue-calibration-rank0000000.dat");
     running.until("the file of the calibration", || fs::metadata(&file).is_ok_and(|m| m.len() > 0));
     signal(running.pid(), "TERM");
     let run = running.wait();

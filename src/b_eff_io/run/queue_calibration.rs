@@ -8,15 +8,15 @@ pub mod choice;
 use std::path::Path;
 
 use beff_backends::{
-    driver, BackendError, Batch, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile, OpenMode,
-    OpenRequest, Pattern, Ring, Tuned,
+    driver, BackendError, Batch, Calibrated, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile,
+    OpenMode, OpenRequest, Pattern, Ring,
 };
 use beff_ffi::{Comm, MpiError};
 use nix::fcntl::{posix_fadvise, PosixFadviseAdvice};
 
-use crate::b_eff_io::records::{DepthTrial, JournalLine, TuningRecord};
+use crate::b_eff_io::records::{DepthTrial, JournalLine, QueueCalibration};
+use crate::b_eff_io::run::queue_calibration::choice::{Means, Setting, Trials};
 use crate::b_eff_io::run::state::Run;
-use crate::b_eff_io::run::tune::choice::{Means, Setting, Trials};
 use crate::frame::backends;
 use crate::frame::records::Access;
 use crate::frame::run::clock::Instant;
@@ -49,46 +49,46 @@ const BATCHES_PER_TRIAL: f64 = 4.0;
 ///
 /// # Errors
 /// MPI between the ranks; errors of the storage stop the run through its records.
-pub fn tune(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
+pub fn calibrate_queues(run: &mut Run<'_>, comm: &Comm) -> Result<(), MpiError> {
     if run.config.queue_depth.is_some() {
         return Ok(());
     }
     for index in 0..run.backends.len() {
         let backend = &run.backends[index];
         if backend.is_run && backends::can(&backend.name, |row| row.has_queue) && run.stop.is_none() {
-            tune_one(run, comm, index)?;
+            calibrate_one(run, comm, index)?;
         }
     }
     Ok(())
 }
 
-fn tune_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
+fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), MpiError> {
     let begin = Instant::now();
     let name = run.backends[index].name.clone();
-    let path = run.run_dir.file(&Path::new(&name).join(format!("tuning-rank{:07}.dat", comm.rank())));
+    let path = run.run_dir.file(&Path::new(&name).join(format!("queue-calibration-rank{:07}.dat", comm.rank())));
     let Some(row) = driver(&name) else { return Ok(()) };
-    let tuner = Tuner { comm, row, path, begin, options: run.backends[index].options.clone() };
-    let records = tuner.all_sets(run);
+    let calibrator = Calibrator { comm, row, path, begin, options: run.backends[index].options.clone() };
+    let records = calibrator.all_sets(run);
     // The directory is removed at the end in any case; this gives the space back before the first pattern. No file, no
     // error: the space may have been too small for one.
-    let _ = tuner.path.remove();
+    let _ = calibrator.path.remove();
     // Reads have gone into the ring.
     run.spoil();
     let rows = records?.into_iter().map(|record| {
         let direction = if record.access == Access::Read { Direction::Read } else { Direction::Write };
         let (depth, wait_for, operation_bytes) = (record.depth, record.wait_for, record.operation_bytes);
-        let row = Tuned { direction, chunk_bytes: record.chunk_bytes, depth, wait_for, operation_bytes };
-        run.observer.record(JournalLine::Tuning(record));
+        let row = Calibrated { direction, chunk_bytes: record.chunk_bytes, depth, wait_for, operation_bytes };
+        run.observer.record(JournalLine::QueueCalibration(record));
         row
     });
-    let mut tuned: Vec<Tuned> = rows.collect();
-    tuned.sort_by_key(|row| row.chunk_bytes);
-    run.backends[index].made_with(row, DriverOptions { tuned, ..tuner.options });
+    let mut calibrated: Vec<Calibrated> = rows.collect();
+    calibrated.sort_by_key(|row| row.chunk_bytes);
+    run.backends[index].made_with(row, DriverOptions { calibrated, ..calibrator.options });
     Ok(())
 }
 
 /// What all trials of a backend share.
-struct Tuner<'t> {
+struct Calibrator<'t> {
     comm: &'t Comm,
     row: &'static DriverRow,
     /// This rank's file.
@@ -105,9 +105,9 @@ struct Effort {
     batch_chunks: u64,
 }
 
-impl Tuner<'_> {
+impl Calibrator<'_> {
     /// All directions and chunk sizes; ends early after an error, which the run then knows, or a signal.
-    fn all_sets(&self, run: &mut Run<'_>) -> Result<Vec<TuningRecord>, MpiError> {
+    fn all_sets(&self, run: &mut Run<'_>) -> Result<Vec<QueueCalibration>, MpiError> {
         let m_part_bytes = run.plan.partitions.last().map_or(0, |p| p.m_part_bytes);
         let chunks = choice::chunk_sizes(m_part_bytes);
         let sets: Vec<(Access, u64)> =
@@ -136,7 +136,7 @@ impl Tuner<'_> {
             let operation = chosen.operation_bytes.unwrap_or(0) as f64;
             let mut parts = [f64::from(chosen.depth), f64::from(chosen.wait_for), operation];
             self.comm.bcast_f64(&mut parts, 0)?;
-            records.push(TuningRecord {
+            records.push(QueueCalibration {
                 backend: self.row.name.to_owned(),
                 access: *access,
                 chunk_bytes: *chunk_bytes,
@@ -243,8 +243,8 @@ impl Tuner<'_> {
             Access::Write | Access::Rewrite => (OpenMode::Update, Direction::Write),
         };
         let Setting { depth, wait_for, operation_bytes } = setting;
-        let row = Tuned { direction, chunk_bytes: pattern.chunk_bytes, depth, wait_for, operation_bytes };
-        let options = DriverOptions { queue_depth: depth, tuned: vec![row], ..self.options.clone() };
+        let row = Calibrated { direction, chunk_bytes: pattern.chunk_bytes, depth, wait_for, operation_bytes };
+        let options = DriverOptions { queue_depth: depth, calibrated: vec![row], ..self.options.clone() };
         let dropped = if access == Access::Read { drop_pages(&self.path) } else { Ok(()) };
         let ring = ring.unwrap_or(&mut run.ring);
         let opened = dropped.and_then(|()| self.open(&options, mode, pattern, direction, ring));
@@ -390,18 +390,19 @@ mod tests {
             [(1, 10.0, 32, 4.0), (2, 10.0, 64, 8.0), (2, 3.0, 40, 4.0), (3, 3.0, 64, 4.0)]
         {
             for ((trial, log), _) in in_run(ranks, &config, script, false, |run, place| {
-                let path = run.run_dir.file(Path::new("uring/tuning.dat"));
+                let path = run.run_dir.file(Path::new("uring/queue-calibration.dat"));
                 let options = DriverOptions::default();
-                let tuner = Tuner { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
+                let calibrator =
+                    Calibrator { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
                 let pattern = Pattern::private(CHUNK_BYTES, 1, 32);
                 let setting = Setting { depth: 5, wait_for: 2, operation_bytes: None };
                 let effort = Effort { seconds, batch_chunks: 8 };
-                let trial = tuner.trial(run, None, &pattern, Access::Write, setting, effort).unwrap();
+                let trial = calibrator.trial(run, None, &pattern, Access::Write, setting, effort).unwrap();
                 (trial.unwrap(), log_of(&["open", "prepare", "write", "sync", "close"]))
             }) {
                 assert_eq!((trial.bytes, trial.seconds), (chunks * CHUNK_BYTES, expected), "{ranks} {seconds}");
                 assert_eq!((trial.depth, trial.wait_for, trial.operation_bytes), (5, 2, None));
-                assert_eq!(log[0], "open Update uring/tuning.dat of 1 direct Off, depth 5");
+                assert_eq!(log[0], "open Update uring/queue-calibration.dat of 1 direct Off, depth 5");
                 assert_eq!(log[1..4], ["prepare Write 32x65536 of 0", "write 0+8", "write 8+8"]);
                 assert_eq!(log.last().map(String::as_str), Some("close"));
             }
@@ -409,13 +410,14 @@ mod tests {
         for (answer, stop) in [(Answer::Fail, Some(Outcome::Failed)), (Answer::Signal, None)] {
             let scripts = |rank| if rank == 1 { script(rank).answer("write", 0, answer) } else { script(rank) };
             for (seen, _) in in_run(2, &config, scripts, false, |run, place| {
-                let path = run.run_dir.file(Path::new("uring/tuning.dat"));
+                let path = run.run_dir.file(Path::new("uring/queue-calibration.dat"));
                 let options = DriverOptions::default();
-                let tuner = Tuner { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
+                let calibrator =
+                    Calibrator { comm: place.comm, row: row("uring"), path, begin: Instant::now(), options };
                 let pattern = Pattern::private(CHUNK_BYTES, 1, 32);
                 let setting = Setting { depth: 5, wait_for: 2, operation_bytes: None };
                 let effort = Effort { seconds: 10.0, batch_chunks: 0 };
-                let trial = tuner.trial(run, None, &pattern, Access::Write, setting, effort).unwrap();
+                let trial = calibrator.trial(run, None, &pattern, Access::Write, setting, effort).unwrap();
                 (trial.is_none(), run.stop)
             }) {
                 assert_eq!(seen, (true, stop));
