@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 
 use super::config::{
-    Buffers, CollectivePolicy, ExchangePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, RepeatPolicy,
-    SpaceLimit, Termination, Verify,
+    Buffers, CollectivePolicy, Inject, InjectAt, Partitions, PreallocatePolicy, Release, RepeatPolicy, SpaceLimit,
+    Termination, Verify,
 };
+use super::settings::{self, Setting};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::options::{
@@ -26,6 +28,9 @@ pub struct IoArgs {
     /// What else decides the run.
     #[command(flatten)]
     pub run: RunArgs,
+    /// Settings that few runs need.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = settings::of_io, help = settings::help("io"), help_heading = ACCESS)]
+    pub set: Vec<Setting>,
     /// Print all tables, warnings and settings, not one screen
     #[arg(long, help_heading = OUTPUT)]
     pub full: bool,
@@ -66,18 +71,11 @@ pub struct MeasureArgs {
     /// Types that are rewritten: all, or only the scattered one (type 0) [default: all; for release 2.1 scatter]
     #[arg(long, value_enum, value_name = "TYPES", help_heading = MEASURED)]
     pub rewrite: Option<Rewrite>,
-    /// Type 1 without the shared file pointer: a strided view, one chunk per collective call
-    #[arg(long, help_heading = MEASURED)]
-    pub no_shared: bool,
     /// Memory of the unit that one rank runs on; decides the largest chunk, M_PART = max(2M, SIZE / 128), rounded by less
     /// than 1 %. A value may be compared only with the M_PART of the memory that is there [default: memory of the node or of
     /// its control group, divided by the ranks on it]
     #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = MEASURED)]
     pub memory_per_process: Option<u64>,
-    /// Segments of types 3 and 4 are rounded up to a multiple of SIZE, itself a multiple of 8; give the striping unit of
-    /// the file system if it is larger
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = options::size, help_heading = MEASURED)]
-    pub segment_multiple: u64,
     /// How a timed loop ends: batches that grow geometrically with one common decision each, or a decision after each
     /// call as release 2.1 did (slower with small chunks)
     #[arg(long, value_enum, value_name = "HOW", default_value = "geometric", help_heading = MEASURED)]
@@ -114,9 +112,6 @@ pub struct WayArgs {
     /// Bytes one aggregator moves in one step of a two-phase transfer, 4K to 1G [default: 4M]
     #[arg(long, value_name = "SIZE", value_parser = options::size, help_heading = ACCESS)]
     pub domain: Option<u64>,
-    /// How ranks exchange data in a two-phase transfer
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
-    pub exchange: ExchangePolicy,
     /// Memory of the calls. cold: each has memory that was not used just before, as in a program that computes in between; reused: one
     /// window for all calls of a pattern (uring: one for each read under way), as IOR and fio do, to compare with them. Copies from and
     /// to the page cache are faster then, and the result is never valid
@@ -141,7 +136,7 @@ pub struct RunArgs {
     /// makes the file longer, which the kernel does one at a time. Through the page cache none is made: blocks come at write-back. A
     /// file system that refuses fallocate is told for each pattern (auto), or the pattern is not run (native). auto makes none for chunks
     /// above a block that begin or end inside of one, which lose by it
-    #[arg(long, value_enum, value_name = "HOW", default_value = "auto", help_heading = ACCESS)]
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = usual_room(), help_heading = ACCESS)]
     pub preallocate: PreallocatePolicy,
     /// An MPI-IO hint for all files and patterns (mpiio); wins over --hints
     #[arg(long = "hint", value_name = "KEY=VALUE", value_parser = options::key_value, help_heading = ACCESS)]
@@ -149,9 +144,6 @@ pub struct RunArgs {
     /// MPI-IO hints, one per line: partition, access, pattern type, chunk size, key, value (mpiio)
     #[arg(long, value_name = "FILE", help_heading = ACCESS)]
     pub hints: Option<PathBuf>,
-    /// Open with MPI_MODE_UNIQUE_OPEN (mpiio). The definition forbids it: it may delay every sync to the close
-    #[arg(long, help_heading = ACCESS)]
-    pub unique_open: bool,
     /// Where ranks run.
     #[command(flatten)]
     pub ranks: BindArgs,
@@ -230,6 +222,9 @@ pub struct PlanArgs {
     /// How data moves.
     #[command(flatten)]
     pub way: WayArgs,
+    /// Settings that few runs need.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = settings::of_plan, help = settings::help("plan"), help_heading = ACCESS)]
+    pub set: Vec<Setting>,
 }
 
 /// Types that are rewritten.
@@ -265,11 +260,6 @@ words! { CollectivePolicy:
     #[cfg(feature = "test-hooks")]
     UnsafeReadModifyWrite = "unsafe-read-modify-write", "";
 }
-words! { ExchangePolicy:
-    Auto = "auto", "shared memory where it can be, else messages";
-    SharedMemory = "shared-memory", "aggregators copy out of their neighbours' memory";
-    Messages = "messages", "MPI messages";
-}
 words! { Buffers:
     Cold = "cold", "memory that was not used just before";
     Reused = "reused", "one window for all calls";
@@ -304,6 +294,13 @@ words! { InjectAt:
     AfterRewrite = "after-rewrite", "before the read";
     Read = "read", "on the way of the read";
     AfterRead = "after-read", "after the read";
+}
+
+/// The usual values; the others are settings.
+fn usual_room() -> impl TypedValueParser<Value = PreallocatePolicy> {
+    let usual = [PreallocatePolicy::Auto, PreallocatePolicy::Native, PreallocatePolicy::Off];
+    PossibleValuesParser::new(usual.iter().filter_map(ValueEnum::to_possible_value))
+        .try_map(|word| PreallocatePolicy::from_str(&word, false))
 }
 
 /// Bytes per second; `/s` may be written.

@@ -124,7 +124,7 @@ fn check_peers(config: &Config, ranks: u64) -> Result<(), UsageError> {
     }
     if ranks == 1 && config.exchange != ExchangePolicy::Auto {
         return Err(UsageError::new(
-            "--exchange has no effect: one rank alone exchanges nothing",
+            "--set exchange has no effect: one rank alone exchanges nothing",
             "Leave it out, or start more ranks.",
         ));
     }
@@ -146,7 +146,7 @@ fn check_memory(plan: &RunPlan, config: &Config, memory_per_rank_bytes: u64) -> 
             format_size(needed),
             format_size(memory_per_rank_bytes)
         ),
-        "Give a smaller --memory-per-process, --segment-multiple or --domain, or start fewer ranks on a node.",
+        "Give a smaller --memory-per-process, --set segment-multiple or --domain, or start fewer ranks on a node.",
     ))
 }
 
@@ -199,9 +199,9 @@ mod tests {
             let config = of_words::<IoArgs>(options.split_whitespace()).config(&known_backends()).unwrap();
             check_peers(&config, ranks).map_err(|error| error.cause)
         };
-        assert_eq!(check("--backend uring --aggregators 3 --exchange messages", 3), Ok(()));
+        assert_eq!(check("--backend uring --aggregators 3 --set exchange=messages", 3), Ok(()));
         assert!(check("--backend uring --aggregators 4", 3).unwrap_err().contains("--aggregators 4: only 3"));
-        assert!(check("--backend uring --exchange messages", 1).unwrap_err().contains("one rank alone"));
+        assert!(check("--backend uring --set exchange=messages", 1).unwrap_err().contains("one rank alone"));
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         assert!(error.cause.contains("which has 1 GiB") && error.next_step.contains("--memory-per-process"), "{error}");
         let error = check("--backend uring --domain 1G").unwrap_err();
         assert!(error.cause.contains("domains of 1 GiB"), "{error}");
-        let error = check("--segment-multiple 2G").unwrap_err();
+        let error = check("--set segment-multiple=2G").unwrap_err();
         assert!(error.cause.contains("calls of up to 2 GiB"), "{error}");
     }
 }

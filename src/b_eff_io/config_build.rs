@@ -12,6 +12,7 @@ use crate::b_eff_io::config::{
 };
 use crate::b_eff_io::hints::{self as rules, HintPlace, HintRule};
 use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::settings::Settings;
 use crate::frame::benchmark::unsaid;
 use crate::frame::checks::{
     backends, check_direct, check_effect, check_out, check_run_dir, join, names, no_effect, KnownBackend,
@@ -35,9 +36,6 @@ pub const LEAST_REPEATED_SECONDS: f64 = 10.0;
 /// Rounds of each pattern when several backends take turns and nothing else is said.
 pub const DEFAULT_ROUNDS: u32 = 8;
 
-/// Segments are rounded up to a multiple of this when nothing else is said.
-const DEFAULT_SEGMENT_MULTIPLE_BYTES: u64 = 1 << 20;
-
 /// Domains of two-phase transfers: a page to one message.
 const DOMAIN_BYTES: RangeInclusive<u64> = 4096..=1 << 30;
 
@@ -47,7 +45,7 @@ impl IoArgs {
     /// # Errors
     /// The first thing that cannot be run.
     pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
-        build(&self.measure, &self.way, &self.run, known)
+        build(&self.measure, &self.way, &self.run, &Settings::of(&self.set), known)
     }
 }
 
@@ -57,7 +55,7 @@ impl PlanArgs {
     /// # Errors
     /// The first thing that cannot be run.
     pub fn config(&self, known: &[KnownBackend<'_>]) -> Result<Config, UsageError> {
-        let config = build(&self.measure, &self.way, &unsaid()?, known)?;
+        let config = build(&self.measure, &self.way, &unsaid()?, &Settings::of(&self.set), known)?;
         check_ranks(&config, self.ranks)?;
         Ok(config)
     }
@@ -81,20 +79,21 @@ fn build(
     measure: &MeasureArgs,
     way: &WayArgs,
     run: &RunArgs,
+    set: &Settings,
     known: &[KnownBackend<'_>],
 ) -> Result<Config, UsageError> {
     let chosen = backends(&measure.backend, known)?;
-    check_options_have_effect(way, run, &chosen, known)?;
+    check_options_have_effect(way, run, set, &chosen, known)?;
     let types = pattern_types(&measure.types)?;
-    check_types_heed(measure, &types, &chosen, known)?;
-    check_two_phase(&types, way, &chosen, known)?;
+    check_types_heed(set, &types, &chosen, known)?;
+    check_two_phase(&types, way, set, &chosen, known)?;
     check_cache(way, run, &chosen, known)?;
-    check_preallocate(way, run, &chosen, known)?;
+    check_preallocate(way, run, set, &chosen, known)?;
     check_buffers(way, run)?;
     check_time(measure.time)?;
     check_rounds(measure, run)?;
     check_until(measure, run)?;
-    check_sizes(measure)?;
+    check_sizes(measure, set)?;
     run.run_dir.as_deref().map_or(Ok(()), check_run_dir)?;
     run.out.as_deref().map_or(Ok(()), check_out)?;
     let (inject, inject_at) = run.damage.asked();
@@ -112,10 +111,10 @@ fn build(
         partitions: measure.partitions.clone().unwrap_or(default_partitions),
         types,
         full_rewrite: measure.rewrite.unwrap_or(default_rewrite) == Rewrite::All,
-        shared_pointer: !measure.no_shared,
+        shared_pointer: set.shared_pointer,
         memory_per_process_bytes: measure.memory_per_process,
         space_limit: measure.space.unwrap_or(SpaceLimit::Percent(DEFAULT_SPACE_PERCENT)),
-        segment_multiple_bytes: measure.segment_multiple,
+        segment_multiple_bytes: set.segment_multiple_bytes,
         termination: measure.termination,
         verify: run.verify,
         direct: way.direct,
@@ -124,15 +123,15 @@ fn build(
         collective: way.collective,
         aggregators: way.aggregators,
         domain_bytes: way.domain,
-        exchange: way.exchange,
-        preallocate: run.preallocate,
+        exchange: set.exchange,
+        preallocate: set.preallocate.unwrap_or(run.preallocate),
         buffers: way.buffers,
         rounds: run.rounds.unwrap_or(if measure.backend.len() > 1 { DEFAULT_ROUNDS } else { 1 }),
         repeat: run.repeat.unwrap_or(default_repeat(measure)),
         until_percent: run.until,
         latency: run.latency,
         bind: run.ranks.policy(BindPolicy::Auto),
-        unique_open: run.unique_open,
+        unique_open: set.unique_open,
         hints: all_hints(run)?,
         seed: run.seed,
         inject,
@@ -191,13 +190,14 @@ fn check_until(measure: &MeasureArgs, run: &RunArgs) -> Result<(), UsageError> {
 fn check_options_have_effect(
     way: &WayArgs,
     run: &RunArgs,
+    set: &Settings,
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
     check_direct(way.direct, chosen, known)?;
     check_effect(run.hints.is_some(), "--hints", chosen, known, |backend| backend.mpi)?;
     check_effect(!run.hint.is_empty(), "--hint", chosen, known, |backend| backend.mpi)?;
-    check_effect(run.unique_open, "--unique-open", chosen, known, |backend| backend.mpi)?;
+    check_effect(set.unique_open, "--set unique-open", chosen, known, |backend| backend.mpi)?;
     check_effect(way.depth.is_some(), "--depth", chosen, known, |backend| backend.queue)
 }
 
@@ -219,26 +219,28 @@ fn needs_types(
 }
 
 fn check_types_heed(
-    measure: &MeasureArgs,
+    set: &Settings,
     types: &[PatternType],
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
-    needs_types(measure.no_shared, "--no-shared", types, |t| t.is_shared(true))?;
+    needs_types(!set.shared_pointer, "--set shared-pointer", types, |t| t.is_shared(true))?;
     // The others write at the same offsets either way.
-    check_effect(measure.no_shared, "--no-shared", chosen, known, |backend| backend.shared_pointer)?;
-    let multiple = measure.segment_multiple != DEFAULT_SEGMENT_MULTIPLE_BYTES;
-    needs_types(multiple, "--segment-multiple", types, PatternType::has_segments)
+    check_effect(!set.shared_pointer, "--set shared-pointer", chosen, known, |backend| backend.shared_pointer)?;
+    let is_other = set.segment_multiple_bytes != Settings::default().segment_multiple_bytes;
+    needs_types(is_other, "--set segment-multiple", types, PatternType::has_segments)
 }
 
 /// Options about two-phase transfers: of backends that can, in patterns that are collective, where such transfers may happen.
 fn check_two_phase(
     types: &[PatternType],
     way: &WayArgs,
+    set: &Settings,
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
-    let shared = [(way.aggregators.is_some(), "--aggregators"), (way.exchange != ExchangePolicy::Auto, "--exchange")];
+    let shared =
+        [(way.aggregators.is_some(), "--aggregators"), (set.exchange != ExchangePolicy::Auto, "--set exchange")];
     let about_them = shared.into_iter().chain([(way.domain.is_some(), "--domain")]);
     let policy = (way.collective != CollectivePolicy::Auto, "--collective");
     for (given, option) in about_them.clone().chain([policy]) {
@@ -316,18 +318,26 @@ fn check_cache(
 fn check_preallocate(
     way: &WayArgs,
     run: &RunArgs,
+    set: &Settings,
     chosen: &[KnownBackend<'_>],
     known: &[KnownBackend<'_>],
 ) -> Result<(), UsageError> {
-    let given = run.preallocate != PreallocatePolicy::Auto;
-    check_effect(given, "--preallocate", chosen, known, |backend| backend.preallocates)?;
+    let option = if set.preallocate.is_some() { "--set preallocate" } else { "--preallocate" };
+    if set.preallocate.is_some() && run.preallocate != PreallocatePolicy::Auto {
+        return Err(UsageError::new(
+            "--preallocate and --set preallocate: there is room of one kind only",
+            "Leave one of the two out.",
+        ));
+    }
+    let given = set.preallocate.is_some() || run.preallocate != PreallocatePolicy::Auto;
+    check_effect(given, option, chosen, known, |backend| backend.preallocates)?;
     let may_be_direct =
         |backend: &KnownBackend<'_>| backend.preallocates && way.direct.of(backend.name) != DirectPolicy::Off;
     if !given || chosen.iter().any(may_be_direct) {
         return Ok(());
     }
     Err(UsageError::new(
-        "--preallocate has no effect: no write is direct with these --backend and --direct",
+        format!("{option} has no effect: no write is direct with these --backend and --direct"),
         "Leave it out, or add --direct auto.",
     ))
 }
@@ -387,11 +397,11 @@ fn listed(types: &[PatternType]) -> String {
 /// Less was meant to have a unit.
 const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 
-fn check_sizes(measure: &MeasureArgs) -> Result<(), UsageError> {
-    let multiple = measure.segment_multiple;
+fn check_sizes(measure: &MeasureArgs, set: &Settings) -> Result<(), UsageError> {
+    let multiple = set.segment_multiple_bytes;
     if multiple == 0 || !multiple.is_multiple_of(8) {
         return Err(UsageError::new(
-            format!("--segment-multiple {multiple}: not a positive multiple of 8 bytes, the size of an element"),
+            format!("--set segment-multiple={multiple}: not a positive multiple of 8 bytes, the size of an element"),
             "Give the striping unit of the file system, e.g. 1M or 4M.",
         ));
     }

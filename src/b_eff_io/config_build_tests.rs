@@ -33,7 +33,7 @@ fn defaults_depend_on_the_release() {
     assert_eq!((old.partitions, old.full_rewrite), (Partitions::All, true));
     let two = config("--release 2.1").unwrap();
     assert_eq!((two.partitions, two.full_rewrite), (Partitions::SmallMediumAll, false));
-    let changed = config("--release 2.1 --partitions 2 --rewrite all --no-shared").unwrap();
+    let changed = config("--release 2.1 --partitions 2 --rewrite all --set shared-pointer=off").unwrap();
     assert_eq!((changed.partitions, changed.full_rewrite), (Partitions::List(vec![2]), true));
     assert!(!changed.shared_pointer);
 }
@@ -59,39 +59,42 @@ fn direct_cannot_be_required_of_all() {
 #[test]
 fn options_without_effect_are_refused() {
     refused("--depth 8", &["--depth", "--backend mpiio", "uring"]);
-    refused("--unique-open --backend posix,uring", &["--unique-open", "posix,uring", "mpiio"]);
+    refused("--set unique-open=on --backend posix,uring", &["--set unique-open", "posix,uring", "mpiio"]);
     refused("--hints nowhere --backend posix", &["--hints", "no effect"]);
     assert_eq!(config("--depth 8 --backend mpiio,uring").unwrap().queue_depth, Some(8));
-    assert!(config("--unique-open").unwrap().unique_open);
+    assert!(config("--set unique-open=on").unwrap().unique_open);
 }
 
 #[test]
 fn options_about_types_need_such_a_type() {
-    refused("--no-shared --types 0,2", &["--no-shared", "--types 0,2", "uses it: 1"]);
-    refused("--no-shared --backend posix,uring,mmap", &["--no-shared", "posix,uring,mmap", "uses it: mpiio"]);
-    refused("plan --ranks 2 --no-shared --backend null", &["--no-shared", "--backend null"]);
-    assert!(!config("--no-shared --backend posix,mpiio --types 1").unwrap().shared_pointer);
-    refused("--segment-multiple 4M --types 0,2", &["--segment-multiple", "--types 0,2", "3, 4"]);
-    assert!(config("--segment-multiple 4M --types 0,3").is_ok());
-    assert!(config("--segment-multiple 1M --types 0").is_ok());
+    refused("--set shared-pointer=off --types 0,2", &["--set shared-pointer", "--types 0,2", "uses it: 1"]);
+    refused(
+        "--set shared-pointer=off --backend posix,uring,mmap",
+        &["--set shared-pointer", "posix,uring,mmap", "uses it: mpiio"],
+    );
+    refused("plan --ranks 2 --set shared-pointer=off --backend null", &["--set shared-pointer", "--backend null"]);
+    assert!(!config("--set shared-pointer=off --backend posix,mpiio --types 1").unwrap().shared_pointer);
+    refused("--set segment-multiple=4M --types 0,2", &["--set segment-multiple", "--types 0,2", "3, 4"]);
+    assert!(config("--set segment-multiple=4M --types 0,3").is_ok());
+    assert!(config("--set segment-multiple=1M --types 0").is_ok());
 }
 
 #[test]
 fn options_about_two_phases_need_such_transfers() {
-    for option in ["--aggregators 2", "--domain 1M", "--exchange messages", "--collective two-phase"] {
-        let name = option.split(' ').next().unwrap();
+    for option in ["--aggregators 2", "--domain 1M", "--set exchange=messages", "--collective two-phase"] {
+        let name = option.split(if option.starts_with("--set") { '=' } else { ' ' }).next().unwrap();
         refused(option, &[name, "--backend mpiio", "posix, uring"]);
         refused(&format!("{option} --backend mmap,null"), &[name, "--backend mmap,null"]);
         refused(&format!("{option} --backend posix --types 2,3"), &[name, "--types 2,3"]);
         let two_phase = if name == "--collective" { "" } else { " --collective two-phase" };
         assert!(config(&format!("{option}{two_phase} --backend mpiio,posix")).is_ok(), "{option}");
     }
-    for option in ["--aggregators 2", "--exchange shared-memory"] {
+    for option in ["--aggregators 2", "--set exchange=shared-memory"] {
         refused(&format!("{option} --collective two-phase --backend posix --types 2,4"), &["--types 2,4", "0, 1"]);
     }
     assert!(config("--domain 1M --collective two-phase --backend posix --types 2,4").is_ok());
-    for option in ["--aggregators 2", "--domain 1M", "--exchange messages"] {
-        let name = option.split(' ').next().unwrap();
+    for option in ["--aggregators 2", "--domain 1M", "--set exchange=messages"] {
+        let name = option.split(if option.starts_with("--set") { '=' } else { ' ' }).next().unwrap();
         // Buffered, they are independent unless it is said otherwise.
         refused(&format!("{option} --backend posix"), &[name, "--collective two-phase"]);
         refused(&format!("{option} --backend uring --direct off"), &[name, "--direct auto"]);
@@ -110,18 +113,24 @@ fn room_needs_writes_that_may_be_direct() {
         ("size", PreallocatePolicy::Size),
         ("off", PreallocatePolicy::Off),
     ] {
-        let option = format!("--preallocate {word}");
+        let (name, option) = match policy {
+            PreallocatePolicy::Zeros | PreallocatePolicy::Size => {
+                ("--set preallocate", format!("--set preallocate={word}"))
+            }
+            _ => ("--preallocate", format!("--preallocate {word}")),
+        };
         for backends in ["mpiio", "mmap,null", "mpiio,mmap"] {
-            refused(&format!("{option} --backend {backends}"), &["--preallocate", backends, "posix, uring"]);
+            refused(&format!("{option} --backend {backends}"), &[name, backends, "posix, uring"]);
         }
         // Through the page cache unless it is said otherwise.
-        refused(&format!("{option} --backend posix"), &["--preallocate", "no write is direct", "--direct auto"]);
+        refused(&format!("{option} --backend posix"), &[name, "no write is direct", "--direct auto"]);
         refused(&format!("{option} --backend uring,posix --direct off"), &["no write is direct"]);
         for rest in ["uring", "posix,uring", "posix --direct auto", "mpiio,posix --direct auto"] {
             assert_eq!(config(&format!("{option} --backend {rest}")).unwrap().preallocate, policy, "{rest}");
         }
     }
     assert!(config("--preallocate auto --backend mpiio").is_ok());
+    refused("--preallocate off --set preallocate=size --backend uring", &["one kind only", "Leave one"]);
 }
 
 #[test]
@@ -174,11 +183,11 @@ fn types_are_known_ordered_single_and_sized() {
 
 #[test]
 fn sizes_fit_the_element() {
-    refused("--segment-multiple 12", &["12", "multiple of 8"]);
-    refused("--segment-multiple 0", &["multiple of 8"]);
+    refused("--set segment-multiple=12", &["12", "multiple of 8"]);
+    refused("--set segment-multiple=0", &["multiple of 8"]);
     refused("--memory-per-process 0", &["less than 1M"]);
     refused("--memory-per-process 64", &["these are bytes", "4G"]);
-    assert_eq!(config("--segment-multiple 24").unwrap().segment_multiple_bytes, 24);
+    assert_eq!(config("--set segment-multiple=24").unwrap().segment_multiple_bytes, 24);
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub mod plan_command;
 pub mod records;
 pub mod report;
 pub mod run;
+pub mod settings;
 pub mod values;
 
 use clap::Args;

@@ -88,7 +88,7 @@ mod tests {
             "--direct off",
             "--collective independent",
             "--collective two-phase --domain 16M",
-            "--exchange messages",
+            "--set exchange=messages",
             "--buffers reused",
             "--buffers reused --depth 1",
             "--backend posix,mmap --direct auto",

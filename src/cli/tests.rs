@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::b_eff_io::cli::{DamageArgs, IoArgs, PlanArgs, Rewrite, RunArgs, WayArgs};
 use crate::b_eff_io::config::{
-    Buffers, CollectivePolicy, ExchangePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination,
-    Verify,
+    Buffers, CollectivePolicy, Inject, Partitions, PreallocatePolicy, Release, SpaceLimit, Termination, Verify,
 };
 use crate::commands::report::ReportArgs;
 use crate::frame::benchmark::{typed, unsaid};
@@ -82,7 +81,7 @@ fn defaults() {
     assert_eq!(args.measure.time, 60.0);
     assert_eq!(args.measure.release, Release::R1);
     assert_eq!(args.measure.types, [0, 1, 2, 3, 4]);
-    assert_eq!(args.measure.segment_multiple, 1 << 20);
+    assert!(args.set.is_empty());
     assert_eq!(args.measure.space, None);
     assert_eq!(args.measure.path, PathBuf::from("."));
     assert!(!args.details && !args.progress.quiet);
@@ -92,7 +91,6 @@ fn defaults() {
         collective: CollectivePolicy::Auto,
         aggregators: None,
         domain: None,
-        exchange: ExchangePolicy::Auto,
         buffers: Buffers::Cold,
     };
     assert_eq!(format!("{:?}", args.way), format!("{way:?}"));
@@ -108,7 +106,6 @@ fn defaults() {
         until: None,
         latency: false,
         hints: None,
-        unique_open: false,
         verify: Verify::Ring,
         seed: DEFAULT_SEED,
         damage: DamageArgs { inject: None, inject_at: None },
@@ -123,7 +120,7 @@ fn defaults() {
 fn values_of_every_kind() {
     let args =
         io("beff-raw io --release 2.1 --partitions 1,4,16 --rewrite scatter --space 200G --direct auto --depth 64 \
-                   --termination per-call --verify full --inject other-rank --no-shared --memory-per-process 4G");
+                   --termination per-call --verify full --inject other-rank --set shared-pointer=off --memory-per-process 4G");
     assert_eq!(args.measure.release, Release::R2_1);
     assert_eq!(args.measure.partitions, Some(Partitions::List(vec![1, 4, 16])));
     assert_eq!(args.measure.rewrite, Some(Rewrite::Scatter));
@@ -159,7 +156,7 @@ fn bad_words_are_refused_with_the_option_and_the_cause() {
         ("beff-raw --depth 0", ["--depth", "1..=4096"]),
         ("beff-raw --depth 4097", ["--depth", "1..=4096"]),
         ("beff-raw --time soon", ["--time", "soon"]),
-        ("beff-raw --segment-multiple 1Q", ["--segment-multiple", "1Q"]),
+        ("beff-raw --set segment-multiple=1Q", ["--set", "1Q"]),
         ("beff-raw --release 3", ["--release", "2.1"]),
         ("beff-raw --direct maybe", ["--direct", "required, auto, off"]),
         ("beff-raw --types a", ["--types", "a"]),

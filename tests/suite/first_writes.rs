@@ -69,7 +69,7 @@ fn trial(result: &Value, chosen: &str) -> (f64, Vec<(f64, f64)>) {
 #[test]
 fn buffered_first_writes_are_chosen_where_direct_ones_are_slow() {
     for collective in ["two-phase", "auto"] {
-        let args = ["--direct", "auto", "--collective", collective, "--preallocate", "size"];
+        let args = ["--direct", "auto", "--collective", collective, "--set", "preallocate=size"];
         let Some((run, result)) = run("direct 15", &LONG, &args) else { return };
         let (ratio, pairs) = trial(&result, "buffered");
         assert!(ratio >= 1.1 && pairs.iter().all(|(direct, buffered)| buffered < direct), "{ratio}, {pairs:?}");

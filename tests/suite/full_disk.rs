@@ -99,7 +99,7 @@ fn two_phase_writes_meet_a_full_disk() {
     }
     becomes_full(
         "posix",
-        &["--direct", "auto", "--collective", "two-phase", "--types", "0,1", "--exchange", "messages"],
+        &["--direct", "auto", "--collective", "two-phase", "--types", "0,1", "--set", "exchange=messages"],
     );
 }
 

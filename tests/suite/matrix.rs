@@ -152,7 +152,7 @@ fn four_ranks() {
 
 #[test]
 fn without_the_shared_pointer() {
-    let result = run(3, &[&SHORT[..], &["--backend", ALL, "--no-shared", "--types", "1"]].concat());
+    let result = run(3, &[&SHORT[..], &["--backend", ALL, "--set", "shared-pointer=off", "--types", "1"]].concat());
     check_trust(&result);
     let mpiio: Vec<_> = items(&result["patterns"]).iter().filter(|p| p["backend"] == "mpiio").collect();
     assert_eq!(mpiio.len(), 8 * 3);

@@ -74,12 +74,21 @@ fn direct(scratch: &Scratch, ranks: u64, args: &[&str]) -> Run {
     Launch::new(ranks).args(SHORT).args(own).args(args).into(scratch).run()
 }
 
+/// The option for a policy.
+fn room(policy: &str) -> [&str; 2] {
+    match policy {
+        "zeros" => ["--set", "preallocate=zeros"],
+        "size" => ["--set", "preallocate=size"],
+        usual => ["--preallocate", usual],
+    }
+}
+
 /// Each policy has two numbers of ranks and both drivers in all of them, and every type; where both drivers take turns, each round ends with its own sync.
 fn files_are_as_long_as_their_data(ranks: u64, policies: &[(&str, &[&str])]) {
     for (policy, backends) in policies {
         let scratch = Scratch::new();
         let names = backends.join(",");
-        let run = direct(&scratch, ranks, &["--backend", &names, "--direct", "auto", "--preallocate", policy]);
+        let run = direct(&scratch, ranks, &["--backend", &names, "--direct", "auto", room(policy)[0], room(policy)[1]]);
         run.expect(0);
         let (result, what) = (document(&scratch), format!("{names}, {policy}, {ranks} ranks"));
         assert_eq!(result["corruptions"], Value::Array(Vec::new()), "{what}");
@@ -237,7 +246,7 @@ fn a_file_system_that_refuses_is_told_and_where_asked_for_by_name_nothing_is_run
         Err(reason) => return skip(&format!("no ext4 without extents can be mounted: {reason}")),
     };
     let args = ["--backend", "uring", "--types", "0,2", "--space", "200M"];
-    let run = |policy: &str| Launch::new(2).args(SHORT).args(args).args(["--preallocate", policy]).into(&scratch).run();
+    let run = |policy: &str| Launch::new(2).args(SHORT).args(args).args(room(policy)).into(&scratch).run();
     run("auto").expect(0);
     let result = document(&scratch);
     for p in written(&result, "uring") {
@@ -275,7 +284,7 @@ fn a_file_system_that_makes_no_blocks_is_told_and_where_asked_for_by_name_nothin
     let args = ["--backend", "uring", "--types", "0,2", "--space", "200M"];
     let run = |policy: &str| {
         let launch = Launch::new(2).env("LD_PRELOAD", &both).args(SHORT).args(args);
-        launch.args(["--preallocate", policy]).into(&scratch).run()
+        launch.args(room(policy)).into(&scratch).run()
     };
     run("auto").expect(0);
     let result = document(&scratch);
@@ -347,7 +356,7 @@ fn behind_fuse_nothing_is_direct_and_that_is_the_reason() {
             Ok(mounted) => mounted,
             Err(reason) => return skip(&format!("no FUSE file system can be mounted: {reason}")),
         };
-        let args = ["--backend", "uring", "--types", "2", "--space", "100M", "--preallocate", policy];
+        let args = ["--backend", "uring", "--types", "2", "--space", "100M", room(policy)[0], room(policy)[1]];
         Launch::new(1).args(SHORT).args(args).into(&scratch).run().expect(0);
         let result = document(&scratch);
         let writes = written(&result, "uring");
@@ -363,13 +372,13 @@ fn behind_fuse_nothing_is_direct_and_that_is_the_reason() {
 #[test]
 fn without_an_effect_the_option_is_refused() {
     for (args, reason) in [
-        (&["--backend", "mpiio"][..], "--preallocate has no effect with --backend mpiio"),
-        (&["--backend", "mmap,null"], "--preallocate has no effect with --backend mmap,null"),
+        (&["--backend", "mpiio"][..], "preallocate has no effect with --backend mpiio"),
+        (&["--backend", "mmap,null"], "preallocate has no effect with --backend mmap,null"),
         (&["--backend", "posix"], "no write is direct"),
         (&["--backend", "uring", "--direct", "off"], "no write is direct"),
     ] {
         for policy in ["native", "zeros", "size", "off"] {
-            let run = Launch::alone().args(SHORT).args(args).args(["--preallocate", policy]).run();
+            let run = Launch::alone().args(SHORT).args(args).args(room(policy)).run();
             run.expect(2).says(&[reason]);
         }
     }

@@ -48,7 +48,7 @@ fn all_say(result: &Value, pattern_types: &[u64], parts: &[&str]) {
 
 #[test]
 fn shared_memory_moves_everything_directly() {
-    let Some(result) = checked(3, &["--direct", "required", "--exchange", "shared-memory"]) else { return };
+    let Some(result) = checked(3, &["--direct", "required", "--set", "exchange=shared-memory"]) else { return };
     all_say(&result, &[0, 1], &["two-phase", "O_DIRECT", "3 aggregators", "shared memory"]);
     all_say(&result, &[4], &["two-phase", "O_DIRECT", "each rank its own segment"]);
     assert!(items(&result["patterns"]).iter().all(|p| p["direct"] == true || number(&p["calls"]) == 0));
@@ -122,17 +122,17 @@ fn a_ring_that_cannot_be_locked_is_told_and_moved_all_the_same() {
 
 #[test]
 fn messages_move_everything_directly() {
-    let Some(result) = checked(3, &["--direct", "required", "--exchange", "messages"]) else { return };
+    let Some(result) = checked(3, &["--direct", "required", "--set", "exchange=messages"]) else { return };
     all_say(&result, &[0, 1], &["two-phase", "O_DIRECT", "exchanged by messages"]);
 }
 
 #[test]
 fn odd_domains_and_a_single_aggregator() {
-    for exchange in ["shared-memory", "messages"] {
-        let args = ["--direct", "auto", "--exchange", exchange, "--domain", "20480", "--aggregators", "1"];
+    for exchange in ["exchange=shared-memory", "exchange=messages"] {
+        let args = ["--direct", "auto", "--set", exchange, "--domain", "20480", "--aggregators", "1"];
         let Some(result) = checked(2, &args) else { return };
         all_say(&result, &[0, 1], &["1 aggregator, domains of 20 KiB"]);
-        checked(4, &["--direct", "auto", "--exchange", exchange, "--domain", "1000000", "--aggregators", "3"]);
+        checked(4, &["--direct", "auto", "--set", exchange, "--domain", "1000000", "--aggregators", "3"]);
     }
 }
 
@@ -199,24 +199,24 @@ fn identical_files(ranks: u64, space: &str, both: &[&str], more: &[&str]) {
 
 #[test]
 fn files_are_the_same_as_with_plain_writes() {
-    identical_files(3, "200M", &[], &["--exchange", "shared-memory", "--domain", "65536"]);
+    identical_files(3, "200M", &[], &["--set", "exchange=shared-memory", "--domain", "65536"]);
 }
 
 #[test]
 fn files_are_the_same_after_an_exchange_by_messages() {
-    identical_files(2, "140M", &[], &["--exchange", "messages"]);
+    identical_files(2, "140M", &[], &["--set", "exchange=messages"]);
 }
 
 #[test]
 fn segments_that_are_no_multiple_of_a_sector() {
-    identical_files(3, "200M", &["--segment-multiple", "8"], &[]);
+    identical_files(3, "200M", &["--set", "segment-multiple=8"], &[]);
 }
 
 /// The system lets one rank write only so far: its transfers fail, those of the others do not. All ranks end with its error.
 #[test]
 fn an_error_of_one_rank_ends_all() {
     for (ranks, failing) in [(2, 1), (2, 0), (3, 2)] {
-        for exchange in ["shared-memory", "messages"] {
+        for exchange in ["exchange=shared-memory", "exchange=messages"] {
             let little = format!(
                 "if [ ${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}} = {failing} ]; then ulimit -f 40000; fi; \
                  exec env --ignore-signal=XFSZ \"$@\""
@@ -224,8 +224,7 @@ fn an_error_of_one_rank_ends_all() {
             let scratch = Scratch::new();
             let args =
                 ["-T", "30s", "--memory-per-process", "64M", "--types", "0", "--backend", "uring", "--space", "1G"];
-            let two_phase =
-                ["--collective", "two-phase", "--exchange", exchange, "--preallocate", "off", "--depth", "8"];
+            let two_phase = ["--collective", "two-phase", "--set", exchange, "--preallocate", "off", "--depth", "8"];
             let launch = Launch::through(&["sh", "-c", &little, "sh"], ranks).args(args).args(two_phase);
             let run = launch.into(&scratch).within(Duration::from_secs(60)).run();
             let what = format!("rank {failing} of {ranks}, {exchange}: {run}");
@@ -244,7 +243,7 @@ fn a_rank_that_is_killed_is_not_waited_for() {
     let scratch = Scratch::new();
     let hidden = ["sh", "-c", "\"$@\"; exec sleep 30", "sh"];
     let args = ["-T", "60s", "--memory-per-process", "64M", "--types", "0", "--backend", "posix", "--space", "200M"];
-    let two_phase = ["--collective", "two-phase", "--exchange", "shared-memory"];
+    let two_phase = ["--collective", "two-phase", "--set", "exchange=shared-memory"];
     let mut running = Launch::through(&hidden, 2).args(args).args(two_phase).into(&scratch).start();
     let out = scratch.join("out.jsonl");
     running.until("a pattern", || fs::read_to_string(&out).is_ok_and(|text| text.contains(r#""record":"pattern""#)));
@@ -283,7 +282,7 @@ fn memory_of_domains_and_messages_is_made_before_the_first_file() {
         let launch = Launch::new(2).env("LD_PRELOAD", both).env("BEFF_MAPPINGS", told.to_str().unwrap());
         // By messages: they need memory too, and no memory of neighbours is mapped, which happens when a file is opened.
         let fixed =
-            ["--backend", backend, "--collective", "two-phase", "--exchange", "messages", "--direct", "required"];
+            ["--backend", backend, "--collective", "two-phase", "--set", "exchange=messages", "--direct", "required"];
         let run = launch.args(SHORT).args(fixed).args(["--types", "0,1,4", "--space", "200M"]).into(&scratch).run();
         run.expect(0);
         let result = document(&scratch);

@@ -122,10 +122,14 @@ fn memory_that_is_refused_is_not_missing() {
     let args = ["--space", "200M", "--backend", "posix", "--collective", "two-phase", "--types", "0"];
     let run = without(&scratch, "memfd_create").args(SHORT).args(args).into(&scratch).run();
     assert!(run.code() != 0 && !run.stderr.contains("--memory-per-process"), "{run}");
-    run.says(&["memfd_create", "--exchange messages"]);
+    run.says(&["memfd_create", "--set exchange=messages"]);
     // The advice helps.
-    let run =
-        without(&scratch, "memfd_create").args(SHORT).args(args).args(["--exchange", "messages"]).into(&scratch).run();
+    let run = without(&scratch, "memfd_create")
+        .args(SHORT)
+        .args(args)
+        .args(["--set", "exchange=messages"])
+        .into(&scratch)
+        .run();
     run.expect(0);
 }
 

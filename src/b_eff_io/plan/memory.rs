@@ -264,7 +264,7 @@ mod tests {
             ("--backend uring", 4, true, 24),
             ("--backend uring", 1, false, 0),
             ("--backend uring --collective independent", 4, false, 0),
-            ("--backend uring --exchange messages", 4, false, 24),
+            ("--backend uring --set exchange=messages", 4, false, 24),
             ("--backend posix", 4, false, 0),
             ("--backend posix,uring --direct auto --domain 1M", 4, true, 12),
             ("--backend uring --types 2,4", 4, false, 24),

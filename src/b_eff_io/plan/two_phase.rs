@@ -60,7 +60,7 @@ mod tests {
             ("--backend uring --types 2,3", 2, false),
             ("--backend uring --types 1", 2, true),
             ("--backend uring --types 2,4", 2, false),
-            ("--backend uring --types 2,4 --segment-multiple 1000", 2, true),
+            ("--backend uring --types 2,4 --set segment-multiple=1000", 2, true),
             ("--backend uring --types 2,4 --collective two-phase", 2, true),
         ] {
             assert_eq!(has_choice(&config(options), "uring", ranks), expected, "{options} on {ranks}");

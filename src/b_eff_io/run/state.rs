@@ -267,7 +267,7 @@ fn next_step(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
             "memory that ranks share needs memfd_create, which something forbids (a seccomp filter of a container?): allow it, or take \
-             --exchange messages"
+             --set exchange=messages"
         }
         Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
         _ => "give a smaller --memory-per-process",
@@ -282,7 +282,7 @@ mod tests {
     fn less_memory_is_advised_only_where_memory_is_missing() {
         let of = |errno| next_step(&io::Error::from_raw_os_error(errno));
         assert!(of(libc::ENOMEM).contains("--memory-per-process"));
-        assert!(of(libc::EPERM).contains("--exchange messages") && !of(libc::ENOSYS).contains("--memory"));
+        assert!(of(libc::EPERM).contains("exchange=messages") && !of(libc::ENOSYS).contains("--memory"));
         assert!(of(libc::EMFILE).contains("ulimit -n"));
     }
 }

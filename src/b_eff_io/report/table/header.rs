@@ -76,14 +76,14 @@ pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
     };
     let exchange = match config.exchange {
         ExchangePolicy::Auto => None,
-        ExchangePolicy::SharedMemory => Some("--exchange shared-memory".to_owned()),
-        ExchangePolicy::Messages => Some("--exchange messages".to_owned()),
+        ExchangePolicy::SharedMemory => Some("--set exchange=shared-memory".to_owned()),
+        ExchangePolicy::Messages => Some("--set exchange=messages".to_owned()),
     };
     let room = match config.preallocate {
         PreallocatePolicy::Auto => None,
         PreallocatePolicy::Native => Some("--preallocate native"),
-        PreallocatePolicy::Zeros => Some("--preallocate zeros"),
-        PreallocatePolicy::Size => Some("--preallocate size"),
+        PreallocatePolicy::Zeros => Some("--set preallocate=zeros"),
+        PreallocatePolicy::Size => Some("--set preallocate=size"),
         // Of results from before it was made too.
         PreallocatePolicy::Off => config.may_be_direct().then_some("--preallocate off"),
     };
@@ -102,9 +102,9 @@ pub(in crate::b_eff_io::report) fn unusual(config: &Config) -> Option<String> {
         config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
         config.until_percent.map(|percent| format!("--until {percent}%")),
         option(config.latency, "--latency"),
-        option(!config.shared_pointer, "--no-shared"),
+        option(!config.shared_pointer, "--set shared-pointer=off"),
         option(config.termination == Termination::PerCall, "--termination per-call"),
-        option(config.unique_open, "--unique-open"),
+        option(config.unique_open, "--set unique-open=on"),
         (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint rule")),
         option(config.verify == Verify::Full, "--verify full"),
     ])
