@@ -1,7 +1,7 @@
 //! What the harness itself costs: accesses of the null backend, and the data stamps. `benches/README.md` says how to
 //! read the figures.
 
-use beff_backends::{Batch, Latency, Ring};
+use beff_backends::{Batch, Batches, Latency, Ring};
 use beff_raw::frame::run::harness::null_file;
 use beff_stamp::{Generation, Stream};
 use divan::counter::{BytesCount, ItemsCount};
@@ -28,7 +28,7 @@ fn null_write(bencher: Bencher, (_, chunk_bytes, chunks_per_call, calls): (&str,
     let mut file = null_file(chunk_bytes, chunks_per_call, &mut ring).expect("a call fits the ring");
     let mut first_call = 0;
     bencher.counter(ItemsCount::new(calls * chunks_per_call)).bench_local(|| {
-        let moved = file.write(black_box(Batch { first_call, calls }), &ring, &mut Latency::off());
+        let moved = file.write(Batches::new(black_box(Batch { first_call, calls }), &mut Latency::off()), &ring);
         first_call += calls;
         moved
     });

@@ -8,7 +8,7 @@ use crate::offsets::Offsets;
 use crate::posix::PosixFile;
 use crate::testing::{fill, pattern, scratch};
 use crate::uring::UringFile;
-use crate::{Batch, Direct, Direction, DriverOptions, Latency, OpenFile, OpenMode, Ring};
+use crate::{Batch, Batches, Direct, Direction, DriverOptions, Latency, OpenFile, OpenMode, Ring};
 
 fn open(name: &str, path: &Path, mode: OpenMode, direct: Direct) -> Box<dyn OpenFile> {
     let options = DriverOptions { dont_cache: true, direct, ..DriverOptions::default() };
@@ -31,7 +31,7 @@ fn same_bytes_or_a_clear_refusal() {
         fill(&mut ring, 2);
         let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
         assert!(told.strategy.contains("RWF_DONTCACHE"), "{}", told.strategy);
-        match file.write(all, &ring, &mut Latency::off()) {
+        match file.write(Batches::new(all, &mut Latency::off()), &ring) {
             Err(error) => assert!(error.text.contains("--cache drop"), "{error}"),
             Ok(_) => {
                 let written = ring.bytes().to_vec();
@@ -39,7 +39,7 @@ fn same_bytes_or_a_clear_refusal() {
                 assert!(std::fs::read(&path).unwrap() == written[..9 * 40_008]);
                 ring.bytes_mut().fill(0);
                 file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-                file.read(all, &mut ring, &mut Latency::off()).unwrap();
+                file.read(Batches::new(all, &mut Latency::off()), &mut ring).unwrap();
                 assert!(ring.bytes()[..9 * 40_008] == written[..9 * 40_008]);
             }
         }
@@ -53,7 +53,8 @@ fn a_file_that_cannot_is_refused_with_the_way_out() {
         let mut file = open(name, Path::new("/dev/full"), OpenMode::Update, Direct::Off);
         let mut ring = Ring::new(1 << 16, 4096).unwrap();
         file.prepare(&pattern(4096, 1, 1), Direction::Write, &mut ring, &[]).unwrap();
-        let error = file.write(Batch { first_call: 0, calls: 1 }, &ring, &mut Latency::off()).unwrap_err();
+        let error =
+            file.write(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &ring).unwrap_err();
         assert_eq!(error.cause, Cause::Unsupported, "{name}: {error}");
         for part in ["RWF_DONTCACHE", "Linux 6.14", "--cache drop"] {
             assert!(error.text.contains(part), "{name}: {error}");

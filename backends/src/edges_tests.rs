@@ -14,7 +14,7 @@ use crate::route::Route;
 use crate::statx::direct_align;
 use crate::testing::{fill, pattern, scratch, stream_byte};
 use crate::uring::UringFile;
-use crate::{CallForm, Collective, Direct, DriverOptions, Latency, OpenFile, OpenMode, Parts};
+use crate::{Batches, CallForm, Collective, Direct, DriverOptions, Latency, OpenFile, OpenMode, Parts};
 
 const SEED: u64 = 5;
 const DRIVERS: [&str; 2] = ["posix", "uring"];
@@ -172,7 +172,7 @@ proptest! {
             let told = file.prepare(&case.pattern, Direction::Write, &mut ring, &[]).unwrap();
             prop_assert_eq!(told.direct, Some(true));
             for (batch, sync) in case.steps() {
-                let moved = file.write(batch, &ring, &mut Latency::off()).unwrap();
+                let moved = file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap();
                 prop_assert_eq!(moved, batch.calls * case.pattern.call_bytes());
                 if sync {
                     file.sync().unwrap();
@@ -203,7 +203,7 @@ proptest! {
             for (batch, _) in case.steps() {
                 let numbers = batch.first_call * p.chunks_per_call..(batch.first_call + batch.calls) * p.chunks_per_call;
                 let short = numbers.map(|k| p.chunk_offset(k)).find(|offset| offset + p.chunk_bytes > len);
-                match (file.read(batch, &mut ring, &mut Latency::off()), short) {
+                match (file.read(Batches::new(batch, &mut Latency::off()), &mut ring), short) {
                     (Ok(moved), None) => prop_assert_eq!(moved, batch.calls * p.call_bytes()),
                     (Err(error), Some(offset)) => {
                         prop_assert_eq!(error.cause, Cause::Short, "{}", error);
@@ -271,7 +271,7 @@ fn a_full_device_is_told_of_at_every_edge() {
         let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
         let run = |file: &mut dyn OpenFile, p: &Pattern, ring: &mut Ring| {
             file.prepare(p, Direction::Write, ring, &[]).unwrap();
-            file.write(Batch { first_call: 0, calls: p.max_calls }, ring, &mut Latency::off())
+            file.write(Batches::new(Batch { first_call: 0, calls: p.max_calls }, &mut Latency::off()), ring)
         };
         let head = Pattern { base_bytes: 8, stream_bytes: 8, ..pattern(1032, 1, 4) };
         let error = run(full().as_mut(), &head, &mut ring).unwrap_err();
@@ -301,11 +301,11 @@ fn another_pattern_does_not_lose_what_is_carried() {
         for at in [0, 1032] {
             let p = Pattern { base_bytes: at, stream_bytes: at, ..pattern(1032, 1, 1) };
             file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-            file.write(Batch { first_call: 0, calls: 1 }, &ring, &mut Latency::off()).unwrap();
+            file.write(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &ring).unwrap();
         }
         ring.bytes_mut()[..2064].fill(0);
         file.prepare(&pattern(2064, 1, 1), Direction::Read, &mut ring, &[]).unwrap();
-        file.read(Batch { first_call: 0, calls: 1 }, &mut ring, &mut Latency::off()).unwrap();
+        file.read(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &mut ring).unwrap();
         assert!((0..2064).all(|i| ring.bytes()[i] == stream_byte(SEED, i as u64, 1 << 16)), "{name}");
         file.close().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..2064]);
@@ -330,14 +330,14 @@ fn a_period_that_is_no_sector_is_right_up_to_its_end() {
         let mut file = open(name, files(), 3, 30);
         assert_eq!(file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap().direct, Some(true));
         for (first_call, calls) in [(0, 2), (2, 5)] {
-            file.write(Batch { first_call, calls }, &ring, &mut Latency::off()).unwrap();
+            file.write(Batches::new(Batch { first_call, calls }, &mut Latency::off()), &ring).unwrap();
         }
         file.sync().unwrap();
         assert!(std::fs::read(&path).unwrap() == right, "{name}");
         ring.bytes_mut().fill(0);
         file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
         for (first_call, calls) in [(0, 2), (2, 5)] {
-            file.read(Batch { first_call, calls }, &mut ring, &mut Latency::off()).unwrap();
+            file.read(Batches::new(Batch { first_call, calls }, &mut Latency::off()), &mut ring).unwrap();
         }
         assert!(ring.bytes()[..7 * 1031] == right, "{name}");
         assert!(ring.bytes()[7 * 1031..].iter().all(|b| *b == 0), "{name}: memory beside the batch");
@@ -379,7 +379,7 @@ fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
             let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
             assert!(told.strategy.contains("UNSAFE"), "{}", told.strategy);
             let all = Batch { first_call: 0, calls: 4 };
-            file.write(all, &ring, &mut Latency::off()).unwrap();
+            file.write(Batches::new(all, &mut Latency::off()), &ring).unwrap();
             file.sync().unwrap();
             for k in 0..12 {
                 for i in 0..1032 {
@@ -389,7 +389,7 @@ fn unsafe_route_writes_shared_sectors_one_rank_after_the_other() {
             let last = p.stream_position(3);
             ring.window_mut(last, p.call_bytes() as usize).fill(0);
             file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-            file.read(all, &mut ring, &mut Latency::off()).unwrap();
+            file.read(Batches::new(all, &mut Latency::off()), &mut ring).unwrap();
             let window = ring.window(last, p.call_bytes() as usize);
             assert!((0..3096).all(|i| window[i] == stream_byte(rank + 1, last + i as u64, 4096 * 3)), "{name}");
             file.close().unwrap();

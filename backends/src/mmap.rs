@@ -19,8 +19,8 @@ use std::path::Path;
 use crate::direct::FdPair;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    AccessKind, BackendError, Batch, Direct, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Parts,
-    Pattern, Result, Ring,
+    AccessKind, BackendError, Batch, Batches, Direct, Direction, Driver, InForce, Latency, OpenFile, OpenRequest,
+    Parts, Pattern, Result, Ring, Support,
 };
 use room::Room;
 use sharing::Sharing;
@@ -83,16 +83,50 @@ impl MmapFile {
         self.watch.unmapped();
         self.prepared = None;
     }
+
+    fn write_batch(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        let (pattern, window, file, watch, path) = self.prepared(Direction::Write)?;
+        let len = pattern.chunk_bytes as usize;
+        let mut walk = Walk::new(pattern, batch, ring, path)?;
+        for _ in 0..batch.calls {
+            let mark = latency.begin();
+            for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
+                let from = &ring.bytes()[index..index + len];
+                let to = window.place(offset, file, watch, path)?;
+                // SAFETY: `from` has `len` bytes. `place` gives an address with a chunk of mapped bytes behind it,
+                // writable in a window for writing, and the mapping lives until the window moves. The ring is memory
+                // of its own: no overlap.
+                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, len) };
+            }
+            latency.end(mark);
+        }
+        Ok(batch_bytes(pattern, batch))
+    }
+
+    fn read_batch(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+        let (pattern, window, file, watch, path) = self.prepared(Direction::Read)?;
+        let len = pattern.chunk_bytes as usize;
+        let mut walk = Walk::new(pattern, batch, ring, path)?;
+        for _ in 0..batch.calls {
+            let mark = latency.begin();
+            for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
+                let from = window.place(offset, file, watch, path)?;
+                let to = &mut ring.bytes_mut()[index..index + len];
+                // SAFETY: `to` has `len` bytes. `place` gives an address with a chunk of mapped bytes behind it, and
+                // the mapping lives until the window moves. The ring is memory of its own: no overlap.
+                unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len) };
+            }
+            latency.end(mark);
+        }
+        Ok(batch_bytes(pattern, batch))
+    }
 }
 
 impl OpenFile for MmapFile {
-    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        refuses(pattern).or_else(|| self.sharing.refuses(pattern))
-    }
-
-    fn meets(&self, pattern: &Pattern) -> bool {
+    fn support(&self, pattern: &Pattern) -> Support {
+        let unsupported = refuses(pattern).or_else(|| self.sharing.refuses(pattern));
         // Each reserves the stretch of all, and looks whether it has to.
-        pattern.is_interleaved()
+        Support::of(unsupported, pattern.is_interleaved())
     }
 
     fn prepare(
@@ -115,54 +149,24 @@ impl OpenFile for MmapFile {
         Ok(in_force(pattern.kind, direction, room))
     }
 
-    fn make_room(&mut self, batch: Batch) -> Result<()> {
+    fn preallocate(&mut self, batch: Batch) -> Result<u64> {
         let path = &self.files.path;
-        let p = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared("make_room", path))?;
-        if batch.calls == 0 {
-            return Ok(());
-        }
+        let p = self.prepared.as_ref().ok_or_else(|| BackendError::not_prepared("preallocate", path))?;
         match p.room {
-            Room::There => Ok(()),
-            Room::Reserve => room::reserve(&self.files.buffered, &p.pattern, batch, path),
-            Room::Zeros => room::write_zeros(&self.files.buffered, &p.pattern, batch, path),
+            _ if batch.calls == 0 => {}
+            Room::There => {}
+            Room::Reserve => room::reserve(&self.files.buffered, &p.pattern, batch, path)?,
+            Room::Zeros => room::write_zeros(&self.files.buffered, &p.pattern, batch, path)?,
         }
+        Ok(batch.first_call + batch.calls)
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let (pattern, window, file, watch, path) = self.prepared(Direction::Write)?;
-        let len = pattern.chunk_bytes as usize;
-        let mut walk = Walk::new(pattern, batch, ring, path)?;
-        for _ in 0..batch.calls {
-            let mark = latency.begin();
-            for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
-                let from = &ring.bytes()[index..index + len];
-                let to = window.place(offset, file, watch, path)?;
-                // SAFETY: `from` has `len` bytes. `place` gives an address with a chunk of mapped bytes behind it,
-                // writable in a window for writing, and the mapping lives until the window moves. The ring is memory
-                // of its own: no overlap.
-                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, len) };
-            }
-            latency.end(mark);
-        }
-        Ok(batch_bytes(pattern, batch))
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        work.each(|batch, latency| self.write_batch(batch, ring, latency))
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let (pattern, window, file, watch, path) = self.prepared(Direction::Read)?;
-        let len = pattern.chunk_bytes as usize;
-        let mut walk = Walk::new(pattern, batch, ring, path)?;
-        for _ in 0..batch.calls {
-            let mark = latency.begin();
-            for (offset, index) in walk.by_ref().take(pattern.chunks_per_call as usize) {
-                let from = window.place(offset, file, watch, path)?;
-                let to = &mut ring.bytes_mut()[index..index + len];
-                // SAFETY: `to` has `len` bytes. `place` gives an address with a chunk of mapped bytes behind it, and
-                // the mapping lives until the window moves. The ring is memory of its own: no overlap.
-                unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len) };
-            }
-            latency.end(mark);
-        }
-        Ok(batch_bytes(pattern, batch))
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
+        work.each(|batch, latency| self.read_batch(batch, ring, latency))
     }
 
     /// fsync(2) alone. On Linux msync(MS_SYNC) is the same write-back of the file, restricted to a mapped range and with

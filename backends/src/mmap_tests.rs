@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::Cause;
 use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
-use crate::{CallForm, CallStyle, OpenMode};
+use crate::{Batches, CallForm, CallStyle, OpenMode};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
@@ -24,8 +24,8 @@ fn write(file: &mut dyn OpenFile, p: &Pattern, batches: &[u64]) -> InForce {
     let mut first_call = 0;
     for calls in batches {
         let batch = Batch { first_call, calls: *calls };
-        file.make_room(batch).unwrap();
-        assert_eq!(file.write(batch, &ring, &mut Latency::off()).unwrap(), calls * p.call_bytes());
+        file.preallocate(batch).unwrap();
+        assert_eq!(file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap(), calls * p.call_bytes());
         first_call += calls;
     }
     file.sync().unwrap();
@@ -38,7 +38,7 @@ fn by_posix(path: &Path, patterns: &[Pattern], calls: u64) -> Vec<u8> {
     for p in patterns {
         let mut ring = ring_for(p);
         file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
-        file.write(Batch { first_call: 0, calls }, &ring, &mut Latency::off()).unwrap();
+        file.write(Batches::new(Batch { first_call: 0, calls }, &mut Latency::off()), &ring).unwrap();
     }
     file.close().unwrap();
     std::fs::read(path).unwrap()
@@ -113,7 +113,7 @@ fn reads_what_is_there_and_times_each_call() {
     assert!(told.strategy.contains("out of a shared mapping"), "{}", told.strategy);
     let mut latency = Latency::on();
     for batch in [Batch { first_call: 0, calls: 2 }, Batch { first_call: 2, calls: 5 }] {
-        file.read(batch, &mut ring, &mut latency).unwrap();
+        file.read(Batches::new(batch, &mut latency), &mut ring).unwrap();
     }
     assert_eq!(latency.histogram().unwrap().len(), 7);
     let seen = (0..7).flat_map(|call| {
@@ -135,7 +135,7 @@ fn the_end_of_the_file_is_a_short_read() {
     let p = pattern(4096, 1, 100);
     let mut ring = ring_for(&p);
     file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-    let error = file.read(Batch { first_call: 0, calls: 3 }, &mut ring, &mut Latency::off()).unwrap_err();
+    let error = file.read(Batches::new(Batch { first_call: 0, calls: 3 }, &mut Latency::off()), &mut ring).unwrap_err();
     assert_eq!((error.cause, error.offset_bytes), (Cause::Short, Some(8192)));
     assert_eq!(error.expected_got_bytes, Some((4096, 10_000 - 8192)));
 }
@@ -149,14 +149,20 @@ fn without_room_or_preparation_nothing_is_touched() {
     let mut ring = ring_for(&p);
     let batch = Batch { first_call: 0, calls: 1 };
     let mut off = Latency::off();
-    assert!(file.make_room(batch).unwrap_err().text.contains("prepare"));
-    assert!(file.write(batch, &ring, &mut off).unwrap_err().text.contains("prepare"));
+    assert!(file.preallocate(batch).unwrap_err().text.contains("prepare"));
+    assert!(file.write(Batches::new(batch, &mut off), &ring).unwrap_err().text.contains("prepare"));
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-    let error = file.write(batch, &ring, &mut off).unwrap_err();
+    let error = file.write(Batches::new(batch, &mut off), &ring).unwrap_err();
     assert!(error.cause == Cause::Short && error.text.contains("no room"), "{error}");
-    assert!(file.read(batch, &mut ring, &mut off).unwrap_err().text.contains("prepare"), "prepared for writing");
+    assert!(
+        file.read(Batches::new(batch, &mut off), &mut ring).unwrap_err().text.contains("prepare"),
+        "prepared for writing"
+    );
     file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-    assert!(file.write(batch, &ring, &mut off).unwrap_err().text.contains("prepare"), "prepared for reading");
+    assert!(
+        file.write(Batches::new(batch, &mut off), &ring).unwrap_err().text.contains("prepare"),
+        "prepared for reading"
+    );
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
 }
 
@@ -170,12 +176,12 @@ fn windows_slide_over_a_long_file() {
     File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
     let mut ring = ring_for(&p);
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-    // No make_room(): it would reserve what lies between the chunks as well.
-    file.write(Batch { first_call: 0, calls: 7 }, &ring, &mut Latency::off()).unwrap();
+    // No preallocate(): it would reserve what lies between the chunks as well.
+    file.write(Batches::new(Batch { first_call: 0, calls: 7 }, &mut Latency::off()), &ring).unwrap();
     file.sync().unwrap();
     ring.bytes_mut().fill(0);
     file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-    file.read(Batch { first_call: 0, calls: 7 }, &mut ring, &mut Latency::off()).unwrap();
+    file.read(Batches::new(Batch { first_call: 0, calls: 7 }, &mut Latency::off()), &mut ring).unwrap();
     for (at, byte) in ring.bytes()[..PERIOD as usize].iter().enumerate() {
         assert_eq!(*byte, stream_byte(3, at as u64, PERIOD), "{at}");
     }
@@ -206,7 +212,7 @@ fn no_room_is_no_space_with_the_offset() {
     let p = Pattern { base_bytes: 8192, ..pattern(1 << 20, 1, (2 * all) >> 20) };
     let mut ring = ring_for(&p);
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-    let error = file.make_room(Batch { first_call: 0, calls: p.max_calls }).unwrap_err();
+    let error = file.preallocate(Batch { first_call: 0, calls: p.max_calls }).unwrap_err();
     assert_eq!((error.operation, error.cause, error.offset_bytes), ("fallocate", Cause::NoSpace, Some(8192)));
 }
 
@@ -220,8 +226,8 @@ fn sync_leaves_no_dirty_page() {
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
     for first_call in [0, 8] {
         let batch = Batch { first_call, calls: 8 };
-        file.make_room(batch).unwrap();
-        file.write(batch, &ring, &mut Latency::off()).unwrap();
+        file.preallocate(batch).unwrap();
+        file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap();
         assert!(dirty_kb(&path) > 0);
         file.sync().unwrap();
         if in_memory(&path) {
@@ -262,13 +268,13 @@ fn what_a_mapping_cannot_do_is_refused() {
     ];
     let mut ring = ring_for(&pattern(8, 1, 1));
     for p in refused {
-        assert!(file.unsupported(&p).is_some(), "{p:?}");
+        assert!(file.support(&p).reason().is_some(), "{p:?}");
         assert_eq!(file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap_err().cause, Cause::Unsupported);
     }
     // A file of its own may have parts of any length.
     let odd = Pattern { parts: Parts::Unequal, base_bytes: 3, ..pattern(5, 1, 4) };
     file.prepare(&odd, Direction::Read, &mut ring, &[]).unwrap();
-    assert_eq!(file.read(Batch { first_call: 0, calls: 4 }, &mut ring, &mut Latency::off()).unwrap(), 20);
+    assert_eq!(file.read(Batches::new(Batch { first_call: 0, calls: 4 }, &mut Latency::off()), &mut ring).unwrap(), 20);
 }
 
 /// Not a test by itself: what [`a_truncated_file_is_told_and_ends_in_a_bus_error`] starts in a process of its own.
@@ -280,9 +286,9 @@ fn child_with_a_truncated_file() {
     let p = pattern(4096, 1, 2);
     let mut ring = ring_for(&p);
     file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-    file.read(Batch { first_call: 0, calls: 1 }, &mut ring, &mut Latency::off()).unwrap();
+    file.read(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &mut ring).unwrap();
     File::options().write(true).open(path).unwrap().set_len(0).unwrap();
-    let _ = file.read(Batch { first_call: 1, calls: 1 }, &mut ring, &mut Latency::off());
+    let _ = file.read(Batches::new(Batch { first_call: 1, calls: 1 }, &mut Latency::off()), &mut ring);
     unreachable!("the read ends the process");
 }
 

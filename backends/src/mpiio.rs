@@ -18,10 +18,11 @@ use std::path::PathBuf;
 use beff_ffi::{FileType, Info, MpiError, MpiFile, Open, Transfer, TransferType, Transfers};
 
 use crate::error::{BackendError, Cause, Result};
+use crate::seam::in_any_case;
 use crate::walk::check_fits;
 use crate::{
-    in_any_case, Batch, CallStyle, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenMode, OpenRequest,
-    Pattern, Ring, Timed, Unit, MOST_PENDING,
+    Batch, Batches, Beside, CallStyle, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenMode,
+    OpenRequest, Pattern, Ring, Support, Timed, Unit, MOST_PENDING,
 };
 use calls::{element, whole_calls, Call, View};
 use outcome::{mpi_error, or_full, Outcome};
@@ -242,8 +243,8 @@ impl Ready<'_> {
 }
 
 impl OpenFile for MpiIoFile {
-    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        Call::of(pattern).err()
+    fn support(&self, pattern: &Pattern) -> Support {
+        Support::of(Call::of(pattern).err(), pattern.kind.is_collective())
     }
 
     fn prepare(
@@ -297,20 +298,18 @@ impl OpenFile for MpiIoFile {
         self.file.hints().map_err(|e| mpi_error("MPI_File_get_info", &self.path, None, &e))
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        self.ready(Direction::Write)?.write(batch, ring, latency)
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        if let Batches { batch, beside: Beside::Computation(during), .. } = work {
+            return in_any_case(during, |during| self.ready(Direction::Write)?.write_overlapped(batch, ring, during));
+        }
+        work.each(|batch, latency| self.ready(Direction::Write)?.write(batch, ring, latency))
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        self.ready(Direction::Read)?.read(batch, ring, latency)
-    }
-
-    fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        in_any_case(during, |during| self.ready(Direction::Write)?.write_overlapped(batch, ring, during))
-    }
-
-    fn read_overlapped(&mut self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        in_any_case(during, |during| self.ready(Direction::Read)?.read_overlapped(batch, ring, during))
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
+        if let Batches { batch, beside: Beside::Computation(during), .. } = work {
+            return in_any_case(during, |during| self.ready(Direction::Read)?.read_overlapped(batch, ring, during));
+        }
+        work.each(|batch, latency| self.ready(Direction::Read)?.read(batch, ring, latency))
     }
 
     fn sync(&mut self) -> Result<()> {

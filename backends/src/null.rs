@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    BackendError, Batch, CallStyle, Direction, Driver, InForce, Latency, OpenFile, OpenRequest, Pattern, Result, Ring,
-    Timed,
+    BackendError, Batch, Batches, Beside, CallStyle, Direction, Driver, InForce, Latency, OpenFile, OpenRequest,
+    Pattern, Result, Ring, Support, Timed,
 };
 
 /// Driver that touches neither file nor memory; no file is created.
@@ -31,10 +31,14 @@ impl NullFile {
         Self { path: path.into(), pattern: None }
     }
 
-    /// Runs `during` as often as a driver whose transfers take time.
-    fn overlapped(&self, batch: Batch, during: &mut dyn FnMut()) {
-        let is_split = self.pattern.is_some_and(|p| p.form.style == CallStyle::Split);
-        (0..if is_split { batch.calls.max(1) } else { 1 }).for_each(|_| during());
+    /// Runs a computation as often as a driver whose transfers take time.
+    fn run(&self, operation: &'static str, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        if let Batches { batch, beside: Beside::Computation(during), .. } = work {
+            let is_split = self.pattern.is_some_and(|p| p.form.style == CallStyle::Split);
+            (0..if is_split { batch.calls.max(1) } else { 1 }).for_each(|_| during());
+            return self.walk(operation, batch, ring, &mut Latency::off());
+        }
+        work.each(|batch, latency| self.walk(operation, batch, ring, latency))
     }
 
     fn walk(&self, operation: &'static str, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
@@ -58,12 +62,8 @@ impl NullFile {
 }
 
 impl OpenFile for NullFile {
-    fn unsupported(&self, _pattern: &Pattern) -> Option<String> {
-        None
-    }
-
-    fn meets(&self, _pattern: &Pattern) -> bool {
-        false
+    fn support(&self, _pattern: &Pattern) -> Support {
+        Support::Independent
     }
 
     fn prepare(
@@ -82,22 +82,12 @@ impl OpenFile for NullFile {
         })
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        self.walk("null write", batch, ring, latency)
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        self.run("null write", work, ring)
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        self.walk("null read", batch, ring, latency)
-    }
-
-    fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        self.overlapped(batch, during);
-        self.walk("null write", batch, ring, &mut Latency::off())
-    }
-
-    fn read_overlapped(&mut self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        self.overlapped(batch, during);
-        self.walk("null read", batch, ring, &mut Latency::off())
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
+        self.run("null read", work, ring)
     }
 
     fn sync(&mut self) -> Result<()> {
@@ -123,11 +113,11 @@ mod tests {
         ring.bytes_mut().fill(0xa5);
         let p = pattern(1032, 3, 100);
         let batch = Batch { first_call: 2, calls: 98 };
-        assert!(file.write(batch, &ring, &mut Latency::off()).unwrap_err().text.contains("prepare"));
+        assert!(file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap_err().text.contains("prepare"));
         let in_force = file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
         assert_eq!(in_force.direct, None);
-        assert_eq!(file.write(batch, &ring, &mut Latency::off()).unwrap(), 98 * 3 * 1032);
-        assert_eq!(file.read(batch, &mut ring, &mut Latency::off()).unwrap(), 98 * 3 * 1032);
+        assert_eq!(file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap(), 98 * 3 * 1032);
+        assert_eq!(file.read(Batches::new(batch, &mut Latency::off()), &mut ring).unwrap(), 98 * 3 * 1032);
         assert!(ring.bytes().iter().all(|&b| b == 0xa5));
         file.sync().unwrap();
         Box::new(file).close().unwrap();

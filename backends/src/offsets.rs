@@ -6,7 +6,7 @@ use crate::room::{Room, Writes};
 use crate::route::Route;
 use crate::two_phase::{Shelf, TwoPhase};
 use crate::walk::check_fits;
-use crate::{BackendError, Batch, Direction, DriverOptions, InForce, OpenRequest, Pattern, Result, Ring};
+use crate::{BackendError, Batch, Direction, DriverOptions, InForce, OpenRequest, Pattern, Result, Ring, Support};
 
 /// Both ways to the file: collective patterns may go the first, all others go the second.
 pub(crate) struct Offsets {
@@ -46,8 +46,14 @@ impl Offsets {
         Self { two_phase: TwoPhase::never(&DriverOptions::default()), files, room: Room::none(), room_failed: None }
     }
 
-    /// The answer of [`crate::OpenFile::unsupported`]; `refused`: what the driver itself has against the pattern.
-    pub(crate) fn unsupported(&self, pattern: &Pattern, refused: Option<String>) -> Option<String> {
+    /// The answer of [`crate::OpenFile::support`]; `refused`: what the driver itself has against the pattern. Ranks need each other in two-phase
+    /// transfers, and where a stretch of all ranks is preallocated behind the end that each has found.
+    pub(crate) fn support(&self, pattern: &Pattern, refused: Option<String>) -> Support {
+        let synchronizes = pattern.is_interleaved() || self.two_phase.takes(pattern, &self.files).is_some();
+        Support::of(self.unsupported(pattern, refused), synchronizes)
+    }
+
+    fn unsupported(&self, pattern: &Pattern, refused: Option<String>) -> Option<String> {
         if refused.is_some() {
             return refused;
         }
@@ -91,47 +97,33 @@ impl Offsets {
         self.room.told()
     }
 
-    /// The answer of [`crate::OpenFile::make_room`].
-    pub(crate) fn make_room(&mut self, batch: Batch) -> Result<()> {
+    /// The answer of [`crate::OpenFile::preallocate`].
+    pub(crate) fn preallocate(&mut self, batch: Batch) -> Result<u64> {
         let made = self.room.make(&self.files, batch);
-        if !self.two_phase.is_active() {
-            return made;
+        if self.two_phase.is_active() {
+            // The others wait for this rank in the write, which needs no room.
+            self.room_failed = self.room_failed.take().or(made.err());
+        } else {
+            made?;
         }
-        // The others wait for this rank in the write, which needs no room.
-        self.room_failed = self.room_failed.take().or(made.err());
-        Ok(())
+        Ok(self.room.calls())
     }
 
-    /// The answer of [`crate::OpenFile::calls_with_room`].
-    pub(crate) fn calls_with_room(&self) -> u64 {
-        self.room.calls()
-    }
-
-    /// `batch` was written, with no [`Offsets::make_room`] for some of its calls.
+    /// `batch` was written, with no [`Offsets::preallocate`] for some of its calls.
     pub(crate) fn used_room(&mut self, batch: Batch) {
         self.room.used(batch);
     }
 
-    /// The answer of [`crate::OpenFile::give_back`].
-    pub(crate) fn give_back(&mut self) -> Result<()> {
+    /// The answer of [`crate::OpenFile::trim`].
+    pub(crate) fn trim(&mut self) -> Result<Option<String>> {
         let given_back = self.room.give_back(&self.files);
-        self.room_failed.take().map_or(given_back, Err)
+        self.room_failed.take().map_or(given_back, Err)?;
+        Ok(self.room.ended())
     }
 
-    /// The answer of [`crate::OpenFile::meets`]: in two-phase transfers, and where room is made for a stretch of all ranks behind the end
-    /// that each has found.
-    pub(crate) fn meets(&self, pattern: &Pattern) -> bool {
-        pattern.is_interleaved() || self.two_phase.takes(pattern, &self.files).is_some()
-    }
-
-    /// The answer of [`crate::OpenFile::keeps_step`].
+    /// True if batches are made in lockstep.
     pub(crate) fn keeps_step(&self) -> bool {
         self.room.keeps_step()
-    }
-
-    /// The answer of [`crate::OpenFile::without_room`].
-    pub(crate) fn without_room(&self) -> Option<String> {
-        self.room.ended()
     }
 
     /// fsync(2), after what was kept of last sectors.

@@ -17,8 +17,8 @@ use crate::route::Route;
 use crate::two_phase::{self, Shelf};
 use crate::walk::{batch_bytes, Walk};
 use crate::{
-    dontcache, BackendError, Batch, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern,
-    Result, Ring,
+    dontcache, BackendError, Batch, Batches, Direction, Driver, DriverOptions, InForce, Latency, OpenFile, OpenRequest,
+    Pattern, Protocol, Result, Ring, Support,
 };
 
 /// Driver for pread(2) and pwrite(2). Collective kinds of access use the same offsets, each rank on its own; an order of
@@ -67,11 +67,61 @@ impl PosixFile {
     pub(crate) fn new(file: Offsets) -> Self {
         Self { file, prepared: None }
     }
+
+    fn write_batch(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
+        if two_phase.is_active() {
+            return two_phase.write(files, batch, ring, latency);
+        }
+        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
+        let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
+        match prepared.route {
+            Route::DirectEdges { align_bytes } => write_edges(files, prepared, align_bytes, batch, ring, &mut timer),
+            #[cfg(feature = "test-hooks")]
+            Route::UnsafeReadModifyWrite { .. } => write_copies(files, prepared, batch, ring, &mut timer),
+            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| dontcache::write_at(file, &ring.bytes()[at], offset);
+                chunks("pwrite", files, prepared, walk, &mut timer, call)
+            }
+            Route::Direct { .. } | Route::Buffered { .. } => {
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| file.write_at(&ring.bytes()[at], offset);
+                chunks("pwrite", files, prepared, walk, &mut timer, call)
+            }
+        }?;
+        Ok(batch_bytes(&prepared.pattern, batch))
+    }
+
+    fn read_batch(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
+        if two_phase.is_active() {
+            return two_phase.read(files, batch, ring, latency);
+        }
+        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
+        let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
+        match prepared.route {
+            Route::DirectEdges { align_bytes } => read_edges(files, prepared, align_bytes, batch, ring, &mut timer),
+            #[cfg(feature = "test-hooks")]
+            Route::UnsafeReadModifyWrite { .. } => read_copies(files, prepared, batch, ring, &mut timer),
+            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| dontcache::read_at(file, &mut ring.bytes_mut()[at], offset);
+                chunks("pread", files, prepared, walk, &mut timer, call)
+            }
+            Route::Direct { .. } | Route::Buffered { .. } => {
+                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
+                let call = |file: &File, at, offset| file.read_at(&mut ring.bytes_mut()[at], offset);
+                chunks("pread", files, prepared, walk, &mut timer, call)
+            }
+        }?;
+        Ok(batch_bytes(&prepared.pattern, batch))
+    }
 }
 
 impl OpenFile for PosixFile {
-    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.file.unsupported(pattern, pattern.needs_more_than_offsets())
+    fn support(&self, pattern: &Pattern) -> Support {
+        self.file.support(pattern, pattern.needs_more_than_offsets())
     }
 
     fn prepare(
@@ -101,74 +151,24 @@ impl OpenFile for PosixFile {
         Ok(told)
     }
 
-    fn make_room(&mut self, batch: Batch) -> Result<()> {
-        self.file.make_room(batch)
+    fn preallocate(&mut self, batch: Batch) -> Result<u64> {
+        self.file.preallocate(batch)
     }
 
-    fn give_back(&mut self) -> Result<()> {
-        self.file.give_back()
+    fn trim(&mut self) -> Result<Option<String>> {
+        self.file.trim()
     }
 
-    fn meets(&self, pattern: &Pattern) -> bool {
-        self.file.meets(pattern)
+    fn protocol(&self) -> Protocol {
+        Protocol { lockstep: self.file.keeps_step(), pipelined: false }
     }
 
-    fn keeps_step(&self) -> bool {
-        self.file.keeps_step()
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        work.each(|batch, latency| self.write_batch(batch, ring, latency))
     }
 
-    fn without_room(&self) -> Option<String> {
-        self.file.without_room()
-    }
-
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
-        if two_phase.is_active() {
-            return two_phase.write(files, batch, ring, latency);
-        }
-        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pwrite", &files.path))?;
-        let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
-        match prepared.route {
-            Route::DirectEdges { align_bytes } => write_edges(files, prepared, align_bytes, batch, ring, &mut timer),
-            #[cfg(feature = "test-hooks")]
-            Route::UnsafeReadModifyWrite { .. } => write_copies(files, prepared, batch, ring, &mut timer),
-            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| dontcache::write_at(file, &ring.bytes()[at], offset);
-                chunks("pwrite", files, prepared, walk, &mut timer, call)
-            }
-            Route::Direct { .. } | Route::Buffered { .. } => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| file.write_at(&ring.bytes()[at], offset);
-                chunks("pwrite", files, prepared, walk, &mut timer, call)
-            }
-        }?;
-        Ok(batch_bytes(&prepared.pattern, batch))
-    }
-
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let Self { file: Offsets { two_phase, files, .. }, prepared } = self;
-        if two_phase.is_active() {
-            return two_phase.read(files, batch, ring, latency);
-        }
-        let prepared = prepared.as_mut().ok_or_else(|| BackendError::not_prepared("pread", &files.path))?;
-        let mut timer = CallTimer::new(latency, prepared.pattern.chunks_per_call);
-        match prepared.route {
-            Route::DirectEdges { align_bytes } => read_edges(files, prepared, align_bytes, batch, ring, &mut timer),
-            #[cfg(feature = "test-hooks")]
-            Route::UnsafeReadModifyWrite { .. } => read_copies(files, prepared, batch, ring, &mut timer),
-            Route::Buffered { .. } if files.drops_pages(&prepared.route) => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| dontcache::read_at(file, &mut ring.bytes_mut()[at], offset);
-                chunks("pread", files, prepared, walk, &mut timer, call)
-            }
-            Route::Direct { .. } | Route::Buffered { .. } => {
-                let walk = Walk::new(&prepared.pattern, batch, ring, &files.path)?;
-                let call = |file: &File, at, offset| file.read_at(&mut ring.bytes_mut()[at], offset);
-                chunks("pread", files, prepared, walk, &mut timer, call)
-            }
-        }?;
-        Ok(batch_bytes(&prepared.pattern, batch))
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
+        work.each(|batch, latency| self.read_batch(batch, ring, latency))
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -2,7 +2,7 @@ use super::*;
 use crate::direct::FdPair;
 use crate::error::Cause;
 use crate::testing::pattern;
-use crate::{Direct, OpenMode};
+use crate::{Batches, Direct, OpenMode};
 use std::path::Path;
 
 const BUFFERED: Route = Route::Buffered { reason: None };
@@ -49,8 +49,8 @@ fn full_device_is_no_space() {
     let mut ring = Ring::new(4096, 4096).unwrap();
     let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 4) };
     let batch = Batch { first_call: 0, calls: 4 };
-    assert!(file.write(batch, &ring, &mut Latency::off()).unwrap_err().text.contains("prepare"));
+    assert!(file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap_err().text.contains("prepare"));
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-    let error = file.write(batch, &ring, &mut Latency::off()).unwrap_err();
+    let error = file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap_err();
     assert_eq!((error.operation, error.cause, error.offset_bytes), ("pwrite", Cause::NoSpace, Some(8192)));
 }

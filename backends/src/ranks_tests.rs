@@ -9,8 +9,8 @@ use beff_ffi::{Comm, Universe};
 use crate::error::Cause;
 use crate::testing::{fill, scratch, stream_byte};
 use crate::{
-    driver, AccessKind, Batch, Collective, Direct, Direction, DriverOptions, Exchange, FilePath, Latency, OpenFile,
-    OpenMode, OpenRequest, Pattern, Preallocate, Ring,
+    driver, AccessKind, Batch, Batches, Collective, Direct, Direction, DriverOptions, Exchange, FilePath, Latency,
+    OpenFile, OpenMode, OpenRequest, Pattern, Preallocate, Ring,
 };
 
 const RANKS: usize = 3;
@@ -90,18 +90,18 @@ fn write_and_read(name: &str, options: &DriverOptions, shape: Shape, path: &Path
         let mut memory = ring(&p, rank as u64, shareable);
         let mut latency = Latency::off();
         let mut file = open(name, options, path, OpenMode::CreateNew, &comm);
-        assert_eq!(file.unsupported(&p), None, "{name} {shape:?}");
+        assert_eq!(file.support(&p).reason(), None, "{name} {shape:?}");
         let told = file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap().strategy;
         comm.barrier().unwrap();
         let mut first_call = 0;
         for calls in [1, 3, 2] {
             let batch = Batch { first_call, calls };
-            file.make_room(batch).unwrap();
-            assert_eq!(file.write(batch, &memory, &mut latency).unwrap(), calls * p.call_bytes());
+            file.preallocate(batch).unwrap();
+            assert_eq!(file.write(Batches::new(batch, &mut latency), &memory).unwrap(), calls * p.call_bytes());
             first_call += calls;
             comm.barrier().unwrap();
             if calls != 3 {
-                file.give_back().unwrap();
+                file.trim().unwrap();
                 comm.barrier().unwrap();
                 file.sync().unwrap();
                 comm.barrier().unwrap();
@@ -121,7 +121,10 @@ fn write_and_read(name: &str, options: &DriverOptions, shape: Shape, path: &Path
             };
             let expected = windows(&memory);
             memory.bytes_mut().fill(0);
-            assert_eq!(file.read(batch, &mut memory, &mut latency).unwrap(), batch.calls * p.call_bytes());
+            assert_eq!(
+                file.read(Batches::new(batch, &mut latency), &mut memory).unwrap(),
+                batch.calls * p.call_bytes()
+            );
             assert!(
                 windows(&memory) == expected,
                 "{name} {shape:?} rank {rank}: what was read is not what was written"
@@ -236,8 +239,8 @@ fn what_belongs_to_nobody_stays() {
             let mut file = open(name, &options, &path, OpenMode::Update, &comm);
             file.prepare(&p, Direction::Write, &mut memory, &[]).unwrap();
             let batch = Batch { first_call: 0, calls: CALLS };
-            file.make_room(batch).unwrap();
-            file.write(batch, &memory, &mut Latency::off()).unwrap();
+            file.preallocate(batch).unwrap();
+            file.write(Batches::new(batch, &mut Latency::off()), &memory).unwrap();
             file.sync().unwrap();
             file.close().unwrap();
         });
@@ -262,7 +265,7 @@ fn ranks_read_what_their_neighbours_have_written() {
             let mut file = open("posix", &options, &path, OpenMode::ReadOnly, &comm);
             file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
             let batch = Batch { first_call: 0, calls: 5 };
-            file.read(batch, &mut memory, &mut Latency::off()).unwrap();
+            file.read(Batches::new(batch, &mut Latency::off()), &mut memory).unwrap();
             for call in 0..5 {
                 let first = p.stream_position(call);
                 let right: Vec<u8> = (0..p.call_bytes()).map(|n| stream_byte(other, first + n, PERIOD)).collect();
@@ -290,7 +293,9 @@ fn an_error_of_one_is_an_error_of_all() {
             let mut memory = ring(&p, 5, true);
             let mut file = open("posix", &options, &path, OpenMode::ReadOnly, &comm);
             file.prepare(&p, Direction::Read, &mut memory, &[]).unwrap();
-            let error = file.read(Batch { first_call: 0, calls: CALLS }, &mut memory, &mut Latency::off()).unwrap_err();
+            let error = file
+                .read(Batches::new(Batch { first_call: 0, calls: CALLS }, &mut Latency::off()), &mut memory)
+                .unwrap_err();
             comm.barrier().unwrap();
             file.close().unwrap();
             error
@@ -316,7 +321,7 @@ fn a_failed_message_is_an_error_of_all() {
             // Nobody sends, so that nobody waits for what does not come.
             script("Irecv", &[Answer::Code(error_code("MPI_ERR_OTHER"))]);
         }
-        let written = file.write(Batch { first_call: 0, calls: 2 }, &memory, &mut Latency::off());
+        let written = file.write(Batches::new(Batch { first_call: 0, calls: 2 }, &mut Latency::off()), &memory);
         comm.barrier().unwrap();
         written.is_err()
     });

@@ -36,7 +36,7 @@ pub struct DriverRow {
     pub has_two_phase: bool,
     /// Really stores data: files take space, and what was written can be read and verified.
     pub uses_space: bool,
-    /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::make_room`] comes first.
+    /// A write behind the end of a file makes it longer; without that, [`crate::OpenFile::preallocate`] comes first.
     pub grows_files: bool,
     /// Follows [`crate::Preallocate`]: room before direct writes of a new file.
     pub can_preallocate: bool,

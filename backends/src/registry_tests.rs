@@ -1,7 +1,7 @@
 use super::*;
 use crate::skeleton;
 use crate::testing::{fill, open_row, pattern, scratch};
-use crate::{Batch, Direct, Direction, Latency, OpenMode, Ring};
+use crate::{Batch, Batches, Direct, Direction, Latency, OpenMode, Ring};
 use std::collections::BTreeSet;
 
 const CALLS: Batch = Batch { first_call: 0, calls: 9 };
@@ -53,17 +53,27 @@ fn every_driver_without_mpi_writes_and_reads_through_the_seam() {
             let mut ring = Ring::new(5 * 4096, p.call_bytes()).unwrap();
             fill(&mut ring, 7);
             let data = ring.bytes().to_vec();
-            assert_eq!(file.unsupported(&p), None);
+            assert_eq!(file.support(&p).reason(), None);
             let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
             assert!(!told.strategy.is_empty());
             assert!(!row.can_direct || told.direct.is_some(), "{}", row.name);
             assert!(row.can_direct || told.direct != Some(true), "{}", row.name);
-            file.make_room(CALLS).unwrap();
-            assert_eq!(file.write(CALLS, &ring, &mut Latency::off()).unwrap(), 9 * p.call_bytes(), "{}", row.name);
+            file.preallocate(CALLS).unwrap();
+            assert_eq!(
+                file.write(Batches::new(CALLS, &mut Latency::off()), &ring).unwrap(),
+                9 * p.call_bytes(),
+                "{}",
+                row.name
+            );
             file.sync().unwrap();
             ring.bytes_mut().fill(0);
             file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-            assert_eq!(file.read(CALLS, &mut ring, &mut Latency::off()).unwrap(), 9 * p.call_bytes(), "{}", row.name);
+            assert_eq!(
+                file.read(Batches::new(CALLS, &mut Latency::off()), &mut ring).unwrap(),
+                9 * p.call_bytes(),
+                "{}",
+                row.name
+            );
             file.close().unwrap();
             assert_eq!(path.exists(), row.uses_space, "{}", row.name);
             // Nine windows begin at every page of the period and end at most one page behind it.

@@ -229,7 +229,7 @@ impl Room {
         }
     }
 
-    /// The answer of [`crate::OpenFile::keeps_step`]: ftruncate takes away what a rank that is a batch further has written behind the new
+    /// [`crate::Protocol::lockstep`]: ftruncate takes away what a rank that is a batch further has written behind the new
     /// end between the look at the length and the call.
     pub(crate) fn keeps_step(&self) -> bool {
         self.means == Means::Length && self.made.as_ref().is_some_and(|made| made.pattern.is_interleaved())

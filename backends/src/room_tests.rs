@@ -8,7 +8,7 @@ use nix::sys::statfs::{statfs, TMPFS_MAGIC};
 
 use super::*;
 use crate::testing::{fill, pattern, scattered, scratch};
-use crate::{driver, Direct, DriverOptions, FilePath, Latency, OpenFile, Ring};
+use crate::{driver, Batches, Direct, DriverOptions, FilePath, Latency, OpenFile, Ring};
 
 const MIB: u64 = 1 << 20;
 const DIRECT: Route = Route::Direct { align_bytes: 512 };
@@ -118,7 +118,7 @@ fn open(name: &str, path: &Path, preallocate: Preallocate) -> Option<Box<dyn Ope
     let path = FilePath::of(path).unwrap();
     let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::own(), hints: &[] };
     let file = (driver(name).unwrap().make)(&options).open(&request).unwrap();
-    file.unsupported(&pattern(4096, 1, 1)).is_none().then_some(file)
+    file.support(&pattern(4096, 1, 1)).reason().is_none().then_some(file)
 }
 
 #[test]
@@ -150,18 +150,17 @@ fn the_file_is_longer_in_the_loop_and_as_long_as_its_data_behind_it() {
                 // Two rounds, as with several backends.
                 for first_call in [0, calls / 2] {
                     let batch = Batch { first_call, calls: calls / 2 };
-                    file.make_room(batch).unwrap();
+                    file.preallocate(batch).unwrap();
                     let reached = begin + (first_call + calls / 2) * chunk;
                     let length = std::fs::metadata(&path).unwrap().len();
                     match wanted {
                         Preallocate::Off => assert!(length < reached),
                         _ => assert!(length >= reached, "{name} {wanted:?}: {length} of {reached}"),
                     }
-                    file.write(batch, &ring, &mut Latency::off()).unwrap();
-                    file.give_back().unwrap();
+                    file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap();
+                    assert_eq!(file.trim().unwrap(), None);
                     file.sync().unwrap();
                     assert_eq!(std::fs::metadata(&path).unwrap().len(), reached, "{name} {wanted:?}");
-                    assert_eq!(file.without_room(), None);
                 }
                 begin += calls / 2 * 2 * chunk;
             }
@@ -378,13 +377,12 @@ fn what_flows_uses_room_that_was_made_before_and_keeps_its_data() {
         fill(&mut ring, 7);
         let p = pattern(CHUNK, 1, 1000);
         let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-        assert!(file.flows(), "{wanted:?}: {}", told.strategy);
+        assert!(file.protocol().pipelined, "{wanted:?}: {}", told.strategy);
         let (mut done, mut makes) = (0, 0);
         while done < 500 {
             let batch = Batch { first_call: done, calls: 1 };
-            file.make_room(batch).unwrap();
+            let most = file.preallocate(batch).unwrap();
             makes += 1;
-            let most = file.calls_with_room();
             assert!(most > done, "{wanted:?}: {most} behind {done}");
             let mut calls = 1;
             let mut next = |_| {
@@ -392,12 +390,12 @@ fn what_flows_uses_room_that_was_made_before_and_keeps_its_data() {
                 calls += u64::from(more);
                 more.then_some(1)
             };
-            let moved = file.write_on(batch, &ring, &mut Latency::off(), &mut next).unwrap();
+            let moved = file.write(Batches::new(batch, &mut Latency::off()).followed_by(&mut next), &ring).unwrap();
             assert_eq!(moved, calls * CHUNK);
             done += calls;
         }
         assert!(if wanted == Preallocate::Off { makes == 1 } else { (2..=10).contains(&makes) }, "{wanted:?}: {makes}");
-        file.give_back().unwrap();
+        file.trim().unwrap();
         file.sync().unwrap();
         file.close().unwrap();
         let bytes = std::fs::read(&path).unwrap();

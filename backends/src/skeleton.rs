@@ -7,8 +7,8 @@ use crate::direct::FdPair;
 use crate::registry::BY_OFFSETS;
 use crate::walk::{batch_bytes, check_fits, Walk};
 use crate::{
-    BackendError, Batch, Direct, Direction, Driver, DriverOptions, DriverRow, InForce, Latency, OpenFile, OpenRequest,
-    Pattern, Result, Ring, Timed,
+    BackendError, Batch, Batches, Direct, Direction, Driver, DriverOptions, DriverRow, InForce, Latency, OpenFile,
+    OpenRequest, Pattern, Result, Ring, Support, Timed,
 };
 
 /// What goes into the table of `registry.rs`: its name, and what it can do beside moving bytes at the offsets of a pattern.
@@ -50,40 +50,9 @@ impl SkeletonFile {
     fn prepared(&self, operation: &'static str) -> Result<&Pattern> {
         self.pattern.as_ref().ok_or_else(|| BackendError::not_prepared(operation, &self.files.path))
     }
-}
-
-impl OpenFile for SkeletonFile {
-    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        // A collective driver asks on all ranks alike: nothing here may depend on the rank.
-        pattern.needs_more_than_offsets()
-    }
-
-    fn meets(&self, _pattern: &Pattern) -> bool {
-        // No collective call stands behind a collective pattern.
-        false
-    }
-
-    fn prepare(
-        &mut self,
-        pattern: &Pattern,
-        direction: Direction,
-        ring: &mut Ring,
-        _hints: &[(String, String)],
-    ) -> Result<InForce> {
-        check_fits(pattern, ring, &self.files.path)?;
-        self.files.check_form(self.unsupported(pattern))?;
-        self.pattern = Some(*pattern);
-        let call = match direction {
-            Direction::Write => "pwrite",
-            Direction::Read => "pread",
-        };
-        // What the report says of the pattern: the truth about this file, not what was asked for.
-        let strategy = format!("{call}{}, buffered", pattern.kind.by_offsets());
-        Ok(InForce { strategy, direct: Some(false), timed: Timed::Call })
-    }
 
     // Inside the clock: no allocation, no text, no look-up; an error ends the batch and says where.
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+    fn write_batch(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
         let (pattern, path) = (self.prepared("pwrite")?, &self.files.path);
         let len = pattern.chunk_bytes as usize;
         let mut walk = Walk::new(pattern, batch, ring, path)?;
@@ -102,7 +71,7 @@ impl OpenFile for SkeletonFile {
         Ok(batch_bytes(pattern, batch))
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+    fn read_batch(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
         let (pattern, path) = (self.prepared("pread")?, &self.files.path);
         let len = pattern.chunk_bytes as usize;
         let mut walk = Walk::new(pattern, batch, ring, path)?;
@@ -119,6 +88,40 @@ impl OpenFile for SkeletonFile {
             latency.end(mark);
         }
         Ok(batch_bytes(pattern, batch))
+    }
+}
+
+impl OpenFile for SkeletonFile {
+    fn support(&self, pattern: &Pattern) -> Support {
+        // All ranks ask alike: nothing here may depend on the rank. No collective call stands behind a collective pattern.
+        Support::of(pattern.needs_more_than_offsets(), false)
+    }
+
+    fn prepare(
+        &mut self,
+        pattern: &Pattern,
+        direction: Direction,
+        ring: &mut Ring,
+        _hints: &[(String, String)],
+    ) -> Result<InForce> {
+        check_fits(pattern, ring, &self.files.path)?;
+        self.files.check_form(pattern.needs_more_than_offsets())?;
+        self.pattern = Some(*pattern);
+        let call = match direction {
+            Direction::Write => "pwrite",
+            Direction::Read => "pread",
+        };
+        // What the report says of the pattern: the truth about this file, not what was asked for.
+        let strategy = format!("{call}{}, buffered", pattern.kind.by_offsets());
+        Ok(InForce { strategy, direct: Some(false), timed: Timed::Call })
+    }
+
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        work.each(|batch, latency| self.write_batch(batch, ring, latency))
+    }
+
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
+        work.each(|batch, latency| self.read_batch(batch, ring, latency))
     }
 
     fn sync(&mut self) -> Result<()> {

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::error::Cause;
     use crate::testing::{fill, open_alone, pattern, scratch, stream_byte};
-    use crate::{Batch, Direct, Direction, Latency, OpenFile, OpenMode, Pattern, Ring};
+    use crate::{Batch, Batches, Direct, Direction, Latency, OpenFile, OpenMode, Pattern, Ring};
 
     const ALL: Batch = Batch { first_call: 0, calls: 3 };
 
@@ -138,9 +138,9 @@ mod tests {
         let path = dir.path().join("f");
         let (mut file, ring) = ready("posix", &path, OpenMode::CreateNew, Direct::Off, &p);
         let (moved, log) = watched(&[], || {
-            file.make_room(ALL).unwrap();
-            let moved = file.write(ALL, &ring, &mut Latency::off()).unwrap();
-            file.give_back().unwrap();
+            file.preallocate(ALL).unwrap();
+            let moved = file.write(Batches::new(ALL, &mut Latency::off()), &ring).unwrap();
+            file.trim().unwrap();
             file.sync().unwrap();
             file.close().unwrap();
             moved
@@ -152,7 +152,7 @@ mod tests {
         let (mut file, mut ring) = ready("posix", &path, OpenMode::ReadOnly, Direct::Off, &p);
         let whole = ring.bytes()[..6000].to_vec();
         ring.bytes_mut().fill(0);
-        let (_, log) = watched(&[], || file.read(ALL, &mut ring, &mut Latency::off()).unwrap());
+        let (_, log) = watched(&[], || file.read(Batches::new(ALL, &mut Latency::off()), &mut ring).unwrap());
         assert_eq!(log, (0..6).map(|n| format!("pread 1000 at {}", n * 1000)).collect::<Vec<_>>());
         assert!(ring.bytes()[..6000] == whole);
     }
@@ -163,7 +163,7 @@ mod tests {
         let path = dir.path().join("f");
         let (mut file, ring) = ready("posix", &path, OpenMode::CreateNew, Direct::Off, &p);
         let interrupted = Fate::Fails(libc::EINTR);
-        let mut write = |fates: &[Fate]| watched(fates, || file.write(ALL, &ring, &mut Latency::off()));
+        let mut write = |fates: &[Fate]| watched(fates, || file.write(Batches::new(ALL, &mut Latency::off()), &ring));
         let (moved, log) = write(&[interrupted, Fate::Short(300), interrupted, Fate::Made]);
         let all = ["1000 at 0", "1000 at 0", "700 at 300", "700 at 300", "1000 at 1000", "1000 at 2000"];
         assert_eq!((moved.unwrap(), log), (3000, all.map(|told| format!("pwrite {told}")).to_vec()));
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(watched(&[Fate::Fails(libc::EIO)], || file.sync()).0.unwrap_err().cause, Cause::Io);
 
         let (mut file, mut ring) = ready("posix", &path, OpenMode::ReadOnly, Direct::Off, &p);
-        let mut read = |fates: &[Fate]| watched(fates, || file.read(ALL, &mut ring, &mut Latency::off()));
+        let mut read = |fates: &[Fate]| watched(fates, || file.read(Batches::new(ALL, &mut Latency::off()), &mut ring));
         assert_eq!(read(&[interrupted, Fate::Short(1)]).0.unwrap(), 3000);
         let error = read(&[Fate::Made, Fate::Made, Fate::Fails(libc::EIO)]).0.unwrap_err();
         assert_eq!((error.cause, error.offset_bytes), (Cause::Io, Some(2000)));
@@ -195,17 +195,17 @@ mod tests {
         let (mut file, ring) = ready("mmap", &path, OpenMode::CreateNew, Direct::Off, &p);
         let batch = Batch { first_call: 1, calls: 2 };
         let (_, log) = watched(&[], || {
-            file.make_room(Batch { first_call: 0, calls: 1 }).unwrap();
-            file.make_room(batch).unwrap();
-            file.write(batch, &ring, &mut Latency::off()).unwrap();
+            file.preallocate(Batch { first_call: 0, calls: 1 }).unwrap();
+            file.preallocate(batch).unwrap();
+            file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap();
             file.sync().unwrap();
         });
         let rooms = ["fallocate 0 0 5000", "fallocate 0 5000 10000"];
         if log.iter().any(|line| line.starts_with("fallocate 0")) {
             assert_eq!(log, [rooms[0], rooms[1], "fsync"]);
         }
-        let (refused, _) = watched(&[Fate::Fails(libc::ENOSPC)], || file.make_room(ALL));
-        assert_eq!(refused.map_or_else(|error| error.cause, |()| Cause::NoSpace), Cause::NoSpace);
+        let (refused, _) = watched(&[Fate::Fails(libc::ENOSPC)], || file.preallocate(ALL));
+        assert_eq!(refused.map_or_else(|error| error.cause, |_| Cause::NoSpace), Cause::NoSpace);
         assert_eq!(watched(&[Fate::Fails(libc::EIO)], || file.sync()).0.unwrap_err().cause, Cause::Io);
         drop(file);
         assert_eq!(std::fs::read(&path).unwrap().len(), 15_000);
@@ -217,7 +217,7 @@ mod tests {
         let (dir, p) = (scratch(), pattern(5000, 1, 3));
         let path = dir.path().join("f");
         let (mut file, ring) = ready("posix", &path, OpenMode::CreateNew, Direct::Auto, &p);
-        let (moved, written) = watched(&[], || file.write(ALL, &ring, &mut Latency::off()));
+        let (moved, written) = watched(&[], || file.write(Batches::new(ALL, &mut Latency::off()), &ring));
         assert_eq!(moved.unwrap(), 15_000);
         if !written.iter().any(|line| line.starts_with("direct")) {
             println!("SKIPPED: no direct I/O in {}", dir.path().display());
@@ -231,7 +231,7 @@ mod tests {
         assert!(std::fs::read(&path).unwrap() == content(15_000));
 
         let mut file = ready("posix", &path, OpenMode::Update, Direct::Auto, &p).0;
-        file.write(ALL, &ring, &mut Latency::off()).unwrap();
+        file.write(Batches::new(ALL, &mut Latency::off()), &ring).unwrap();
         // The sector is read first: its rest is not ours.
         let failed = watched(&[Fate::Fails(libc::EIO)], || file.sync()).0.unwrap_err();
         assert_eq!(failed.cause, Cause::Io, "{failed}");

@@ -4,8 +4,8 @@ use beff_ffi::Comm;
 
 use crate::error::Cause;
 use crate::{
-    BackendError, Batch, Direction, Driver, DriverOptions, DriverRow, FilePath, InForce, Latency, OpenFile, OpenMode,
-    OpenRequest, Pattern, Result, Ring,
+    BackendError, Batch, Batches, Direction, Driver, DriverOptions, DriverRow, FilePath, InForce, Latency, OpenFile,
+    OpenMode, OpenRequest, Pattern, Result, Ring, Support,
 };
 
 /// Bytes of one chunk of the trial: a multiple of every common sector.
@@ -64,17 +64,17 @@ fn try_out(driver: &dyn Driver, path: &FilePath) -> Result<()> {
     let batch = Batch { first_call: 0, calls: CHUNKS };
     let open = |mode| driver.open(&OpenRequest { path, mode, comm: &own, hints: &[] });
     let mut file = open(OpenMode::CreateNew)?;
-    if file.unsupported(&pattern).is_some() {
+    if file.support(&pattern).reason().is_some() {
         // It says so for each pattern.
         return file.close();
     }
     file.prepare(&pattern, Direction::Write, &mut ring, &[])?;
-    file.make_room(batch)?;
-    file.write(batch, &ring, &mut Latency::off())?;
+    file.preallocate(batch)?;
+    file.write(Batches::new(batch, &mut Latency::off()), &ring)?;
     file.close()?;
     let mut file = open(OpenMode::ReadOnly)?;
     file.prepare(&pattern, Direction::Read, &mut ring, &[])?;
-    file.read(batch, &mut ring, &mut Latency::off())?;
+    file.read(Batches::new(batch, &mut Latency::off()), &mut ring)?;
     file.close()
 }
 
@@ -98,8 +98,8 @@ impl Unable {
 }
 
 impl OpenFile for Unable {
-    fn unsupported(&self, _pattern: &Pattern) -> Option<String> {
-        Some(self.reason.clone())
+    fn support(&self, _pattern: &Pattern) -> Support {
+        Support::Unsupported(self.reason.clone())
     }
 
     fn prepare(
@@ -112,15 +112,11 @@ impl OpenFile for Unable {
         self.refuse()
     }
 
-    fn hints_in_force(&self) -> Result<Vec<(String, String)>> {
-        Ok(Vec::new())
-    }
-
-    fn write(&mut self, _batch: Batch, _ring: &Ring, _latency: &mut Latency) -> Result<u64> {
+    fn write(&mut self, _work: Batches<'_>, _ring: &Ring) -> Result<u64> {
         self.refuse()
     }
 
-    fn read(&mut self, _batch: Batch, _ring: &mut Ring, _latency: &mut Latency) -> Result<u64> {
+    fn read(&mut self, _work: Batches<'_>, _ring: &mut Ring) -> Result<u64> {
         self.refuse()
     }
 
@@ -145,7 +141,7 @@ mod tests {
         let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm: &Comm::own(), hints: &[] };
         let mut file = driver.open(&request).unwrap();
         let pattern = Pattern::private(CHUNK_BYTES, 1, CHUNKS);
-        assert_eq!(file.unsupported(&pattern).as_deref(), Some("because"));
+        assert_eq!(file.support(&pattern), Support::Unsupported("because".into()));
         let mut ring = Ring::new(CHUNK_BYTES, CHUNK_BYTES).unwrap();
         let error = file.prepare(&pattern, Direction::Read, &mut ring, &[]).unwrap_err();
         assert_eq!((error.cause, error.text.as_str()), (Cause::Unsupported, "because"));

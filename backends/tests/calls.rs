@@ -10,8 +10,8 @@ use std::path::Path;
 
 use beff_backends::error::Cause;
 use beff_backends::{
-    AccessKind, BackendError, Batch, CallPlace, CallStyle, Direction, Latency, OpenFile, OpenMode, Pattern, Ring,
-    MOST_PENDING,
+    AccessKind, BackendError, Batch, Batches, CallPlace, CallStyle, Direction, Latency, OpenFile, OpenMode, Pattern,
+    Ring, MOST_PENDING,
 };
 use world::{
     byte_at, has_read, lay_out, name_of, on_all_ranks, parts, pattern_of, ring_for, table, Form, World, ALL, CALLS,
@@ -25,7 +25,7 @@ fn write_and_read_back(world: &World<'_>, bytes: u64, form: Form) {
     let (name, mut ring, mut off) = (name_of("both", bytes, form), ring_for(&p), Latency::off());
     let arrival = form.0 == AccessKind::SharedArrival;
     let mut file = world.open("mpiio", &name, OpenMode::CreateNew);
-    assert_eq!(file.unsupported(&p), None);
+    assert_eq!(file.support(&p).reason(), None);
     for _ in 0..2 {
         world.comm.idle_barrier().unwrap();
         let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
@@ -37,8 +37,8 @@ fn write_and_read_back(world: &World<'_>, bytes: u64, form: Form) {
                 ring.window_mut(p.stream_position(call), p.call_bytes() as usize).fill(stamp);
             }
         }
-        let first = file.write(Batch { first_call: 0, calls: 2 }, &ring, &mut off).unwrap();
-        let rest = file.write(Batch { first_call: 2, calls: CALLS - 2 }, &ring, &mut off).unwrap();
+        let first = file.write(Batches::new(Batch { first_call: 0, calls: 2 }, &mut off), &ring).unwrap();
+        let rest = file.write(Batches::new(Batch { first_call: 2, calls: CALLS - 2 }, &mut off), &ring).unwrap();
         assert_eq!(first + rest, CALLS * p.call_bytes());
         world.settle(file.as_mut());
     }
@@ -52,8 +52,8 @@ fn write_and_read_back(world: &World<'_>, bytes: u64, form: Form) {
         world.comm.idle_barrier().unwrap();
         file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
         ring.bytes_mut().fill(0);
-        let first = file.read(Batch { first_call: 0, calls: 2 }, &mut ring, &mut off).unwrap();
-        let rest = file.read(Batch { first_call: 2, calls: CALLS - 2 }, &mut ring, &mut off).unwrap();
+        let first = file.read(Batches::new(Batch { first_call: 0, calls: 2 }, &mut off), &mut ring).unwrap();
+        let rest = file.read(Batches::new(Batch { first_call: 2, calls: CALLS - 2 }, &mut off), &mut ring).unwrap();
         assert_eq!(first + rest, CALLS * p.call_bytes(), "{name}");
         check_read(world, &ring, &p, bytes, &name);
     }
@@ -115,17 +115,17 @@ fn short_reads_are_errors(world: &World<'_>, bytes: u64, form: Form) {
     };
     world.comm.idle_barrier().unwrap();
     file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-    expect(file.read(ALL, &mut ring, &mut Latency::off()), "one by one");
+    expect(file.read(Batches::new(ALL, &mut Latency::off()), &mut ring), "one by one");
     if form.2 != CallStyle::Blocking {
         world.comm.idle_barrier().unwrap();
         file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-        expect(file.read_overlapped(ALL, &mut ring, &mut || {}), "overlapped");
+        expect(file.read(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || {}), &mut ring), "overlapped");
     }
     // Calls wholly behind the end.
     let far = Pattern { base_bytes: p.base_bytes + (1 << 20), origin_bytes: ORIGIN + (1 << 20), ..p };
     world.comm.idle_barrier().unwrap();
     file.prepare(&far, Direction::Read, &mut ring, &[]).unwrap();
-    let beyond = file.read(ALL, &mut ring, &mut Latency::off());
+    let beyond = file.read(Batches::new(ALL, &mut Latency::off()), &mut ring);
     assert_eq!(beyond.map_err(|e| e.cause), if p.call_bytes() == 0 { Ok(0) } else { Err(Cause::Short) }, "{name}");
     file.close().unwrap();
     world.remove(&name);
@@ -141,7 +141,7 @@ fn work_under_transfers(world: &World<'_>, bytes: u64, form: Form) {
     world.comm.idle_barrier().unwrap();
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
     lay_out(&mut ring, &p);
-    let wrote = file.write_overlapped(ALL, &ring, &mut || ran += 1);
+    let wrote = file.write(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || ran += 1), &ring);
     let times = if form.2 == CallStyle::Split { CALLS } else { 1 };
     assert_eq!(ran, times, "{name}");
     if form.2 == CallStyle::Blocking {
@@ -161,7 +161,11 @@ fn work_under_transfers(world: &World<'_>, bytes: u64, form: Form) {
     file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
     ring.bytes_mut().fill(0);
     let mut ran = 0;
-    assert_eq!(file.read_overlapped(ALL, &mut ring, &mut || ran += 1).unwrap(), CALLS * p.call_bytes(), "{name}");
+    assert_eq!(
+        file.read(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || ran += 1), &mut ring).unwrap(),
+        CALLS * p.call_bytes(),
+        "{name}"
+    );
     assert_eq!(ran, times, "{name}");
     check_read(world, &ring, &p, bytes, &name);
     a_panic_leaves_nothing_pending(world, file.as_mut(), &p, bytes, &name);
@@ -177,7 +181,10 @@ fn a_panic_leaves_nothing_pending(world: &World<'_>, file: &mut dyn OpenFile, p:
     let one = Batch { first_call: 0, calls: 1 };
     let begun = if p.form.style == CallStyle::Split { one } else { ALL };
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        file.read_overlapped(begun, &mut ring, &mut || resume_unwind(Box::new("on purpose")))
+        file.read(
+            Batches::new(begun, &mut Latency::off()).overlapping(&mut || resume_unwind(Box::new("on purpose"))),
+            &mut ring,
+        )
     }));
     assert!(panicked.is_err());
     if begun == ALL {
@@ -187,10 +194,16 @@ fn a_panic_leaves_nothing_pending(world: &World<'_>, file: &mut dyn OpenFile, p:
     file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
     lay_out(&mut ring, p);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        file.write_overlapped(begun, &ring, &mut || resume_unwind(Box::new("on purpose")))
+        file.write(
+            Batches::new(begun, &mut Latency::off()).overlapping(&mut || resume_unwind(Box::new("on purpose"))),
+            &ring,
+        )
     }));
     assert!(panicked.is_err());
-    assert_eq!(file.write(Batch { first_call: begun.calls, calls: 0 }, &ring, &mut Latency::off()).unwrap(), 0);
+    assert_eq!(
+        file.write(Batches::new(Batch { first_call: begun.calls, calls: 0 }, &mut Latency::off()), &ring).unwrap(),
+        0
+    );
     world.settle(file);
 }
 
@@ -198,7 +211,8 @@ fn a_panic_leaves_nothing_pending(world: &World<'_>, file: &mut dyn OpenFile, p:
 fn refusals(world: &World<'_>) {
     let (rank, ranks) = (world.comm.rank(), world.comm.size());
     let mut file = world.open("mpiio", "refusals", OpenMode::CreateNew);
-    let none = |kind, place, style| file.unsupported(&pattern_of(rank, ranks, 4096, (kind, place, style))).unwrap();
+    let none =
+        |kind, place, style| file.support(&pattern_of(rank, ranks, 4096, (kind, place, style))).reason().unwrap();
     let (pointer, explicit) = (CallPlace::Pointer, CallPlace::Explicit);
     assert!(none(AccessKind::SharedOrdered, pointer, CallStyle::Request).contains("split"));
     assert!(none(AccessKind::SharedArrival, pointer, CallStyle::Split).contains("collective"));
@@ -213,10 +227,15 @@ fn refusals(world: &World<'_>) {
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
     let mut ran = 0;
     let too_many = Batch { first_call: 0, calls: MOST_PENDING + 1 };
-    let error = file.write_overlapped(too_many, &ring, &mut || ran += 1).unwrap_err();
+    let error =
+        file.write(Batches::new(too_many, &mut Latency::off()).overlapping(&mut || ran += 1), &ring).unwrap_err();
     assert_eq!((error.cause, ran), (Cause::Unsupported, 1), "{error}");
     assert_eq!(
-        file.write_overlapped(Batch { first_call: 0, calls: MOST_PENDING }, &ring, &mut || {}).unwrap(),
+        file.write(
+            Batches::new(Batch { first_call: 0, calls: MOST_PENDING }, &mut Latency::off()).overlapping(&mut || {}),
+            &ring
+        )
+        .unwrap(),
         MOST_PENDING * p.call_bytes()
     );
     file.close().unwrap();

@@ -8,7 +8,7 @@ use std::fs::File;
 
 use beff_backends::error::Cause;
 use beff_backends::{
-    driver, AccessKind, CallPlace, CallStyle, Collective, Direct, Direction, DriverOptions, FilePath, Latency,
+    driver, AccessKind, Batches, CallPlace, CallStyle, Collective, Direct, Direction, DriverOptions, FilePath, Latency,
     OpenMode, OpenRequest,
 };
 use world::{has_read, lay_out, name_of, on_all_ranks, pattern_of, ring_for, table, World, ALL, CALLS, ORIGIN};
@@ -26,7 +26,7 @@ fn other_drivers(world: &World<'_>, bytes: u64) {
             let mut file = world.open_with(driver_name, &name, OpenMode::CreateNew, direct);
             let overlaps = driver_name == "uring" && form.0 == AccessKind::Independent && form.2 == CallStyle::Request;
             let runs = form.0 != AccessKind::SharedArrival && (form.2 == CallStyle::Blocking || overlaps);
-            assert_eq!(file.unsupported(&p).is_none(), runs, "{name}");
+            assert_eq!(file.support(&p).reason().is_none(), runs, "{name}");
             let mut ring = ring_for(&p);
             world.comm.idle_barrier().unwrap();
             let told = file.prepare(&p, Direction::Write, &mut ring, &[]);
@@ -42,9 +42,9 @@ fn other_drivers(world: &World<'_>, bytes: u64) {
             lay_out(&mut ring, &p);
             let mut ran = 0;
             let wrote = if overlaps {
-                file.write_overlapped(ALL, &ring, &mut || ran += 1)
+                file.write(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || ran += 1), &ring)
             } else {
-                file.write(ALL, &ring, &mut off)
+                file.write(Batches::new(ALL, &mut off), &ring)
             };
             assert_eq!(wrote.unwrap(), CALLS * p.call_bytes(), "{name}");
             world.settle(file.as_mut());
@@ -52,9 +52,9 @@ fn other_drivers(world: &World<'_>, bytes: u64) {
             file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
             ring.bytes_mut().fill(0);
             let read = if overlaps {
-                file.read_overlapped(ALL, &mut ring, &mut || ran += 1)
+                file.read(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || ran += 1), &mut ring)
             } else {
-                file.read(ALL, &mut ring, &mut off)
+                file.read(Batches::new(ALL, &mut off), &mut ring)
             };
             assert_eq!(read.unwrap(), CALLS * p.call_bytes(), "{name}");
             assert_eq!(ran, if overlaps { 2 } else { 0 }, "{name}");
@@ -65,9 +65,9 @@ fn other_drivers(world: &World<'_>, bytes: u64) {
                     File::options().write(true).open(world.path(&name)).unwrap().set_len(ORIGIN).unwrap();
                 });
                 let read = if overlaps {
-                    file.read_overlapped(ALL, &mut ring, &mut || ran += 1)
+                    file.read(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || ran += 1), &mut ring)
                 } else {
-                    file.read(ALL, &mut ring, &mut off)
+                    file.read(Batches::new(ALL, &mut off), &mut ring)
                 };
                 let expected = if p.call_bytes() > 0 { Err(Cause::Short) } else { Ok(0) };
                 assert_eq!(read.map_err(|e| e.cause), expected, "{name}");
@@ -91,7 +91,7 @@ fn two_phase_needs_equal_parts(world: &World<'_>) {
         let (path, comm) = (FilePath::of(&world.path("two-phase")).unwrap(), world.comm);
         let request = OpenRequest { path: &path, mode: OpenMode::CreateNew, comm, hints: &[] };
         let mut file = (driver(driver_name).unwrap().make)(&options).open(&request).unwrap();
-        let refused = file.unsupported(&p).is_some_and(|why| why.contains("one length"));
+        let refused = file.support(&p).reason().is_some_and(|why| why.contains("one length"));
         assert_eq!(refused, world.comm.size() > 1, "{driver_name}");
         if refused {
             let mut ring = ring_for(&p);
@@ -107,11 +107,17 @@ fn null_accepts_everything(world: &World<'_>) {
         let p = pattern_of(world.comm.rank(), world.comm.size(), 5, form);
         let mut ring = ring_for(&p);
         let mut file = world.open("null", "null", OpenMode::CreateNew);
-        assert_eq!(file.unsupported(&p), None);
+        assert_eq!(file.support(&p).reason(), None);
         file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
         let mut ran = 0;
-        assert_eq!(file.write_overlapped(ALL, &ring, &mut || ran += 1).unwrap(), CALLS * p.call_bytes());
-        assert_eq!(file.read_overlapped(ALL, &mut ring, &mut || ran += 1).unwrap(), CALLS * p.call_bytes());
+        assert_eq!(
+            file.write(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || ran += 1), &ring).unwrap(),
+            CALLS * p.call_bytes()
+        );
+        assert_eq!(
+            file.read(Batches::new(ALL, &mut Latency::off()).overlapping(&mut || ran += 1), &mut ring).unwrap(),
+            CALLS * p.call_bytes()
+        );
         assert_eq!(ran, if form.2 == CallStyle::Split { 2 * CALLS } else { 2 });
         file.close().unwrap();
     }

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use beff_backends::{
-    driver, Batch, Calibrated, Direct, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest,
-    Pattern, Preallocate, Ring,
+    driver, Batch, Batches, Calibrated, Direct, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode,
+    OpenRequest, Pattern, Preallocate, Ring,
 };
 use beff_ffi::Comm;
 use beff_raw::b_eff_io::config::Termination;
@@ -243,29 +243,27 @@ pub fn run_ours(work: &Work, mut file: Box<dyn OpenFile>, mut ring: Ring) -> Res
     let begin = Instant::now();
     while let Step::Run(calls) = next(&limits, &progress, progress.made()) {
         let batch = Batch { first_call: progress.calls, calls };
-        if file.flows() {
+        if file.protocol().pipelined {
             flow(file.as_mut(), &mut ring, (direction, batch), &limits, &mut progress)?;
             continue;
         }
         let batch_begin = Instant::now();
         match direction {
             Direction::Write => {
-                file.make_room(batch)?;
-                file.write(batch, &ring, &mut latency)?
+                file.preallocate(batch)?;
+                file.write(Batches::new(batch, &mut latency), &ring)?
             }
-            Direction::Read => file.read(batch, &mut ring, &mut latency)?,
+            Direction::Read => file.read(Batches::new(batch, &mut latency), &mut ring)?,
         };
         made(&mut progress, calls, batch_begin.elapsed().as_secs_f64());
     }
-    if direction == Direction::Write {
-        file.give_back()?;
-    }
+    let without_room = if direction == Direction::Write { file.trim()? } else { None };
     let transfer_seconds = begin.elapsed().as_secs_f64();
     if direction == Direction::Write {
         file.sync()?;
     }
     let all_seconds = begin.elapsed().as_secs_f64();
-    if let Some(reason) = file.without_room() {
+    if let Some(reason) = without_room {
         return Err(reason.into());
     }
     file.close()?;
@@ -285,11 +283,7 @@ fn flow(
     progress: &mut Progress,
 ) -> Result<(), Failure> {
     let begin = Instant::now();
-    let mut most_calls = u64::MAX;
-    if direction == Direction::Write {
-        file.make_room(batch)?;
-        most_calls = file.calls_with_room();
-    }
+    let most_calls = if direction == Direction::Write { file.preallocate(batch)? } else { u64::MAX };
     let mut room_seconds = begin.elapsed().as_secs_f64();
     let (mut newest, mut under_way_before, mut since) = (batch.calls, 0, Instant::now());
     let mut ask = |under_way: u64| {
@@ -305,8 +299,8 @@ fn flow(
     };
     let mut latency = Latency::off();
     match direction {
-        Direction::Write => file.write_on(batch, ring, &mut latency, &mut ask)?,
-        Direction::Read => file.read_on(batch, ring, &mut latency, &mut ask)?,
+        Direction::Write => file.write(Batches::new(batch, &mut latency).followed_by(&mut ask), ring)?,
+        Direction::Read => file.read(Batches::new(batch, &mut latency).followed_by(&mut ask), ring)?,
     };
     Ok(())
 }
@@ -339,7 +333,7 @@ pub fn prepare_ours(work: &Work, path: &Path, job: u32) -> Result<(Box<dyn OpenF
     let mut file = (row.make)(&options).open(&request)?;
     let base_bytes = if work.shared { u64::from(job) * work.job_bytes() } else { 0 };
     let pattern = Pattern { base_bytes, ..Pattern::private(work.chunk_bytes, 1, work.chunks) };
-    if let Some(reason) = file.unsupported(&pattern) {
+    if let Some(reason) = file.support(&pattern).reason() {
         return Err(reason.into());
     }
     file.prepare(&pattern, direction, &mut ring, &[])?;

@@ -5,8 +5,8 @@ use beff_ffi::Universe;
 
 use crate::error::Cause;
 use crate::{
-    driver, AccessKind, BackendError, Batch, CallForm, CallPlace, CallStyle, Direction, DriverOptions, FilePath,
-    Latency, OpenFile, OpenMode, OpenRequest, Parts, Pattern, Ring, Unit,
+    driver, AccessKind, BackendError, Batch, Batches, CallForm, CallPlace, CallStyle, Direction, DriverOptions,
+    FilePath, Latency, OpenFile, OpenMode, OpenRequest, Parts, Pattern, Ring, Unit,
 };
 
 const FILE: &str = "f";
@@ -130,8 +130,8 @@ fn every_pattern_is_the_calls_of_its_form_from_open_to_close() {
                     file.prepare(&p, direction, &mut ring, &pairs(&[("cb_read", "no")])).unwrap();
                     let mut latency = Latency::on();
                     let moved = match direction {
-                        Direction::Write => file.write(batch, &ring, &mut latency),
-                        Direction::Read => file.read(batch, &mut ring, &mut latency),
+                        Direction::Write => file.write(Batches::new(batch, &mut latency), &ring),
+                        Direction::Read => file.read(Batches::new(batch, &mut latency), &mut ring),
                     };
                     assert_eq!(moved.unwrap(), 2 * p.call_bytes());
                     assert_eq!(latency.histogram().map_or(0, |times| times.len()), 2, "each call is timed");
@@ -164,7 +164,8 @@ fn what_lies_behind_the_end_of_the_file_is_not_asked_for() {
             set_file_bytes(end as i64 - 1);
             file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
             let _ = take_log();
-            let error = file.read(Batch { first_call: 1, calls: 2 }, &mut ring, &mut Latency::off()).unwrap_err();
+            let error =
+                file.read(Batches::new(Batch { first_call: 1, calls: 2 }, &mut Latency::off()), &mut ring).unwrap_err();
             assert_eq!((error.cause, error.offset_bytes), (Cause::Short, Some(p.chunk_offset(2 * p.chunks_per_call))));
             words(take_log())
         });
@@ -221,7 +222,12 @@ fn work_runs_under_the_calls_that_can_be_under_way() {
             file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
             let _ = take_log();
             let mut during = Vec::new();
-            let moved = file.write_overlapped(batch, &ring, &mut || during.push(take_log().len())).unwrap();
+            let moved = file
+                .write(
+                    Batches::new(batch, &mut Latency::off()).overlapping(&mut || during.push(take_log().len())),
+                    &ring,
+                )
+                .unwrap();
             assert_eq!(moved, 3 * p.call_bytes());
             (during, take_log().len())
         });
@@ -243,8 +249,8 @@ fn failing(kind: AccessKind, direction: Direction, answers: &[Answer]) -> (Backe
         script(&format!("File_{verb}_{name}"), answers);
         let (batch, mut off) = (Batch { first_call: 0, calls: 4 }, Latency::off());
         let result = match direction {
-            Direction::Write => file.write(batch, &ring, &mut off),
-            Direction::Read => file.read(batch, &mut ring, &mut off),
+            Direction::Write => file.write(Batches::new(batch, &mut off), &ring),
+            Direction::Read => file.read(Batches::new(batch, &mut off), &mut ring),
         };
         (result.unwrap_err(), take_log().len())
     })
@@ -282,7 +288,8 @@ fn errors_of_open_view_sync_and_close_are_told() {
         let error = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap_err();
         assert_eq!((error.operation, error.cause), ("MPI_File_set_view", Cause::NoSpace));
         file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-        let other = file.read(Batch { first_call: 0, calls: 1 }, &mut ring, &mut Latency::off()).unwrap_err();
+        let other =
+            file.read(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &mut ring).unwrap_err();
         assert_eq!(other.cause, Cause::Unsupported, "prepared for the other direction");
         script("File_sync", &[fail]);
         assert_eq!(file.sync().unwrap_err().operation, "MPI_File_sync");

@@ -193,7 +193,7 @@ impl TwoPhase {
         Some(Layout::of(pattern, domains.align_bytes).map(|layout| (domains, layout)))
     }
 
-    /// The answer of [`crate::OpenFile::unsupported`], if the pattern is this module's.
+    /// The reason of [`crate::Support::Unsupported`], if the pattern is this module's.
     pub(crate) fn unsupported(&self, pattern: &Pattern, files: &FdPair) -> Option<Option<String>> {
         Some(self.takes(pattern, files)?.err())
     }

@@ -44,13 +44,13 @@ impl Pieces for Flow<'_> {
 }
 
 impl UringFile {
-    /// The answer of [`crate::OpenFile::flows`]. Sectors at the ends of a batch come between two batches, and so does a step in common.
+    /// [`crate::Protocol::pipelined`]: sectors at the ends of a batch come between two batches, and so does a step in common.
     pub(super) fn can_flow(&self) -> bool {
         let alone = |p: &Prepared| !matches!(p.route, Route::DirectEdges { .. });
         !self.file.two_phase.is_active() && !self.file.keeps_step() && self.prepared.as_ref().is_some_and(alone)
     }
 
-    /// [`UringFile::run`] with the batches of `next` behind it. `base` is the mapping of the ring of `check`.
+    /// [`UringFile::run_batch`] with the batches of `next` behind it. `base` is the mapping of the ring of `check`.
     pub(super) fn run_on(
         &mut self,
         batch: Batch,

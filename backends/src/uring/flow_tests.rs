@@ -3,7 +3,7 @@
 use super::tests::{all, assert_idle, uring};
 use super::*;
 use crate::testing::{fill, pattern, scratch};
-use crate::{Direct, OpenMode};
+use crate::{Batches, Direct, OpenMode};
 
 const CHUNK: u64 = 4096;
 
@@ -22,7 +22,7 @@ fn the_next_batch_is_asked_for_while_the_last_is_under_way() {
     for direction in [Direction::Read, Direction::Write] {
         let mut file = uring(&path, OpenMode::Update, Direct::Auto, 8);
         file.prepare(&p, direction, &mut ring, &[]).unwrap();
-        assert!(file.flows());
+        assert!(file.protocol().pipelined);
         let (mut newest, mut asked, mut left) = (1, Vec::new(), 99);
         let mut next = |under_way: u64| {
             asked.push((newest, under_way));
@@ -32,8 +32,8 @@ fn the_next_batch_is_asked_for_while_the_last_is_under_way() {
         };
         let (first, mut latency) = (Batch { first_call: 0, calls: 1 }, Latency::on());
         let moved = match direction {
-            Direction::Read => file.read_on(first, &mut ring, &mut latency, &mut next),
-            Direction::Write => file.write_on(first, &ring, &mut latency, &mut next),
+            Direction::Read => file.read(Batches::new(first, &mut latency).followed_by(&mut next), &mut ring),
+            Direction::Write => file.write(Batches::new(first, &mut latency).followed_by(&mut next), &ring),
         };
         assert_eq!(moved.unwrap(), 200 * CHUNK);
         let batches: Vec<u64> = asked.iter().map(|(calls, _)| *calls).collect();
@@ -59,7 +59,7 @@ fn nothing_is_asked_for_behind_an_error() {
         Some(4)
     };
     let first = Batch { first_call: 0, calls: 4 };
-    let error = file.read_on(first, &mut ring, &mut Latency::off(), &mut next).unwrap_err();
+    let error = file.read(Batches::new(first, &mut Latency::off()).followed_by(&mut next), &mut ring).unwrap_err();
     assert_eq!((error.offset_bytes, error.expected_got_bytes), (Some(10 * CHUNK), Some((CHUNK, 0))));
     // The batch with chunks 8 to 11 failed; chunks of the one behind it may not have been begun before that was known.
     assert!((2..=3).contains(&asked), "{asked}");
@@ -73,7 +73,7 @@ fn edges_and_room_come_between_two_batches() {
     let mut flows = |path: &std::path::Path, mode, chunk, direction| {
         let mut file = uring(path, mode, Direct::Auto, 4);
         let told = file.prepare(&pattern(chunk, 1, 8), direction, &mut ring, &[]).unwrap();
-        (told.direct == Some(true), file.flows())
+        (told.direct == Some(true), file.protocol().pipelined)
     };
     for (chunk, expected) in [(CHUNK, true), (CHUNK - 8, false)] {
         let (is_direct, flows) = flows(&path, OpenMode::Update, chunk, Direction::Write);
@@ -81,8 +81,8 @@ fn edges_and_room_come_between_two_batches() {
         assert_eq!(flows, expected || !is_direct, "chunks of {chunk}");
     }
     let mut file = uring(&path, OpenMode::ReadOnly, Direct::Auto, 4);
-    assert!(!file.flows(), "nothing is prepared");
+    assert!(!file.protocol().pipelined, "nothing is prepared");
     let batch = all(&pattern(CHUNK, 1, 8));
     fill(&mut ring, 1);
-    assert!(file.read_on(batch, &mut ring, &mut Latency::off(), &mut |_| None).is_err());
+    assert!(file.read(Batches::new(batch, &mut Latency::off()).followed_by(&mut |_| None), &mut ring).is_err());
 }

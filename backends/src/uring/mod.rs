@@ -25,11 +25,12 @@ use crate::error::Cause;
 use crate::offsets::{self, Offsets};
 use crate::queue::{abandoned, Queue, Way, MAX_PIECE_SHIFT};
 use crate::route::Route;
+use crate::seam::in_any_case;
 use crate::two_phase::Shelf;
 use crate::walk::{batch_bytes, Pieces, Walk};
 use crate::{
-    dontcache, edges, in_any_case, one_by_one, two_phase, AccessKind, BackendError, Batch, CallStyle, Direction,
-    Driver, DriverOptions, InForce, Latency, Next, OpenFile, OpenRequest, Pattern, Result, Ring, Submitted, Timed,
+    dontcache, edges, two_phase, AccessKind, BackendError, Batch, Batches, Beside, CallStyle, Direction, Driver,
+    DriverOptions, InForce, Latency, OpenFile, OpenRequest, Pattern, Protocol, Result, Ring, Submitted, Support, Timed,
     MOST_PENDING,
 };
 use pump::{Job, Pump};
@@ -40,7 +41,7 @@ use stream::Failure;
 const DOMAINS_IN_FLIGHT: u32 = 4;
 /// What is registered: the memory of all transfers.
 const REGISTERED: &str = "registered buffers";
-/// Work under the transfers of a batch.
+/// Batches under the transfers of a batch.
 type During<'a> = &'a mut dyn FnMut();
 
 /// Driver for io_uring. Collective kinds of access use the same offsets, each rank on its own.
@@ -128,8 +129,25 @@ impl UringFile {
         Err(BackendError::new(operation, path, Cause::Unsupported, text))
     }
 
-    /// Moves a batch by any route but the unsafe one.
-    fn run(
+    /// Moves the batches of `work` through the queue. `base` is the mapping of `ring`, borrowed by the caller until this returns.
+    fn run(&mut self, direction: Direction, work: Batches<'_>, ring: &Ring, base: *mut u8) -> Result<u64> {
+        match work {
+            Batches { batch, beside: Beside::Computation(during), .. } => {
+                in_any_case(during, |during| self.overlapped(direction, batch, ring, base, during))
+            }
+            Batches { batch, latency, beside: Beside::Next(next) } if self.can_flow() => {
+                self.check(direction, ring)?;
+                self.run_on(batch, ring, base, latency, next)
+            }
+            work => work.each(|batch, latency| {
+                self.check(direction, ring)?;
+                self.run_batch(batch, ring, base, latency, None)
+            }),
+        }
+    }
+
+    /// Moves a batch by any route.
+    fn run_batch(
         &mut self,
         batch: Batch,
         ring: &Ring,
@@ -188,7 +206,7 @@ impl UringFile {
             route: &prepared.route,
         };
         // SAFETY: `base` is the start of the mapping of the ring, which the caller has borrowed for the whole batch, for
-        // reads exclusively (`write`, `read`, those that go on and the overlapped ones below); `Walk::new` has checked that every window ends
+        // reads exclusively (`write` and `read` below); `Walk::new` has checked that every window ends
         // inside of its bytes, whole sectors end in its slack at most (`MAX_SECTOR_BYTES` is less than that); and if
         // the queue has registered memory, `check` has seen by `ring_id` that it is this ring's.
         let outcome = unsafe { self.pump.run(&mut self.queue, &job, walk, latency, during) };
@@ -218,8 +236,8 @@ impl UringFile {
 }
 
 impl OpenFile for UringFile {
-    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.file.unsupported(pattern, refuses(pattern))
+    fn support(&self, pattern: &Pattern) -> Support {
+        self.file.support(pattern, refuses(pattern))
     }
 
     fn prepare(
@@ -268,85 +286,39 @@ impl OpenFile for UringFile {
         Ok(told)
     }
 
-    fn make_room(&mut self, batch: Batch) -> Result<()> {
-        self.file.make_room(batch)
+    fn preallocate(&mut self, batch: Batch) -> Result<u64> {
+        self.file.preallocate(batch)
     }
 
-    fn calls_with_room(&self) -> u64 {
-        self.file.calls_with_room()
-    }
-
-    fn give_back(&mut self) -> Result<()> {
-        self.file.give_back()
+    fn trim(&mut self) -> Result<Option<String>> {
+        self.file.trim()
     }
 
     fn submitted(&self) -> Option<Submitted> {
         Some(self.queue.submitted + self.file.two_phase.submitted())
     }
 
-    fn meets(&self, pattern: &Pattern) -> bool {
-        self.file.meets(pattern)
+    fn protocol(&self) -> Protocol {
+        Protocol { lockstep: self.file.keeps_step(), pipelined: self.can_flow() }
     }
 
-    fn keeps_step(&self) -> bool {
-        self.file.keeps_step()
-    }
-
-    fn without_room(&self) -> Option<String> {
-        self.file.without_room()
-    }
-
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        if self.file.two_phase.is_active() {
-            return self.file.two_phase.write(&self.file.files, batch, ring, latency);
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        let Offsets { two_phase, files, .. } = &mut self.file;
+        if two_phase.is_active() {
+            return work.each(|batch, latency| two_phase.write(files, batch, ring, latency));
         }
-        self.check(Direction::Write, ring)?;
         // Only ever read through: the kernel takes bytes out of the memory of a write.
         let base = ring.as_ptr().cast_mut();
-        self.run(batch, ring, base, latency, None)
+        self.run(Direction::Write, work, ring, base)
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        if self.file.two_phase.is_active() {
-            return self.file.two_phase.read(&self.file.files, batch, ring, latency);
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
+        let Offsets { two_phase, files, .. } = &mut self.file;
+        if two_phase.is_active() {
+            return work.each(|batch, latency| two_phase.read(files, batch, ring, latency));
         }
-        self.check(Direction::Read, ring)?;
         let base = ring.as_mut_ptr();
-        self.run(batch, ring, base, latency, None)
-    }
-
-    fn flows(&self) -> bool {
-        self.can_flow()
-    }
-
-    fn write_on(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency, next: Next<'_>) -> Result<u64> {
-        if !self.can_flow() {
-            return one_by_one(batch, next, |batch| self.write(batch, ring, latency));
-        }
-        self.check(Direction::Write, ring)?;
-        // As in `write`.
-        let base = ring.as_ptr().cast_mut();
-        self.run_on(batch, ring, base, latency, next)
-    }
-
-    fn read_on(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency, next: Next<'_>) -> Result<u64> {
-        if !self.can_flow() {
-            return one_by_one(batch, next, |batch| self.read(batch, ring, latency));
-        }
-        self.check(Direction::Read, ring)?;
-        let base = ring.as_mut_ptr();
-        self.run_on(batch, ring, base, latency, next)
-    }
-
-    fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        // As in `write`.
-        let base = ring.as_ptr().cast_mut();
-        in_any_case(during, |during| self.overlapped(Direction::Write, batch, ring, base, during))
-    }
-
-    fn read_overlapped(&mut self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        let base = ring.as_mut_ptr();
-        in_any_case(during, |during| self.overlapped(Direction::Read, batch, ring, base, during))
+        self.run(Direction::Read, work, ring, base)
     }
 
     fn sync(&mut self) -> Result<()> {

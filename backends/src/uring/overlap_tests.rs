@@ -3,7 +3,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use super::*;
 use crate::testing::{fill, pattern, scratch};
 use crate::uring::tests::{all, assert_idle, uring};
-use crate::{AccessKind, CallForm, Direct, OpenFile, OpenMode, Parts, Pattern};
+use crate::{AccessKind, Batches, CallForm, Direct, OpenFile, OpenMode, Parts, Pattern};
 
 /// A part counted in bytes whose calls return before they are done.
 fn requests(chunk: u64, calls: u64) -> Pattern {
@@ -26,21 +26,30 @@ fn work_runs_once_under_a_batch_of_any_depth() {
             let told = file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
             assert_eq!(told.strategy.contains("exceeds the depth"), calls > u64::from(depth), "{}", told.strategy);
             let mut ran = 0;
-            assert_eq!(file.write_overlapped(all(&p), &ring, &mut || ran += 1).unwrap(), calls * chunk);
+            assert_eq!(
+                file.write(Batches::new(all(&p), &mut Latency::off()).overlapping(&mut || ran += 1), &ring).unwrap(),
+                calls * chunk
+            );
             file.sync().unwrap();
             assert_eq!(std::fs::read(&path).unwrap().get(3..).unwrap_or_default(), right);
             ring.bytes_mut().fill(0);
             file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-            assert_eq!(file.read_overlapped(all(&p), &mut ring, &mut || ran += 1).unwrap(), calls * chunk);
+            assert_eq!(
+                file.read(Batches::new(all(&p), &mut Latency::off()).overlapping(&mut || ran += 1), &mut ring).unwrap(),
+                calls * chunk
+            );
             assert!(ring.bytes()[..right.len()] == right);
             assert_eq!(ran, 2);
             let stopped = catch_unwind(AssertUnwindSafe(|| {
-                file.read_overlapped(all(&p), &mut ring, &mut || panic!("in the work"))
+                file.read(
+                    Batches::new(all(&p), &mut Latency::off()).overlapping(&mut || panic!("in the work")),
+                    &mut ring,
+                )
             }));
             assert!(stopped.is_err());
             assert!(file.queue.ring.submission().is_empty() && file.queue.ring.completion().is_empty());
             assert!(!file.queue.abandoned, "what was begun before the work was submitted");
-            assert_eq!(file.read(all(&p), &mut ring, &mut Latency::off()).unwrap(), calls * chunk);
+            assert_eq!(file.read(Batches::new(all(&p), &mut Latency::off()), &mut ring).unwrap(), calls * chunk);
             assert_idle(&mut file);
         }
     }
@@ -53,17 +62,29 @@ fn work_runs_also_where_nothing_can_be_under_way() {
     let mut ring = Ring::new(1 << 16, 4096).unwrap();
     let mut ran = 0;
     let one = Batch { first_call: 0, calls: 1 };
-    assert!(file.write_overlapped(one, &ring, &mut || ran += 1).unwrap_err().text.contains("prepare"));
+    assert!(file
+        .write(Batches::new(one, &mut Latency::off()).overlapping(&mut || ran += 1), &ring)
+        .unwrap_err()
+        .text
+        .contains("prepare"));
     file.prepare(&pattern(4096, 1, 4), Direction::Write, &mut ring, &[]).unwrap();
-    assert!(file.write_overlapped(one, &ring, &mut || ran += 1).unwrap_err().text.contains("under way"));
+    assert!(file
+        .write(Batches::new(one, &mut Latency::off()).overlapping(&mut || ran += 1), &ring)
+        .unwrap_err()
+        .text
+        .contains("under way"));
     file.prepare(&requests(1, 5000), Direction::Write, &mut ring, &[]).unwrap();
     let many = Batch { first_call: 0, calls: MOST_PENDING + 1 };
-    assert!(file.write_overlapped(many, &ring, &mut || ran += 1).unwrap_err().text.contains("at once"));
+    assert!(file
+        .write(Batches::new(many, &mut Latency::off()).overlapping(&mut || ran += 1), &ring)
+        .unwrap_err()
+        .text
+        .contains("at once"));
     assert_eq!(ran, 3);
     for (kind, style) in [(AccessKind::Collective, CallStyle::Request), (AccessKind::Independent, CallStyle::Split)] {
         let form = CallForm { style, ..CallForm::default() };
         let refused = Pattern { kind, form, ..pattern(8, 1, 1) };
-        assert!(file.unsupported(&refused).unwrap().contains("mpiio"));
+        assert!(file.support(&refused).reason().unwrap().contains("mpiio"));
         assert_eq!(file.prepare(&refused, Direction::Write, &mut ring, &[]).unwrap_err().cause, Cause::Unsupported);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::direct::FdPair;
 use crate::testing::{fill, pattern, scratch};
-use crate::{Calibrated, Direct, OpenMode};
+use crate::{Batches, Calibrated, Direct, OpenMode};
 
 fn row(direction: Direction, chunk_bytes: u64, depth: u32, wait_for: u32) -> Calibrated {
     Calibrated { direction, chunk_bytes, depth, wait_for, operation_bytes: None }
@@ -22,13 +22,13 @@ fn write_and_read(file: &mut UringFile, path: &Path, p: &Pattern) {
     fill(&mut ring, 4);
     let all = Batch { first_call: 0, calls: p.max_calls };
     file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
-    file.write(all, &ring, &mut Latency::off()).unwrap();
+    file.write(Batches::new(all, &mut Latency::off()), &ring).unwrap();
     let bytes = (p.max_calls * p.call_bytes()) as usize;
     assert!(std::fs::read(path).unwrap() == ring.bytes()[..bytes]);
     let written = ring.bytes().to_vec();
     ring.bytes_mut().fill(0);
     file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
-    file.read(all, &mut ring, &mut Latency::off()).unwrap();
+    file.read(Batches::new(all, &mut Latency::off()), &mut ring).unwrap();
     assert!(ring.bytes()[..bytes] == written[..bytes]);
 }
 
@@ -74,7 +74,8 @@ fn a_chunk_moves_by_operations_at_the_same_time() {
         std::fs::File::options().write(true).open(&path).unwrap().set_len(cut).unwrap();
         let p = pattern(65536, 1, 4);
         file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-        let error = file.read(Batch { first_call: 0, calls: 4 }, &mut ring, &mut Latency::off()).unwrap_err();
+        let error =
+            file.read(Batches::new(Batch { first_call: 0, calls: 4 }, &mut Latency::off()), &mut ring).unwrap_err();
         assert_eq!(error.offset_bytes, Some(3 * 65536), "{error}");
         assert_eq!(error.expected_got_bytes, Some((65536, 20480)), "{error}");
         assert!(file.pump.is_idle());
@@ -101,7 +102,9 @@ fn parts_of_chunks_larger_than_the_period_of_the_memory_do_not_share_it() {
         batches.push(under_way);
         (batches.len() < 3).then_some(3)
     };
-    let moved = file.read_on(Batch { first_call: 0, calls: 3 }, &mut ring, &mut latency, &mut next).unwrap();
+    let moved = file
+        .read(Batches::new(Batch { first_call: 0, calls: 3 }, &mut latency).followed_by(&mut next), &mut ring)
+        .unwrap();
     assert_eq!((moved, batches.len()), (chunk * calls, 3));
     assert_eq!(latency.histogram().map(|h| h.len()), Some(calls), "one time for each chunk");
     // The last chunk has nobody behind it.
@@ -163,6 +166,6 @@ fn the_other_direction_is_refused() {
     let mut file = UringFile::new(Offsets::alone(files), (&DriverOptions::default()).into()).unwrap();
     let mut ring = Ring::new(1 << 16, 4096).unwrap();
     file.prepare(&pattern(4096, 1, 1), Direction::Write, &mut ring, &[]).unwrap();
-    let error = file.read(Batch { first_call: 0, calls: 1 }, &mut ring, &mut Latency::off()).unwrap_err();
+    let error = file.read(Batches::new(Batch { first_call: 0, calls: 1 }, &mut Latency::off()), &mut ring).unwrap_err();
     assert!(error.text.contains("other direction"), "{error}");
 }

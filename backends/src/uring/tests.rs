@@ -10,7 +10,7 @@ use crate::direct::FdPair;
 use crate::queue::flight::Flight;
 use crate::statx::direct_align;
 use crate::testing::{fill, open_alone, pattern, scratch, stream_byte, with_little_lockable_memory, LOCKABLE_BYTES};
-use crate::{AccessKind, CallForm, Direct, OpenMode, Parts};
+use crate::{AccessKind, Batches, CallForm, Direct, OpenMode, Parts};
 
 fn settings(queue_depth: u32) -> Settings {
     (&DriverOptions { queue_depth, ..DriverOptions::default() }).into()
@@ -124,11 +124,14 @@ impl Case {
             file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
             if self.flows {
                 let (first, mut next) = self.flow();
-                let moved = file.write_on(first, &ring, &mut Latency::off(), &mut next);
+                let moved = file.write(Batches::new(first, &mut Latency::off()).followed_by(&mut next), &ring);
                 assert_eq!(moved.unwrap(), p.max_calls * p.call_bytes());
             } else {
                 for batch in self.batches() {
-                    assert_eq!(file.write(batch, &ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
+                    assert_eq!(
+                        file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap(),
+                        batch.calls * p.call_bytes()
+                    );
                 }
             }
             file.sync().unwrap();
@@ -144,11 +147,14 @@ impl Case {
             file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
             if self.flows {
                 let (first, mut next) = self.flow();
-                let moved = file.read_on(first, &mut ring, &mut Latency::off(), &mut next);
+                let moved = file.read(Batches::new(first, &mut Latency::off()).followed_by(&mut next), &mut ring);
                 assert_eq!(moved.unwrap(), p.max_calls * p.call_bytes());
             } else {
                 for batch in self.batches() {
-                    assert_eq!(file.read(batch, &mut ring, &mut Latency::off()).unwrap(), batch.calls * p.call_bytes());
+                    assert_eq!(
+                        file.read(Batches::new(batch, &mut Latency::off()), &mut ring).unwrap(),
+                        batch.calls * p.call_bytes()
+                    );
                 }
             }
             assert!(ring.bytes() == self.expected_ring(rank, content, &ring), "rank {rank} read other bytes");
@@ -227,7 +233,7 @@ proptest! {
                 let mut ring = case.ring(rank);
                 file.prepare(p, Direction::Read, &mut ring, &[]).unwrap();
                 for attempt in 0..2 {
-                    match (file.read(all(p), &mut ring, &mut Latency::off()), first) {
+                    match (file.read(Batches::new(all(p), &mut Latency::off()), &mut ring), first) {
                         (Ok(bytes), None) => prop_assert_eq!(bytes, p.max_calls * p.call_bytes()),
                         (Err(error), Some(offset)) => {
                             prop_assert_eq!(error.cause, Cause::Short, "{} {}", error, attempt);
@@ -274,7 +280,7 @@ fn ranks_write_at_the_same_time() {
                     let mut ring = case.ring(rank);
                     file.prepare(p, Direction::Write, &mut ring, &[]).unwrap();
                     for batch in case.batches() {
-                        file.write(batch, &ring, &mut Latency::off()).unwrap();
+                        file.write(Batches::new(batch, &mut Latency::off()), &ring).unwrap();
                     }
                     file.sync().unwrap();
                 });
@@ -317,10 +323,10 @@ fn full_device_is_no_space_and_leaves_nothing_in_flight() {
     let mut file = uring(Path::new("/dev/full"), OpenMode::Update, Direct::Auto, 32);
     let mut ring = Ring::new(1 << 20, 4096).unwrap();
     let p = Pattern { base_bytes: 8192, ..pattern(4096, 1, 1000) };
-    assert!(file.write(all(&p), &ring, &mut Latency::off()).unwrap_err().text.contains("prepare"));
+    assert!(file.write(Batches::new(all(&p), &mut Latency::off()), &ring).unwrap_err().text.contains("prepare"));
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
     for _ in 0..3 {
-        let error = file.write(all(&p), &ring, &mut Latency::off()).unwrap_err();
+        let error = file.write(Batches::new(all(&p), &mut Latency::off()), &ring).unwrap_err();
         assert_eq!((error.operation, error.cause, error.offset_bytes), ("io_uring write", Cause::NoSpace, Some(8192)));
         assert_idle(&mut file);
     }
@@ -332,14 +338,14 @@ fn required_refuses_before_anything_runs() {
     let path = dir.path().join("f");
     let mut file = uring(&path, OpenMode::CreateNew, Direct::Required, 8);
     let odd = shared(1032);
-    let reason = file.unsupported(&odd).unwrap();
+    let reason = file.support(&odd).reason().unwrap();
     assert!(reason.contains("ranks share sectors of") || reason.contains("gives no alignment"), "{reason}");
     let mut ring = Ring::new(1 << 16, 1 << 16).unwrap();
     let error = file.prepare(&odd, Direction::Write, &mut ring, &[]).unwrap_err();
     assert_eq!(error.cause, Cause::Unsupported);
     assert!(error.text.contains(&reason), "{error}");
     let full = uring(Path::new("/dev/full"), OpenMode::Update, Direct::Required, 8);
-    assert!(full.unsupported(&pattern(4096, 1, 4)).unwrap().contains("gives no alignment"));
+    assert!(full.support(&pattern(4096, 1, 4)).reason().unwrap().contains("gives no alignment"));
 }
 
 #[test]
@@ -353,10 +359,14 @@ fn another_ring_is_registered_anew_or_refused() {
         let mut ring = Ring::new(1 << 16, 4096).unwrap();
         fill(&mut ring, seed);
         file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-        file.write(all(&p), &ring, &mut Latency::off()).unwrap();
+        file.write(Batches::new(all(&p), &mut Latency::off()), &ring).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..4 * 4096]);
         let stranger = Ring::new(1 << 16, 4096).unwrap();
-        assert!(file.write(all(&p), &stranger, &mut Latency::off()).unwrap_err().text.contains("not the one given"));
+        assert!(file
+            .write(Batches::new(all(&p), &mut Latency::off()), &stranger)
+            .unwrap_err()
+            .text
+            .contains("not the one given"));
     }
 }
 
@@ -373,11 +383,11 @@ fn without_lockable_memory_it_runs_unregistered_and_says_so() {
         for part in ["buffers NOT registered", "RLIMIT_MEMLOCK is", "ulimit -l"] {
             assert!(told.strategy.contains(part), "{part}: {}", told.strategy);
         }
-        file.write(all(&p), &ring, &mut Latency::off()).unwrap();
+        file.write(Batches::new(all(&p), &mut Latency::off()), &ring).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..40 * 32768]);
         ring.bytes_mut().fill(0);
         file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-        file.read(all(&p), &mut ring, &mut Latency::off()).unwrap();
+        file.read(Batches::new(all(&p), &mut Latency::off()), &mut ring).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), ring.bytes()[..40 * 32768]);
     });
 }
@@ -391,10 +401,10 @@ fn nothing_can_fail_too() {
     let mut ring = Ring::new(4096, 0).unwrap();
     let p = pattern(0, 1, 4);
     file.prepare(&p, Direction::Write, &mut ring, &[]).unwrap();
-    assert!(file.write(all(&p), &ring, &mut Latency::off()).is_err(), "not open for writing");
+    assert!(file.write(Batches::new(all(&p), &mut Latency::off()), &ring).is_err(), "not open for writing");
     assert_idle(&mut file);
     file.prepare(&p, Direction::Read, &mut ring, &[]).unwrap();
-    assert_eq!(file.read(all(&p), &mut ring, &mut Latency::off()).unwrap(), 0);
+    assert_eq!(file.read(Batches::new(all(&p), &mut Latency::off()), &mut ring).unwrap(), 0);
 }
 
 #[test]
@@ -408,6 +418,6 @@ fn what_was_never_submitted_makes_the_queue_unusable() {
     // SAFETY: an operation without memory.
     unsafe { flight.push(&opcode::Nop::new().build()) };
     drop(flight);
-    let error = file.write(all(&p), &ring, &mut Latency::off()).unwrap_err();
+    let error = file.write(Batches::new(all(&p), &mut Latency::off()), &ring).unwrap_err();
     assert!(error.text.contains("open it again"), "{error}");
 }

@@ -71,7 +71,7 @@ fn calibrate_one(run: &mut Run<'_>, comm: &Comm, index: usize) -> Result<(), Mpi
     // A first call alone gives the latency of a sync, the rest the rate.
     let mut rounds = vec![1, limits.max_calls];
     rounds.dedup();
-    let refused = first_message(comm, file.unsupported(&pattern))?.is_some();
+    let refused = first_message(comm, file.support(&pattern).reason())?.is_some();
     for max_calls in rounds.into_iter().filter(|_| !refused) {
         let limits = Limits { max_calls, ..limits };
         let task = Task { pattern: &pattern, direction: Direction::Write, limits: &limits, hints: &[], resume: None };

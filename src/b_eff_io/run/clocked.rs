@@ -9,7 +9,7 @@
 //! The ranks tell each other what a batch took and run the next ones while that agreement is under way, so a rank waits only for one that
 //! is batches behind. The time of a decision is what telling and hearing take, not the batches between. What is heard, and when, is the
 //! same on all ranks, and so is what follows from it; an error or a signal ends the loop some batches after it was told. The ranks wait for
-//! each other where a driver needs it ([`OpenFile::keeps_step`]), and with a decision after each call, as release 2.1 did.
+//! each other where a driver needs it ([`beff_backends::Protocol::lockstep`]), and with a decision after each call, as release 2.1 did.
 //!
 //! Allocations are counted from after `prepare` to after the sync. The counter sees Rust's allocator, not what the MPI library
 //! allocates in C.
@@ -18,7 +18,7 @@ mod flow;
 
 use std::ops::Range;
 
-use beff_backends::{BackendError, Batch, Direction, InForce, OpenFile, Pattern, Ring};
+use beff_backends::{BackendError, Batch, Batches, Direction, InForce, OpenFile, Pattern, Ring, Support};
 use beff_ffi::{Comm, MpiError};
 
 use crate::b_eff_io::config::Termination;
@@ -70,7 +70,7 @@ struct Loop<'a, 'i> {
     /// What all ranks know of each other.
     agreed: Progress,
     told: Told<'a>,
-    /// The ranks need each other in the pattern ([`OpenFile::meets`]).
+    /// The ranks need each other in the pattern ([`Support::Synchronizing`]).
     meets: bool,
     /// This rank's file needs it, and what all agreed on; true until they have.
     keeps_step: bool,
@@ -91,12 +91,12 @@ struct Loop<'a, 'i> {
 impl Loop<'_, '_> {
     fn transfer(&mut self, file: &mut dyn OpenFile, ring: &mut Ring, calls: u64) {
         let batch = Batch { first_call: self.progress.calls, calls };
-        let (room, room_seconds) = self.room(file, batch);
+        let (allocated, room_seconds) = self.preallocate(file, batch);
         let begin = Instant::now();
-        // Without room nothing is written here; the drivers that need room have no collective calls to miss.
-        let result = room.and_then(|()| match self.task.direction {
-            Direction::Write => file.write(batch, ring, &mut self.notes.latency),
-            Direction::Read => file.read(batch, ring, &mut self.notes.latency),
+        // Without preallocation nothing is written here; the drivers that need it have no collective calls to miss.
+        let result = allocated.and_then(|_| match self.task.direction {
+            Direction::Write => file.write(Batches::new(batch, &mut self.notes.latency), ring),
+            Direction::Read => file.read(Batches::new(batch, &mut self.notes.latency), ring),
         });
         let seconds = begin.elapsed().as_secs_f64();
         match result {
@@ -113,16 +113,16 @@ impl Loop<'_, '_> {
         self.made(calls, room_seconds + seconds);
     }
 
-    /// Room before writes, and what it took.
-    fn room(&mut self, file: &mut dyn OpenFile, batch: Batch) -> (Result<(), BackendError>, f64) {
+    /// Preallocation before writes: the calls that have it, and the seconds it took.
+    fn preallocate(&mut self, file: &mut dyn OpenFile, batch: Batch) -> (Result<u64, BackendError>, f64) {
         if self.task.direction == Direction::Read {
-            return (Ok(()), 0.0);
+            return (Ok(u64::MAX), 0.0);
         }
         let begin = Instant::now();
-        let made = file.make_room(batch);
+        let allocated = file.preallocate(batch);
         let seconds = begin.elapsed().as_secs_f64();
         self.intervals.room_seconds += seconds;
-        (made, seconds)
+        (allocated, seconds)
     }
 
     /// A batch was made.
@@ -272,19 +272,20 @@ impl Loop<'_, '_> {
         self.task.limits.termination == Termination::PerCall
     }
 
-    /// After the last of the calls, of which there were `calls_before`: what was made ahead goes back, and the file is synced.
-    fn sync(&mut self, file: &mut dyn OpenFile, calls_before: u64) -> Result<(), BackendError> {
+    /// After the last of the calls, of which there were `calls_before`: what was allocated ahead goes back, and the file is synced. Returns why
+    /// writes went on without preallocation.
+    fn sync(&mut self, file: &mut dyn OpenFile, calls_before: u64) -> Result<Option<String>, BackendError> {
         // Collective: the number of calls is the same on all ranks, whatever went wrong on one.
         if self.task.direction == Direction::Read || self.progress.calls == calls_before {
-            return Ok(());
+            return Ok(None);
         }
         let begin = Instant::now();
-        let given_back = file.give_back();
+        let trimmed = file.trim();
         self.intervals.room_seconds += begin.elapsed().as_secs_f64();
         let begin = Instant::now();
-        let synced = file.sync().and(given_back);
+        let synced = file.sync();
         self.intervals.sync_seconds = begin.elapsed().as_secs_f64();
-        synced
+        synced.and(trimmed)
     }
 
     /// Behind the clock: what was told and is not needed any more, and the last batch, of which nothing was told.
@@ -354,7 +355,7 @@ pub fn run(
     notes.clear();
     let handed = Handed::begin(file);
     let told = Told::new(comm);
-    let meets = file.meets(task.pattern);
+    let meets = file.support(task.pattern) == Support::Synchronizing;
     let io_before = process_io();
     comm.barrier()?;
 
@@ -374,7 +375,7 @@ pub fn run(
         agreed: before,
         told,
         meets,
-        keeps_step: file.keeps_step(),
+        keeps_step: file.protocol().lockstep,
         all_keep_step: true,
         is_direct: in_force.as_ref().map_or(before.is_direct, |in_force| in_force.direct == Some(true)),
         intervals: Intervals { view_seconds, ..Intervals::default() },
@@ -391,11 +392,12 @@ pub fn run(
     // The clock has stopped.
 
     l.hear_the_rest()?;
-    if let (Err(e), None) = (sync_result, &l.error) {
-        l.error = Some(e);
-    }
+    let without_room = sync_result.unwrap_or_else(|e| {
+        l.error.get_or_insert(e);
+        None
+    });
     let without_room = match task.direction {
-        Direction::Write => first_message(comm, file.without_room())?,
+        Direction::Write => first_message(comm, without_room)?,
         Direction::Read => None,
     };
     let submissions = handed.end(file, comm)?;

@@ -10,8 +10,8 @@ pub mod choice;
 use std::path::Path;
 
 use beff_backends::{
-    driver, BackendError, Batch, Direct, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile, OpenMode,
-    OpenRequest, Pattern, Ring,
+    driver, BackendError, Batch, Batches, Direct, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile,
+    OpenMode, OpenRequest, Pattern, Ring,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -241,7 +241,7 @@ impl Bench<'_> {
         let own = Comm::own();
         let request = OpenRequest { path: &self.path, mode: OpenMode::CreateNew, comm: &own, hints: &[] };
         let mut file = (self.row.make)(&options).open(&request)?;
-        if let Some(reason) = file.unsupported(pattern) {
+        if let Some(reason) = file.support(pattern).reason() {
             return file.close().map(|()| Err(reason));
         }
         let told = file.prepare(pattern, Direction::Write, ring, &[])?;
@@ -258,11 +258,11 @@ fn write(file: &mut dyn OpenFile, ring: &Ring, chunks: u64, interrupt: &Interrup
     let mut done = 0;
     while done < chunks && !interrupt.raised() {
         let batch = Batch { first_call: done, calls: done.max(FIRST_BATCH).min(chunks - done) };
-        file.make_room(batch)?;
-        file.write(batch, ring, &mut Latency::off())?;
+        file.preallocate(batch)?;
+        file.write(Batches::new(batch, &mut Latency::off()), ring)?;
         done += batch.calls;
     }
-    file.give_back()
+    file.trim().map(drop)
 }
 
 #[cfg(test)]
@@ -290,16 +290,16 @@ mod tests {
                 let slow = rank == 1.min(ranks - 1);
                 let script = Script { direct: Some(true), ..slow_one(ranks, rank) };
                 script
-                    .cost("make room", 0.0)
+                    .cost("preallocate", 0.0)
                     .cost("open", 0.0)
                     .cost("prepare", 0.0)
                     .cost("close", 0.0)
-                    .cost("give back", 0.0)
+                    .cost("trim", 0.0)
                     .costs("sync", if slow { &syncs } else { &[0.5] })
             };
             for ((trials, log), _) in in_run(ranks, &config, scripts, false, |run, place| {
                 let Ok(trials) = bench(run, place.comm).all_pairs(run) else { panic!("no trials") };
-                (trials, log_of(&["open", "make room", "write", "give back", "sync", "close"]))
+                (trials, log_of(&["open", "preallocate", "write", "trim", "sync", "close"]))
             }) {
                 assert_eq!(trials.bytes, 4 * CHUNK_BYTES * ranks);
                 let pairs: Vec<_> =
@@ -312,7 +312,7 @@ mod tests {
                     .map(|line| line.contains("direct Auto"))
                     .collect();
                 assert_eq!(ways, [true, false, true, false, false, true, true, false, false, true]);
-                assert_eq!(log[1..6], ["make room 0+4", "write 0+4", "give back", "sync", "close"]);
+                assert_eq!(log[1..6], ["preallocate 0+4", "write 0+4", "trim", "sync", "close"]);
                 assert_eq!(log.len(), 60);
             }
         }
@@ -324,7 +324,7 @@ mod tests {
         for (call, answer) in [
             ("open", Answer::Fail),
             ("write", Answer::Fail),
-            ("give back", Answer::Fail),
+            ("trim", Answer::Fail),
             ("sync", Answer::Fail),
             ("close", Answer::Fail),
             ("write", Answer::Signal),

@@ -8,7 +8,7 @@ pub mod choice;
 use std::path::Path;
 
 use beff_backends::{
-    driver, BackendError, Batch, Calibrated, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile,
+    driver, BackendError, Batch, Batches, Calibrated, Direction, DriverOptions, DriverRow, FilePath, Latency, OpenFile,
     OpenMode, OpenRequest, Pattern, Ring,
 };
 use beff_ffi::{Comm, MpiError};
@@ -280,7 +280,7 @@ impl Calibrator<'_> {
         let own = Comm::own();
         let request = OpenRequest { path: &self.path, mode, comm: &own, hints: &[] };
         let mut file = (self.row.make)(options).open(&request)?;
-        if file.unsupported(pattern).is_some() {
+        if file.support(pattern).reason().is_some() {
             file.close()?;
             return Ok(None);
         }
@@ -326,7 +326,7 @@ fn write_synced(
     let (mut done, mut calls) = (0, 4);
     while done < chunks && !interrupt.raised() && (done == 0 || begin.elapsed().as_secs_f64() < seconds) {
         let batch = Batch { first_call: done, calls: calls.min(chunks - done) };
-        file.write(batch, ring, &mut Latency::off())?;
+        file.write(Batches::new(batch, &mut Latency::off()), ring)?;
         file.sync()?;
         done += batch.calls;
         calls = done;
@@ -353,8 +353,8 @@ fn transfer(
         let calls = if effort.batch_chunks > 0 { effort.batch_chunks } else { done.max(PILOT_CHUNKS) };
         let batch = Batch { first_call: done, calls: calls.min(pattern.max_calls - done) };
         bytes += match direction {
-            Direction::Write => file.write(batch, ring, &mut Latency::off())?,
-            Direction::Read => file.read(batch, ring, &mut Latency::off())?,
+            Direction::Write => file.write(Batches::new(batch, &mut Latency::off()), ring)?,
+            Direction::Read => file.read(Batches::new(batch, &mut Latency::off()), ring)?,
         };
         done += batch.calls;
     }

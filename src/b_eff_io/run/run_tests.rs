@@ -135,7 +135,7 @@ pub(super) fn slow_one(ranks: u64, rank: u64) -> Script {
         .cost("open", 0.5 * factor)
         .cost("close", 0.25 * factor)
         .cost("prepare", 0.125 * factor)
-        .cost("make room", 0.0625 * factor)
+        .cost("preallocate", 0.0625 * factor)
         .cost("write", factor)
         .cost("read", factor)
         .cost("sync", 0.5 * factor)
@@ -170,10 +170,10 @@ fn what_a_type_takes_is_in_its_records() {
                 logs.push(log_of(&[
                     "open",
                     "prepare",
-                    "make room",
+                    "preallocate",
                     "write",
                     "read",
-                    "give back",
+                    "trim",
                     "sync",
                     "hints",
                     "close",
@@ -613,7 +613,7 @@ fn a_calibration_tells_latency_and_rate_of_syncs() {
                 run.backends[0].moves_data = true;
                 calibrate(run, place.comm).unwrap();
                 assert_eq!(run.stop, None);
-                let calls = log_of(&["open", "prepare", "make room", "write", "sync", "close"]);
+                let calls = log_of(&["open", "prepare", "preallocate", "write", "sync", "close"]);
                 (calls, run.backends[0].sync.to_parts(), run.backends[0].calibrated_bytes_per_second)
             },
         );
@@ -628,8 +628,8 @@ fn a_calibration_tells_latency_and_rate_of_syncs() {
             assert!(same(sync[0], 1.0) && same(sync[1] / (10.0 * bytes as f64), 1.0), "{sync:?} {bytes}");
             assert!(same(rate.unwrap() / (bytes as f64 / record.write_seconds), 1.0));
             assert!(calls[0].starts_with("open CreateNew posix/calibration-rank000000") && calls[0].ends_with("of 1"));
-            assert_eq!(calls[1..5], ["prepare Write 128x1048576 of 0", "make room 0+1", "write 0+1", "sync"]);
-            assert_eq!(calls[5..7], ["prepare Write 128x1048576 of 0", "make room 0+1"]);
+            assert_eq!(calls[1..5], ["prepare Write 128x1048576 of 0", "preallocate 0+1", "write 0+1", "sync"]);
+            assert_eq!(calls[5..7], ["prepare Write 128x1048576 of 0", "preallocate 0+1"]);
             assert_eq!(calls.last().unwrap(), "close");
         }
         // An error of one rank is everybody's end, and known by its cause.

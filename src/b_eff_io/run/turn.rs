@@ -294,7 +294,7 @@ fn can_run(run: &mut Run<'_>, place: Place<'_>, open: &Open, p: &Prelude) -> Res
         Ok(pattern) => pattern,
         Err(e) => return Ok(Err(overflow(run, place, open, p, &e.to_string()))),
     };
-    Ok(match first_message(place.comm, open.handle.unsupported(&pattern))? {
+    Ok(match first_message(place.comm, open.handle.support(&pattern).reason())? {
         Some((_, reason)) => Err(Ran::NotRun(reason)),
         None => Ok(pattern),
     })

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use beff_backends::{
-    driver, AccessKind, Batch, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest, Pattern,
-    Ring,
+    driver, AccessKind, Batch, Batches, Direction, DriverOptions, FilePath, Latency, OpenFile, OpenMode, OpenRequest,
+    Pattern, Ring,
 };
 use beff_ffi::{Comm, MpiError};
 
@@ -122,7 +122,7 @@ fn null_chunk_ns(chunks_per_call: u64, latency: &mut Latency) -> Option<f64> {
     let mut best = f64::INFINITY;
     for round in 0..20 {
         let begin = Instant::now();
-        let moved = file.write(Batch { first_call: round * calls, calls }, &ring, latency);
+        let moved = file.write(Batches::new(Batch { first_call: round * calls, calls }, latency), &ring);
         let ns = begin.elapsed().as_nanos() as f64;
         if moved.is_ok() {
             best = best.min(ns / CHUNKS as f64);

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use beff_backends::{BackendError, Batch, Direction, FilePath, Latency, OpenMode, OpenRequest, Pattern};
+use beff_backends::{BackendError, Batch, Batches, Direction, FilePath, Latency, OpenMode, OpenRequest, Pattern};
 use beff_ffi::MpiError;
 
 use super::check::reread;
@@ -86,7 +86,7 @@ fn timed(
             }
         };
         let prepared = file.prepare(pattern, Direction::Write, ring, &[]);
-        let moved = file.write(Batch { first_call: 0, calls: 1 }, ring, &mut off);
+        let moved = file.write(Batches::new(Batch { first_call: 0, calls: 1 }, &mut off), ring);
         // Closing is collective, and so is the next opening: also after an error of this rank alone.
         let closed = file.close();
         match prepared.and_then(|in_force| moved.and_then(|bytes| closed.map(|()| (in_force, bytes)))) {

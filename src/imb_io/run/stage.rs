@@ -152,7 +152,7 @@ fn prepare(
     pattern: &Pattern,
     data: &Data,
 ) -> Result<Done, Stopped> {
-    if let Some((_, reason)) = first_message(&job.of.team.active, file.unsupported(pattern))? {
+    if let Some((_, reason)) = first_message(&job.of.team.active, file.support(pattern).reason())? {
         return Err(Stopped::NotRun(reason));
     }
     contents::lay_out(&mut bench.ring, job.shape, data);

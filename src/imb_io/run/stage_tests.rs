@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use beff_backends::{driver, Driver, DriverOptions, InForce, Latency, Ring};
+use beff_backends::{driver, Batches, Driver, DriverOptions, InForce, Latency, Ring, Support};
 
 use super::*;
 use crate::frame::run::evidence::Site;
@@ -82,8 +82,8 @@ impl SpyFile {
 }
 
 impl OpenFile for SpyFile {
-    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
-        self.file.unsupported(pattern)
+    fn support(&self, pattern: &Pattern) -> Support {
+        self.file.support(pattern)
     }
 
     fn prepare(
@@ -98,20 +98,20 @@ impl OpenFile for SpyFile {
         Ok(InForce { direct: self.direct, ..self.file.prepare(pattern, direction, ring, hints)? })
     }
 
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> beff_backends::Result<u64> {
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> beff_backends::Result<u64> {
         if self.direct.is_some() {
             let file = fs::File::open(&self.path).unwrap();
             let cached = residency::resident_bytes(&file, &(0..u64::MAX / 2)).ok().map(|(bytes, _)| bytes);
             self.log.borrow_mut().push(Asked::Cached(cached));
         }
-        self.moved(batch, ring);
-        self.file.write(batch, ring, latency)
+        self.moved(work.batch, ring);
+        self.file.write(work, ring)
     }
 
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> beff_backends::Result<u64> {
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> beff_backends::Result<u64> {
         let batches = self.log.borrow().iter().filter(|asked| matches!(asked, Asked::Move(..))).count();
-        self.moved(batch, ring);
-        let moved = self.file.read(batch, ring, latency);
+        self.moved(work.batch, ring);
+        let moved = self.file.read(work, ring);
         if let Some((_, call)) = self.fault.filter(|(before, _)| *before == batches) {
             ring.window_mut(self.pattern.unwrap().stream_position(call), 1)[0] ^= 0x10;
         }

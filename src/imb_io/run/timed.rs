@@ -8,7 +8,7 @@
 //! own loop. Reads with memory of their own are one batch for every 64 MiB, which all ranks of a group end together; the clock
 //! stands still while what came is compared.
 
-use beff_backends::{AccessKind, BackendError, Batch, Direction, Latency, OpenFile, Ring, MOST_PENDING};
+use beff_backends::{AccessKind, BackendError, Batch, Batches, Direction, Latency, OpenFile, Ring, MOST_PENDING};
 use beff_ffi::{Comm, MpiError};
 
 use super::load::Load;
@@ -204,8 +204,8 @@ fn move_calls(
     latency: &mut Latency,
 ) -> Result<u64, BackendError> {
     match direction {
-        Direction::Write => file.write(batch, ring, latency),
-        Direction::Read => file.read(batch, ring, latency),
+        Direction::Write => file.write(Batches::new(batch, latency), ring),
+        Direction::Read => file.read(Batches::new(batch, latency), ring),
     }
 }
 
@@ -223,8 +223,8 @@ fn overlapped(file: &mut dyn OpenFile, ring: &mut Ring, task: &Task<'_>, timed: 
             }
         };
         let moved = match task.direction {
-            Direction::Write => file.write_overlapped(batch, ring, &mut during),
-            Direction::Read => file.read_overlapped(batch, ring, &mut during),
+            Direction::Write => file.write(Batches::new(batch, &mut Latency::off()).overlapping(&mut during), ring),
+            Direction::Read => file.read(Batches::new(batch, &mut Latency::off()).overlapping(&mut during), ring),
         };
         timed.cpu_seconds += cpu_seconds;
         timed.take(moved);

@@ -1,7 +1,7 @@
-//! Batches that follow each other without an end between them, for files that can ([`OpenFile::flows`]): the ranks tell and hear while the
+//! Batches that follow each other without an end between them, for files that can ([`beff_backends::Protocol::pipelined`]): the ranks tell and hear while the
 //! file works on what they have begun.
 
-use beff_backends::{Batch, Direction, Latency, OpenFile, Ring};
+use beff_backends::{Batch, Batches, Direction, Latency, OpenFile, Ring};
 use beff_ffi::MpiError;
 
 use super::Loop;
@@ -26,7 +26,7 @@ struct Newest {
 
 impl Loop<'_, '_> {
     pub(super) fn can_flow(&self, file: &dyn OpenFile) -> bool {
-        self.inspector.is_none() && !self.is_asked_often() && self.error.is_none() && file.flows()
+        self.inspector.is_none() && !self.is_asked_often() && self.error.is_none() && file.protocol().pipelined
     }
 
     /// A batch of `calls` and those that follow from what is heard meanwhile, as far as there is room for them. True if all were told; an error
@@ -38,14 +38,16 @@ impl Loop<'_, '_> {
         calls: u64,
     ) -> Result<(bool, Option<Ended>), MpiError> {
         let batch = Batch { first_call: self.progress.calls, calls };
-        let (room, room_seconds) = self.room(file, batch);
-        if let Err(e) = room {
-            self.error = Some(e);
-            self.made(calls, room_seconds);
-            return Ok((false, None));
-        }
+        let (allocated, room_seconds) = self.preallocate(file, batch);
+        let most_calls = match allocated {
+            Ok(calls) => calls,
+            Err(e) => {
+                self.error = Some(e);
+                self.made(calls, room_seconds);
+                return Ok((false, None));
+            }
+        };
         let (decided_seconds, direction) = (self.intervals.decide_seconds, self.task.direction);
-        let most_calls = if direction == Direction::Write { file.calls_with_room() } else { u64::MAX };
         let begin = Instant::now();
         let mut newest = Newest {
             first_call: batch.first_call,
@@ -70,8 +72,8 @@ impl Loop<'_, '_> {
             }
         };
         let moved = match direction {
-            Direction::Write => file.write_on(batch, ring, &mut latency, &mut ask),
-            Direction::Read => file.read_on(batch, ring, &mut latency, &mut ask),
+            Direction::Write => file.write(Batches::new(batch, &mut latency).followed_by(&mut ask), ring),
+            Direction::Read => file.read(Batches::new(batch, &mut latency).followed_by(&mut ask), ring),
         };
         self.notes.latency = latency;
         self.under_way_seconds = 0.0;

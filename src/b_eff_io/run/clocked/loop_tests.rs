@@ -75,7 +75,7 @@ fn played(ranks: u64, scripts: impl Fn(u64) -> Script + Sync, given: &Given) -> 
         let inspector = given.inspects.map(|most_calls| Inspector { most_calls, look: &mut look });
         let interrupt = with(|script| script.interrupt.clone());
         let m = run(file.as_mut(), comm, &mut ring, task, &mut notes, (&interrupt, inspector)).unwrap();
-        let calls = log_of(&["prepare", "make room", "write", "read", "look", "give back", "sync"]);
+        let calls = log_of(&["prepare", "preallocate", "write", "read", "look", "trim", "sync"]);
         let latencies = notes.latency.histogram().map_or(0, |histogram| histogram.len());
         Seen { m, log: log(), calls, live_bytes: live.load(Ordering::Relaxed), latencies }
     });
@@ -106,19 +106,19 @@ fn slow_one(ranks: u64, rank: u64) -> Script {
     Script { counted: Some([1, 3]), submitted: Some(1), ..Script::default() }
         .cost("barrier", 100.0)
         .cost("prepare", 1.5 * factor)
-        .cost("make room", 0.125 * factor)
+        .cost("preallocate", 0.125 * factor)
         .cost("write", 4.0 * factor)
         .cost("read", 4.0 * factor)
-        .cost("give back", 0.25 * factor)
+        .cost("trim", 0.25 * factor)
         .cost("sync", 16.0 * factor)
         .cost("tell", 0.01)
         .cost("hear", 0.02)
         .allocates("barrier", 1_000_000)
         .allocates("prepare", 1_000_000)
-        .allocates("make room", 1)
+        .allocates("preallocate", 1)
         .allocates("write", 10)
         .allocates("read", 10)
-        .allocates("give back", 100)
+        .allocates("trim", 100)
         .allocates("sync", 1000)
 }
 
@@ -152,17 +152,17 @@ fn a_write_is_timed_part_by_part_on_the_slowest_rank() {
             "100 prepare Write 1000x1024 of 0 k=v",
             "103 tell",
             "103.01 hear",
-            "103.03 make room 0+1",
+            "103.03 preallocate 0+1",
             "103.28 write 0+1",
             "111.28 tell",
             "111.29 hear",
-            "111.31 make room 1+1",
+            "111.31 preallocate 1+1",
             "111.56 write 1+1",
             "119.56 tell",
             "119.57 hear",
-            "119.59 make room 2+1",
+            "119.59 preallocate 2+1",
             "119.84 write 2+1",
-            "127.84 give back",
+            "127.84 trim",
             "128.34 sync",
         ];
         assert_eq!(slow.log[..expected.len()], expected);
@@ -218,7 +218,7 @@ fn a_round_goes_on_where_the_one_before_ended() {
         let script = |rank| {
             Script { direct: Some(true), ..Script::default() }
                 .cost("write", if rank == 1 { 1.0 } else { 0.5 })
-                .cost("give back", if is_slow(rank) { 0.25 } else { 0.0 })
+                .cost("trim", if is_slow(rank) { 0.25 } else { 0.0 })
         };
         let slow = if ranks == 1 { 0.5 } else { 1.0 };
         let seen = played(ranks, script, &given);
@@ -234,10 +234,10 @@ fn a_round_goes_on_where_the_one_before_ended() {
             (calls * ranks * CALL_BYTES, calls * CALL_BYTES, calls)
         );
         assert!(m.in_force.is_none() && same(m.decision_cost_seconds, 0.0), "{m:?}");
-        assert_eq!(seen[0].calls[..2], ["make room 2+1", "write 2+1"]);
+        assert_eq!(seen[0].calls[..2], ["preallocate 2+1", "write 2+1"]);
         assert!(!seen[0].log.iter().any(|line| line.contains("prepare")));
         // Not even what all have prepared is asked.
-        assert_eq!(seen[0].log[1], "0 make room 2+1");
+        assert_eq!(seen[0].log[1], "0 preallocate 2+1");
     }
 }
 
@@ -255,10 +255,10 @@ fn an_error_of_one_rank_ends_the_loop_of_all() {
     for ranks in 2..=3 {
         for (call, number, calls, own, error) in [
             ("prepare", 0, 0, 0, "prepare on"),
-            ("make room", 1, 2, 1, "make room on"),
+            ("preallocate", 1, 2, 1, "preallocate on"),
             ("write", 1, 2, 1, "write on"),
             ("write", 3, 4, 3, "write on"),
-            ("give back", 0, 4, 4, "give back on"),
+            ("trim", 0, 4, 4, "trim on"),
             ("sync", 0, 4, 4, "sync on"),
         ] {
             let seen = played(ranks, of_rank_1(call, number, Answer::Fail), &write);
@@ -276,7 +276,7 @@ fn an_error_of_one_rank_ends_the_loop_of_all() {
                 );
                 assert_eq!(m.in_force.is_some(), (call, rank) != ("prepare", 1), "{place}");
                 // Collective: all sync what any has written.
-                let ends = if calls > 0 { &["give back", "sync"][..] } else { &[] };
+                let ends = if calls > 0 { &["trim", "sync"][..] } else { &[] };
                 assert!(one.calls.ends_with(&ends.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()), "{place}");
                 assert_eq!(one.calls.iter().any(|line| line == "sync"), calls > 0, "{place}");
             }
@@ -369,7 +369,7 @@ fn decisions_after_each_call_are_those_of_the_root() {
     given.limits.termination = Termination::PerCall;
     let script = |rank| {
         let seconds = if rank == 1 { 3.0 } else { 1.0 };
-        let script = Script::default().cost("give back", if rank == 1 { 0.25 } else { 0.0 });
+        let script = Script::default().cost("trim", if rank == 1 { 0.25 } else { 0.0 });
         script.cost("write", seconds).cost("bare barrier", 0.25).cost("bare bcast", 0.125).cost("tell", 0.5)
     };
     // One more call while its time is there by the mean so far: 3 s each, and what decisions take.
@@ -421,7 +421,7 @@ fn looks_are_in_no_time_and_no_count() {
 fn batches_that_flow_are_told_as_they_go() {
     let script = |rank| {
         Script { flows: Some(vec![1]), ..Script::default() }
-            .cost("make room", 0.125)
+            .cost("preallocate", 0.125)
             .cost("write", if rank == 1 { 1.0 } else { 0.5 })
             .cost("tell", 0.25)
             .cost("hear", 0.5)
@@ -438,7 +438,7 @@ fn batches_that_flow_are_told_as_they_go() {
         let expected = [
             "tell",
             "hear",
-            "make room 0+1",
+            "preallocate 0+1",
             "write 0+1",
             "tell",
             "hear",
@@ -446,7 +446,7 @@ fn batches_that_flow_are_told_as_they_go() {
             "tell",
             "hear",
             "write 2+1",
-            "give back",
+            "trim",
             "sync",
         ];
         assert_eq!(lines[2..14], expected);
@@ -456,12 +456,12 @@ fn batches_that_flow_are_told_as_they_go() {
 /// What is under way will take its time too.
 #[test]
 fn a_flow_counts_what_it_has_begun() {
-    let script = |_| Script { flows: Some(vec![1]), ..Script::default() }.cost("make room", 0.125).cost("write", 1.0);
+    let script = |_| Script { flows: Some(vec![1]), ..Script::default() }.cost("preallocate", 0.125).cost("write", 1.0);
     let m = played(1, script, &given(Direction::Write, 100, Some(4.5))).remove(0).m;
     assert_eq!((m.calls, m.ended), (2, Ended::Time));
     let limited = |_| Script { calls_with_room: Some(2), ..script(0) };
     let seen = played(1, limited, &given(Direction::Write, 3, None));
-    assert_eq!(seen[0].calls[1..6], ["make room 0+1", "write 0+1", "write 1+1", "make room 2+1", "write 2+1"]);
+    assert_eq!(seen[0].calls[1..6], ["preallocate 0+1", "write 0+1", "write 1+1", "preallocate 2+1", "write 2+1"]);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use beff_backends::error::Cause;
 use beff_backends::{
-    BackendError, Batch, Direction, Driver, DriverOptions, DriverRow, InForce, Latency, OpenFile, OpenRequest, Pattern,
-    Result, Ring, Submitted,
+    BackendError, Batch, Batches, Beside, Direction, Driver, DriverOptions, DriverRow, InForce, Latency, OpenFile,
+    OpenRequest, Pattern, Protocol, Result, Ring, Submitted, Support,
 };
 
 use super::script::{moves, passes, with, Answer};
@@ -100,16 +100,61 @@ impl FakeFile {
         }
     }
 
-    fn under_way(number: usize) -> u64 {
-        let all = with(|script| script.flows.clone()).unwrap_or_default();
-        all.get(number).or(all.last()).copied().unwrap_or(0)
+    fn write_batch(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
+        let (bytes, answer) = self.batch("write", batch)?;
+        match &mut self.inner {
+            Some(inner) if answer != Some(Answer::Nothing) => {
+                inner.write(Batches::new(batch, latency), ring)?;
+            }
+            _ => Self::timed(latency, batch.calls),
+        }
+        Ok(bytes)
+    }
+
+    fn read_batch(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
+        let (bytes, answer) = self.batch("read", batch)?;
+        match &mut self.inner {
+            Some(inner) if answer != Some(Answer::Nothing) => {
+                inner.read(Batches::new(batch, latency), ring)?;
+            }
+            _ => Self::timed(latency, batch.calls),
+        }
+        if let Some(Answer::Flip(call)) = answer {
+            ring.window_mut(self.pattern().stream_position(call), 8)[0] ^= 0x10;
+        }
+        Ok(bytes)
+    }
+}
+
+/// Batches with as many chunks pending in between as the script says.
+fn pulled(work: Batches<'_>, mut run: impl FnMut(Batch, &mut Latency) -> Result<u64>) -> Result<u64> {
+    let Batches { mut batch, latency, beside } = work;
+    match beside {
+        Beside::Nothing => run(batch, latency),
+        Beside::Computation(computation) => {
+            passes("begin", "");
+            computation();
+            run(batch, latency)
+        }
+        Beside::Next(next) => {
+            let pending = with(|script| script.flows.clone()).unwrap_or_default();
+            let (mut bytes, mut asked) = (0, 0);
+            loop {
+                bytes += run(batch, latency)?;
+                let chunks = pending.get(asked).or(pending.last()).copied().unwrap_or(0);
+                let Some(calls) = next(chunks) else { return Ok(bytes) };
+                asked += 1;
+                batch = Batch { first_call: batch.first_call + batch.calls, calls };
+            }
+        }
     }
 }
 
 impl OpenFile for FakeFile {
-    fn unsupported(&self, pattern: &Pattern) -> Option<String> {
+    fn support(&self, pattern: &Pattern) -> Support {
         let scripted = with(|script| script.unsupported.clone());
-        scripted.or_else(|| self.inner.as_ref().and_then(|inner| inner.unsupported(pattern)))
+        let unsupported = scripted.or_else(|| self.inner.as_ref().and_then(|inner| inner.support(pattern).reason()));
+        Support::of(unsupported, with(|script| script.meets).unwrap_or_else(|| pattern.kind.is_collective()))
     }
 
     fn prepare(
@@ -133,106 +178,31 @@ impl OpenFile for FakeFile {
         Ok(with(|script| script.granted.clone()))
     }
 
-    fn make_room(&mut self, batch: Batch) -> Result<()> {
+    fn preallocate(&mut self, batch: Batch) -> Result<u64> {
         let detail = format!("{}+{}", batch.first_call, batch.calls);
-        fail("make room", &self.path, passes("make room", &detail))
+        fail("preallocate", &self.path, passes("preallocate", &detail))?;
+        Ok(with(|script| script.calls_with_room).unwrap_or(u64::MAX))
     }
 
-    fn calls_with_room(&self) -> u64 {
-        with(|script| script.calls_with_room).unwrap_or(u64::MAX)
-    }
-
-    fn give_back(&mut self) -> Result<()> {
-        fail("give back", &self.path, passes("give back", ""))
+    fn trim(&mut self) -> Result<Option<String>> {
+        fail("trim", &self.path, passes("trim", ""))?;
+        Ok(with(|script| script.without_room.clone()))
     }
 
     fn submitted(&self) -> Option<Submitted> {
         with(|script| script.submitted).map(|_| Submitted { registered: self.submitted, plain: 10 * self.submitted })
     }
 
-    fn meets(&self, pattern: &Pattern) -> bool {
-        with(|script| script.meets).unwrap_or_else(|| pattern.kind.is_collective())
+    fn protocol(&self) -> Protocol {
+        with(|script| Protocol { lockstep: script.keeps_step, pipelined: script.flows.is_some() })
     }
 
-    fn keeps_step(&self) -> bool {
-        with(|script| script.keeps_step)
+    fn write(&mut self, work: Batches<'_>, ring: &Ring) -> Result<u64> {
+        pulled(work, |batch, latency| self.write_batch(batch, ring, latency))
     }
 
-    fn without_room(&self) -> Option<String> {
-        with(|script| script.without_room.clone())
-    }
-
-    fn write(&mut self, batch: Batch, ring: &Ring, latency: &mut Latency) -> Result<u64> {
-        let (bytes, answer) = self.batch("write", batch)?;
-        match &mut self.inner {
-            Some(inner) if answer != Some(Answer::Nothing) => {
-                inner.write(batch, ring, latency)?;
-            }
-            _ => Self::timed(latency, batch.calls),
-        }
-        Ok(bytes)
-    }
-
-    fn read(&mut self, batch: Batch, ring: &mut Ring, latency: &mut Latency) -> Result<u64> {
-        let (bytes, answer) = self.batch("read", batch)?;
-        match &mut self.inner {
-            Some(inner) if answer != Some(Answer::Nothing) => {
-                inner.read(batch, ring, latency)?;
-            }
-            _ => Self::timed(latency, batch.calls),
-        }
-        if let Some(Answer::Flip(call)) = answer {
-            ring.window_mut(self.pattern().stream_position(call), 8)[0] ^= 0x10;
-        }
-        Ok(bytes)
-    }
-
-    fn flows(&self) -> bool {
-        with(|script| script.flows.is_some())
-    }
-
-    fn write_on(
-        &mut self,
-        mut batch: Batch,
-        ring: &Ring,
-        latency: &mut Latency,
-        next: beff_backends::Next<'_>,
-    ) -> Result<u64> {
-        let (mut bytes, mut asked) = (0, 0);
-        loop {
-            bytes += self.write(batch, ring, latency)?;
-            let Some(calls) = next(Self::under_way(asked)) else { return Ok(bytes) };
-            asked += 1;
-            batch = Batch { first_call: batch.first_call + batch.calls, calls };
-        }
-    }
-
-    fn read_on(
-        &mut self,
-        mut batch: Batch,
-        ring: &mut Ring,
-        latency: &mut Latency,
-        next: beff_backends::Next<'_>,
-    ) -> Result<u64> {
-        let (mut bytes, mut asked) = (0, 0);
-        loop {
-            bytes += self.read(batch, ring, latency)?;
-            let Some(calls) = next(Self::under_way(asked)) else { return Ok(bytes) };
-            asked += 1;
-            batch = Batch { first_call: batch.first_call + batch.calls, calls };
-        }
-    }
-
-    fn write_overlapped(&mut self, batch: Batch, ring: &Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        passes("begin", "");
-        during();
-        self.write(batch, ring, &mut Latency::off())
-    }
-
-    fn read_overlapped(&mut self, batch: Batch, ring: &mut Ring, during: &mut dyn FnMut()) -> Result<u64> {
-        passes("begin", "");
-        during();
-        self.read(batch, ring, &mut Latency::off())
+    fn read(&mut self, work: Batches<'_>, ring: &mut Ring) -> Result<u64> {
+        pulled(work, |batch, latency| self.read_batch(batch, ring, latency))
     }
 
     fn sync(&mut self) -> Result<()> {
