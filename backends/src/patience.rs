@@ -38,6 +38,34 @@ impl Patience {
     }
 }
 
+/// What an operation of io_uring came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// So many bytes.
+    Moved(u64),
+    /// Nothing, and it is worth another try.
+    Again,
+    /// This error.
+    Failed(i32),
+}
+
+impl Patience {
+    /// The result of a completion.
+    #[inline]
+    pub(crate) fn judge(&mut self, result: i32) -> Ended {
+        match u64::try_from(result) {
+            Ok(moved) => {
+                if moved > 0 {
+                    self.restore();
+                }
+                Ended::Moved(moved)
+            }
+            Err(_) if matches!(-result, libc::EINTR | libc::EAGAIN) && self.try_again() => Ended::Again,
+            Err(_) => Ended::Failed(-result),
+        }
+    }
+}
+
 /// The result of a system call, repeated after signals.
 ///
 /// # Errors

@@ -28,6 +28,8 @@ pub(crate) struct Queue {
     pub(crate) memory: Memory,
     /// Submissions were left behind that must never reach the kernel.
     pub(crate) abandoned: bool,
+    /// Operations that the last [`flight::Flight`] left to the next one.
+    pub(crate) in_flight: usize,
     /// Operations so far.
     pub(crate) submitted: Submitted,
 }
@@ -121,9 +123,18 @@ impl Queue {
     /// # Errors
     /// If io_uring is not available, with what to look at.
     pub(crate) fn new(queue_depth: u32, fds: &[RawFd], piece_shift: u32, path: &Path) -> Result<Self> {
-        let (ring, depth, flags) = rings(queue_depth, path)?;
-        let files = ring.submitter().register_files(fds);
+        let queue = Self::without_files(queue_depth, piece_shift, path)?;
+        let files = queue.ring.submitter().register_files(fds);
         files.map_err(|e| BackendError::from_io("io_uring_register (files)", path, None, &e))?;
+        Ok(queue)
+    }
+
+    /// A queue for operations that name descriptors and addresses.
+    ///
+    /// # Errors
+    /// As for [`Queue::new`].
+    pub(crate) fn without_files(queue_depth: u32, piece_shift: u32, path: &Path) -> Result<Self> {
+        let (ring, depth, flags) = rings(queue_depth, path)?;
         let piece_shift = piece_shift.min(MAX_PIECE_SHIFT);
         Ok(Self {
             ring,
@@ -132,16 +143,9 @@ impl Queue {
             piece_shift,
             memory: Memory::None,
             abandoned: false,
+            in_flight: 0,
             submitted: Submitted::default(),
         })
-    }
-
-    /// The rings alone, for operations that name descriptors and addresses: with the depth and the flags in force.
-    ///
-    /// # Errors
-    /// As for [`Queue::new`].
-    pub(crate) fn without_files(queue_depth: u32) -> Result<(IoUring, u32, &'static str)> {
-        rings(queue_depth, Path::new(""))
     }
 
     /// Operations in flight at most.
@@ -173,6 +177,11 @@ impl Queue {
             Err(error) => return Err(BackendError::from_io("io_uring_register (buffers)", path, None, &error)),
         }
         Ok(())
+    }
+
+    /// The setup flags in force.
+    pub(crate) fn flags(&self) -> &'static str {
+        self.flags
     }
 
     /// What is in force, for the report. `memory`: what of the transfers lies in the memory that is registered.

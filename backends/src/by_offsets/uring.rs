@@ -2,19 +2,21 @@
 //! are completed.
 
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use beff_trace::Direction;
 use io_uring::types::Fd;
-use io_uring::{opcode, squeue, EnterFlags, IoUring};
+use io_uring::{opcode, squeue};
 
 use super::fault::{Done, Fault};
 use super::mover::{Counted, Job, Mover, Way, Ways, BLOCKING};
 use super::pieces::Piece;
-use crate::patience::Patience;
+use crate::patience::{Ended, Patience};
 use crate::program::memory::{Area, Landing};
 use crate::program::Memory;
+use crate::queue::flight::Flight;
 use crate::queue::{Queue, MAX_PIECE_SHIFT};
-use crate::{dontcache, last_words, DriverOptions, Result};
+use crate::{dontcache, DriverOptions, Result};
 
 /// Bytes of one operation at most.
 const MOST_BYTES: u64 = 1 << MAX_PIECE_SHIFT;
@@ -55,15 +57,19 @@ const NOTHING: Operation = Operation {
     flags: 0,
 };
 
-/// A queue that outlives steps. Its drop waits for everything in flight.
+/// A queue that outlives steps: between them it is left with what is in flight. Its drop waits for that.
 pub(super) struct Uring {
-    ring: IoUring,
-    flags: &'static str,
+    queue: Queue,
+    table: Table,
+    dont_cache: bool,
+}
+
+/// What is in flight.
+struct Table {
     operations: Vec<Operation>,
     free: Vec<u32>,
     accesses: Vec<Access>,
     counted: Counted,
-    dont_cache: bool,
     /// With operations that shall be tried again.
     patience: Patience,
 }
@@ -74,107 +80,104 @@ impl Uring {
     /// # Errors
     /// If io_uring is not available, with what to look at.
     pub(super) fn new(options: &DriverOptions) -> Result<Self> {
-        let (ring, depth, flags) = Queue::without_files(options.queue_depth)?;
-        Ok(Self {
-            ring,
-            flags,
+        let queue = Queue::without_files(options.queue_depth, MAX_PIECE_SHIFT, Path::new(""))?;
+        let depth = queue.depth();
+        let table = Table {
             operations: vec![NOTHING; depth as usize],
             free: (0..depth).rev().collect(),
             accesses: Vec::new(),
             counted: Counted::default(),
-            dont_cache: options.dont_cache,
             patience: Patience::default(),
-        })
+        };
+        Ok(Self { queue, table, dont_cache: options.dont_cache })
     }
 
-    fn in_flight(&self) -> usize {
-        self.operations.len() - self.free.len()
+    /// The queue as it was left.
+    fn in_use<T>(&mut self, work: impl FnOnce(&mut Table, &mut Flight<'_>) -> T) -> T {
+        let mut flight = Flight::new(&mut self.queue);
+        let done = work(&mut self.table, &mut flight);
+        flight.leave();
+        done
     }
+}
 
+impl Table {
     /// Puts an operation into the queue, waiting for another one to end where the depth is reached.
-    fn push(&mut self, operation: Operation) {
+    fn push(&mut self, flight: &mut Flight<'_>, operation: Operation) {
         let place = loop {
             match self.free.pop() {
                 Some(place) => break place,
-                None => self.wait(1),
+                None => self.wait(flight, 1),
             }
         };
         self.operations[place as usize] = operation;
         self.accesses[operation.slot as usize].open += 1;
-        self.enter(place);
+        self.enter(flight, place);
     }
 
     /// Puts the operation of a place into the queue.
-    fn enter(&mut self, place: u32) {
+    fn enter(&self, flight: &mut Flight<'_>, place: u32) {
         let entry = entry(&self.operations[place as usize]).user_data(u64::from(place));
+        // SAFETY: the memory of the operation lies inside the source or the landing area (checked by `flatten`), which live until the
+        // drop of `Uring`, whose queue waits for it; the file is closed after it (see `Mover::drain`), and a descriptor that was closed
+        // early would only fail.
+        unsafe { flight.push(&entry) };
+    }
+
+    /// Hands over what is in the queue; with `want`, waits until that many completions are there.
+    fn wait(&mut self, flight: &mut Flight<'_>, want: usize) {
         loop {
-            // SAFETY: the memory of the operation lies inside the source or the landing area (checked by `flatten`), which live
-            // until the drop of this value has waited for it; the file is closed after it (see `Mover::drain`), and a descriptor
-            // that was closed early would only fail.
-            let pushed = unsafe { self.ring.submission().push(&entry) };
-            if pushed.is_ok() {
+            let entered = flight.submit_and_wait(want);
+            if self.reap(flight) || want == 0 && entered.is_ok() {
                 return;
             }
-            // Only a polling thread is ever behind: the queue has room for the whole depth.
-            let _ = self.ring.submit();
-            std::thread::yield_now();
-        }
-    }
-
-    /// Hands over what is in the queue and waits for `want` completions or more.
-    fn wait(&mut self, want: usize) {
-        let mut patience = Patience::default();
-        loop {
-            match self.ring.submit_and_wait(want) {
-                Ok(_) => break,
-                Err(_) if !self.ring.completion().is_empty() => break,
-                Err(error)
-                    if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
-                        && patience.try_again() => {}
-                Err(error) => give_up(self.in_flight(), &error),
+            if let Err(error) = entered {
+                // Returning would let the kernel write into memory that is no longer ours.
+                flight.give_up(&error);
             }
         }
-        self.reap();
     }
 
-    /// Takes the completions that are there.
-    fn reap(&mut self) {
-        loop {
-            let Some(completion) = self.ring.completion().next() else { return };
+    /// Takes the completions that are there; true if there were any.
+    fn reap(&mut self, flight: &mut Flight<'_>) -> bool {
+        let mut is_any = false;
+        while let Some((place, result)) = flight.next_completion() {
+            is_any = true;
             // The user data is the place.
-            self.ended(completion.user_data() as u32, completion.result());
+            self.ended(flight, place as u32, result);
         }
+        is_any
     }
 
     /// An operation ended: it goes on where it came short, or is taken off its access.
-    fn ended(&mut self, place: u32, result: i32) {
+    fn ended(&mut self, flight: &mut Flight<'_>, place: u32, result: i32) {
         let operation = self.operations[place as usize];
         let access = &mut self.accesses[operation.slot as usize];
         let failed = |errno| Fault::system(name(operation.direction), errno, Some(operation.offset));
-        match u32::try_from(result) {
-            Err(_) if matches!(-result, libc::EINTR | libc::EAGAIN) && self.patience.try_again() => {
-                return self.enter(place);
+        match self.patience.judge(result) {
+            Ended::Again => return self.enter(flight, place),
+            Ended::Failed(errno) => set_fault(&mut access.moved, failed(errno)),
+            Ended::Moved(0) if operation.direction == Direction::Write => {
+                set_fault(&mut access.moved, failed(libc::EIO))
             }
-            Err(_) => set_fault(&mut access.moved, failed(-result)),
-            Ok(0) if operation.direction == Direction::Write => set_fault(&mut access.moved, failed(libc::EIO)),
-            Ok(got) => {
-                self.patience.restore();
-                self.counted.add(operation.align_bytes > 1, u64::from(got));
+            Ended::Moved(got) => {
+                self.counted.add(operation.align_bytes > 1, got);
                 if let Ok(moved) = &mut access.moved {
-                    *moved += u64::from(got);
+                    *moved += got;
                 }
-                let is_ragged = u64::from(got) % operation.align_bytes != 0;
+                let is_ragged = got % operation.align_bytes != 0;
                 match operation.direction {
-                    _ if got == operation.len || got == 0 => {}
+                    _ if got == u64::from(operation.len) || got == 0 => {}
                     // A direct read stops beside a sector only at the end of the file.
                     Direction::Read if is_ragged => {}
                     Direction::Write if is_ragged => set_fault(&mut access.moved, failed(libc::EIO)),
                     _ => {
                         let rest = &mut self.operations[place as usize];
                         rest.memory = rest.memory.wrapping_add(got as usize);
-                        rest.len -= got;
-                        rest.offset += u64::from(got);
-                        return self.enter(place);
+                        // Less than its length, which has 32 bits.
+                        rest.len -= got as u32;
+                        rest.offset += got;
+                        return self.enter(flight, place);
                     }
                 }
             }
@@ -184,104 +187,29 @@ impl Uring {
     }
 
     /// Waits until nothing of an access is in flight.
-    fn settle(&mut self, memory: &mut Memory, slot: u32) {
+    fn settle(&mut self, flight: &mut Flight<'_>, memory: &mut Memory, slot: u32) {
         while self.accesses[slot as usize].open > 0 {
-            self.wait(1);
+            self.wait(flight, 1);
         }
         if let Some(landing) = self.accesses[slot as usize].landing.take() {
             memory.end(landing);
         }
     }
-}
 
-impl Mover for Uring {
-    fn reserve(&mut self, slots: usize, memory: &mut Memory) {
-        if self.accesses.len() < slots {
-            self.accesses.resize_with(slots, || Access { file: 0, moved: Ok(0), open: 0, landing: None });
-        }
-        memory.reserve(slots);
-    }
-
-    fn begin(&mut self, memory: &mut Memory, ways: &Ways, job: &Job, pieces: &[Piece]) {
-        // A slot whose access was never completed, and which is given out again.
-        self.settle(memory, job.slot);
-        let base = match job.direction {
-            Direction::Read => memory.landing_at(),
-            Direction::Write => memory.source_at().cast_mut(),
-        };
-        let access = &mut self.accesses[job.slot as usize];
-        let route = match ways.route(job, pieces) {
-            Ok(route) => route,
-            Err(fault) => {
-                access.moved = Err(fault);
-                return;
-            }
-        };
-        (access.file, access.moved) = (job.file, Ok(0));
-        access.landing = (!job.memory.is_empty()).then(|| memory.begin(Area::of(job.direction), job.memory.clone()));
-        for piece in pieces {
-            self.push_piece(route.of(piece), base, job, piece);
-        }
-        // The kernel begins now what is left under way; a blocking access is handed over when it is waited for.
-        if job.slot != BLOCKING && self.in_flight() > 0 {
-            self.wait(0);
-        }
-    }
-
-    fn complete(&mut self, memory: &mut Memory, slot: u32) -> Done<u64> {
-        self.settle(memory, slot);
-        std::mem::replace(&mut self.accesses[slot as usize].moved, Ok(0))
-    }
-
-    fn drain(&mut self, memory: &mut Memory, file: Option<u32>) {
-        if self.in_flight() == 0 {
-            return;
-        }
-        for slot in 0..self.accesses.len() {
-            if file.is_none_or(|file| file == self.accesses[slot].file) {
-                // Slots are counted by numbers of 32 bits.
-                self.settle(memory, slot as u32);
-            }
-        }
-    }
-
-    fn is_idle(&mut self, memory: &mut Memory, slot: u32) -> bool {
-        let is_open = |accesses: &[Access]| accesses.get(slot as usize).is_some_and(|access| access.open > 0);
-        if is_open(&self.accesses) {
-            // Where completions are only posted in a system call of ours, this is it. An error shows when they are waited for.
-            // SAFETY: nothing is submitted (0) and no argument is passed, so no memory is named.
-            let _ = unsafe { self.ring.submitter().enter::<()>(0, 0, EnterFlags::GETEVENTS.bits(), None) };
-            self.reap();
-        }
-        let is_idle = !is_open(&self.accesses);
-        if is_idle && (slot as usize) < self.accesses.len() {
-            self.settle(memory, slot);
-        }
-        is_idle
-    }
-
-    fn counted(&self) -> Counted {
-        self.counted
-    }
-
-    fn strategy(&self) -> String {
-        let dropped = if self.dont_cache { ", buffered pages dropped when done (RWF_DONTCACHE)" } else { "" };
-        format!(
-            "io_uring, the runs of an access in flight together, depth {}, {}{dropped}; non-blocking calls are under way until they \
-             are completed; where more runs are begun than the depth, the begin waits for the first",
-            self.operations.len(),
-            self.flags
-        )
-    }
-}
-
-impl Uring {
-    /// A piece as operations of a length that the kernel takes.
-    fn push_piece(&mut self, way: Way<'_>, base: *mut u8, job: &Job, piece: &Piece) {
+    /// A piece as operations of a length that the kernel takes. `flags`: of those through the page cache.
+    fn push_piece(
+        &mut self,
+        flight: &mut Flight<'_>,
+        way: Way<'_>,
+        flags: i32,
+        base: *mut u8,
+        job: &Job,
+        piece: &Piece,
+    ) {
         let mut done = 0;
         while done < piece.len_bytes {
             let len = (piece.len_bytes - done).min(MOST_BYTES);
-            self.push(Operation {
+            let operation = Operation {
                 slot: job.slot,
                 fd: way.file.as_raw_fd(),
                 memory: base.wrapping_add((piece.memory_bytes + done) as usize),
@@ -289,18 +217,106 @@ impl Uring {
                 offset: piece.file_bytes + done,
                 direction: job.direction,
                 align_bytes: way.align_bytes,
-                flags: if self.dont_cache && !way.is_direct() { dontcache::FLAG } else { 0 },
-            });
+                flags: if way.is_direct() { 0 } else { flags },
+            };
+            self.push(flight, operation);
             done += len;
         }
     }
 }
 
+impl Mover for Uring {
+    fn reserve(&mut self, slots: usize, memory: &mut Memory) {
+        let accesses = &mut self.table.accesses;
+        if accesses.len() < slots {
+            accesses.resize_with(slots, || Access { file: 0, moved: Ok(0), open: 0, landing: None });
+        }
+        memory.reserve(slots);
+    }
+
+    fn begin(&mut self, memory: &mut Memory, ways: &Ways, job: &Job, pieces: &[Piece]) {
+        let flags = if self.dont_cache { dontcache::FLAG } else { 0 };
+        self.in_use(|table, flight| {
+            // A slot whose access was never completed, and which is given out again.
+            table.settle(flight, memory, job.slot);
+            let base = match job.direction {
+                Direction::Read => memory.landing_at(),
+                Direction::Write => memory.source_at().cast_mut(),
+            };
+            let access = &mut table.accesses[job.slot as usize];
+            let route = match ways.route(job, pieces) {
+                Ok(route) => route,
+                Err(fault) => {
+                    access.moved = Err(fault);
+                    return;
+                }
+            };
+            (access.file, access.moved) = (job.file, Ok(0));
+            let landing = || memory.begin(Area::of(job.direction), job.memory.clone());
+            access.landing = (!job.memory.is_empty()).then(landing);
+            for piece in pieces {
+                table.push_piece(flight, route.of(piece), flags, base, job, piece);
+            }
+            // The kernel begins now what is left pending; a blocking access is handed over when it is waited for.
+            if job.slot != BLOCKING && flight.in_flight() > 0 {
+                table.wait(flight, 0);
+            }
+        });
+    }
+
+    fn complete(&mut self, memory: &mut Memory, slot: u32) -> Done<u64> {
+        self.in_use(|table, flight| table.settle(flight, memory, slot));
+        std::mem::replace(&mut self.table.accesses[slot as usize].moved, Ok(0))
+    }
+
+    fn drain(&mut self, memory: &mut Memory, file: Option<u32>) {
+        self.in_use(|table, flight| {
+            if flight.in_flight() == 0 {
+                return;
+            }
+            for slot in 0..table.accesses.len() {
+                if file.is_none_or(|file| file == table.accesses[slot].file) {
+                    // Slots are counted by numbers of 32 bits.
+                    table.settle(flight, memory, slot as u32);
+                }
+            }
+        });
+    }
+
+    fn is_idle(&mut self, memory: &mut Memory, slot: u32) -> bool {
+        self.in_use(|table, flight| {
+            let is_open = |table: &Table| table.accesses.get(slot as usize).is_some_and(|access| access.open > 0);
+            if is_open(table) {
+                flight.look();
+                table.reap(flight);
+            }
+            let is_idle = !is_open(table);
+            if is_idle && (slot as usize) < table.accesses.len() {
+                table.settle(flight, memory, slot);
+            }
+            is_idle
+        })
+    }
+
+    fn counted(&self) -> Counted {
+        self.table.counted
+    }
+
+    fn strategy(&self) -> String {
+        let dropped = if self.dont_cache { ", buffered pages dropped when done (RWF_DONTCACHE)" } else { "" };
+        format!(
+            "io_uring, the runs of an access in flight together, depth {}, {}{dropped}; non-blocking calls are under way until they \
+             are completed; where more runs are begun than the depth, the begin waits for the first",
+            self.queue.depth(),
+            self.queue.flags()
+        )
+    }
+}
+
 impl Drop for Uring {
     fn drop(&mut self) {
-        while self.in_flight() > 0 {
-            self.wait(1);
-        }
+        // Whoever takes over what was left waits for it.
+        drop(Flight::new(&mut self.queue));
     }
 }
 
@@ -323,10 +339,4 @@ fn set_fault(moved: &mut Done<u64>, fault: Fault) {
     if moved.is_ok() {
         *moved = Err(fault);
     }
-}
-
-/// Returning would let the kernel write into memory that is no longer ours.
-fn give_up(in_flight: usize, error: &std::io::Error) -> ! {
-    last_words::say(&format!("io_uring_enter: cannot wait for {in_flight} transfers in flight: {error}; giving up"));
-    std::process::abort();
 }

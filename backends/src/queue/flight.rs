@@ -9,7 +9,7 @@ use crate::last_words;
 use crate::patience::Patience;
 use crate::Submitted;
 
-/// A borrowed queue during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
+/// A borrowed queue, usually during one batch. Dropping it, also while a panic unwinds, waits for everything the kernel still
 /// works on; only then is the memory of the transfers the caller's again.
 pub(crate) struct Flight<'a> {
     submitter: Submitter<'a>,
@@ -19,6 +19,8 @@ pub(crate) struct Flight<'a> {
     submitted: &'a mut Submitted,
     /// Pushed and not yet taken out of the completion queue.
     in_flight: usize,
+    /// Where [`Flight::leave`] leaves it.
+    left: &'a mut usize,
     /// With a kernel that takes nothing and completes nothing.
     patience: Patience,
 }
@@ -32,7 +34,8 @@ impl<'a> Flight<'a> {
             cq,
             abandoned: &mut queue.abandoned,
             submitted: &mut queue.submitted,
-            in_flight: 0,
+            in_flight: std::mem::take(&mut queue.in_flight),
+            left: &mut queue.in_flight,
             patience: Patience::default(),
         }
     }
@@ -41,10 +44,16 @@ impl<'a> Flight<'a> {
         self.in_flight
     }
 
+    /// Ends the borrow with everything still in flight: the next value of this queue takes it over.
+    pub(crate) fn leave(mut self) {
+        *self.left = std::mem::take(&mut self.in_flight);
+    }
+
     /// Puts an operation into the submission queue.
     ///
     /// # Safety
-    /// The memory the entry names is valid for the transfer until this value has been dropped.
+    /// The memory the entry names is valid for the transfer until this value has been dropped; after [`Flight::leave`], until the one
+    /// that took it over has been.
     #[inline]
     pub(crate) unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: the caller's promise covers the time until the drop, which waits for the completion.
@@ -67,15 +76,22 @@ impl<'a> Flight<'a> {
     /// Those of io_uring_enter(2); EAGAIN and EBUSY only after many tries with nothing completed between them.
     pub(crate) fn submit_and_wait(&mut self, want: usize) -> io::Result<()> {
         self.sq.sync();
-        match self.submitter.submit_and_wait(want) {
-            Err(error) if !is_transient(&error) => return Err(error),
+        let entered = match self.submitter.submit_and_wait(want) {
+            Err(error) if !is_transient(&error) => Err(error),
             // What was not taken stays in the queue for the next time; not for ever.
-            Err(error) if !self.patience.try_again() => return Err(error),
-            Ok(_) | Err(_) => {}
-        }
+            Err(error) if !self.patience.try_again() => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        };
         self.sq.sync();
         self.cq.sync();
-        Ok(())
+        entered
+    }
+
+    /// Lets the kernel post completions that it posts in a system call only, and waits for none. An error shows when they are waited for.
+    pub(crate) fn look(&mut self) {
+        // SAFETY: nothing is submitted (0) and no argument is passed, so no memory is named.
+        let _ = unsafe { self.submitter.enter::<()>(0, 0, EnterFlags::GETEVENTS.bits(), None) };
+        self.cq.sync();
     }
 
     /// The next completion that is already there: (user data, result).
@@ -112,7 +128,7 @@ impl<'a> Flight<'a> {
     }
 
     /// Returning would let the kernel write into memory that is no longer ours.
-    fn give_up(&self, error: &io::Error) -> ! {
+    pub(crate) fn give_up(&self, error: &io::Error) -> ! {
         let in_flight = self.in_flight;
         last_words::say(&format!(
             "io_uring_enter: cannot wait for {in_flight} transfers in flight: {error}; giving up"

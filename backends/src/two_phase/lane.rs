@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::latency::Mark;
-use crate::patience::Patience;
+use crate::patience::{Ended, Patience};
 use crate::queue::flight::Flight;
 use crate::queue::{self, abandoned, Queue};
 use crate::{dontcache, BackendError, Direction, Latency};
@@ -121,8 +121,8 @@ impl<'a> Lane<'a> {
             let (memory, len) = (op.memory.wrapping_add(moved), op.len - moved);
             // SAFETY: the rest of the memory of the operation, by the caller's promise.
             let result = unsafe { dontcache::transfer(way.direction, self.way.file, memory, len, at, way.flags) };
-            let failed = |e: io::Error| -i64::from(e.raw_os_error().unwrap_or(libc::EIO));
-            let result = result.map_or_else(failed, |moved| moved as i64);
+            // As a completion has it: no call moves 2 GiB.
+            let result = result.map_or_else(|e| -e.raw_os_error().unwrap_or(libc::EIO), |moved| moved as i32);
             self.advance(slot, result);
         }
     }
@@ -152,7 +152,7 @@ impl<'a> Lane<'a> {
         }
         while let Some((slot, result)) = self.flight.as_mut().and_then(Flight::next_completion) {
             let slot = slot as usize;
-            if self.advance(slot, i64::from(result)) {
+            if self.advance(slot, result) {
                 // SAFETY: the rest of a transfer whose memory is promised until it is finished.
                 unsafe { self.push(slot) };
                 if let Some(Err(error)) = self.flight.as_mut().map(|f| f.submit_and_wait(0)) {
@@ -173,7 +173,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Takes the result of a system call or a completion; true if the transfer has to go on.
-    fn advance(&mut self, slot: usize, result: i64) -> bool {
+    fn advance(&mut self, slot: usize, result: i32) -> bool {
         let state = &mut self.slots[slot];
         let Some(op) = state.op else { return false };
         let operation = match (self.way.queued.direction, self.flight.is_some()) {
@@ -182,25 +182,24 @@ impl<'a> Lane<'a> {
             (Direction::Write, true) => "two-phase io_uring write",
             (Direction::Read, true) => "two-phase io_uring read",
         };
-        if result < 0 {
-            let errno = (-result) as i32;
-            if matches!(errno, libc::EINTR | libc::EAGAIN) && self.patience.try_again() {
-                return true;
+        let moved = match self.patience.judge(result) {
+            Ended::Moved(moved) => moved,
+            Ended::Again => return true,
+            Ended::Failed(errno) => {
+                let (at, error) = (op.offset + state.moved as u64, io::Error::from_raw_os_error(errno));
+                state.error = Some(BackendError::from_io(operation, self.way.path, Some(at), &error));
+                state.op = None;
+                return false;
             }
-            let (at, error) = (op.offset + state.moved as u64, io::Error::from_raw_os_error(errno));
-            state.error = Some(BackendError::from_io(operation, self.way.path, Some(at), &error));
-            state.op = None;
-            return false;
-        }
-        state.moved += result as usize;
-        self.patience.restore();
+        };
+        state.moved += moved as usize;
         if state.moved >= op.need {
             self.latency.end(state.mark);
             state.op = None;
             return false;
         }
         // A direct transfer stops inside of a sector only at the end of the file.
-        if result > 0 && (state.moved as u64).is_multiple_of(self.way.align) {
+        if moved > 0 && (state.moved as u64).is_multiple_of(self.way.align) {
             return true;
         }
         let (need, moved) = (op.need as u64, state.moved as u64);

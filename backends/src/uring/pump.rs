@@ -8,7 +8,7 @@ use super::kept::Kept;
 use super::parts::{Parts, WHOLE};
 use super::stream::{Failure, Stream};
 use crate::latency::Mark;
-use crate::patience::Patience;
+use crate::patience::{Ended, Patience};
 use crate::queue::flight::Flight;
 use crate::queue::{Queue, Way};
 use crate::route::Route;
@@ -252,9 +252,8 @@ impl Pump {
             self.patience.restore();
             return;
         }
-        let moved = u64::from(result.max(0).unsigned_abs());
         // SAFETY: as for this function.
-        unsafe { self.incomplete(slot, result, moved, job, stream, latency) };
+        unsafe { self.incomplete(slot, result, job, stream, latency) };
     }
 
     /// A piece that has something to put back, a part, or what is not at its end: it goes on, or it has failed.
@@ -266,23 +265,19 @@ impl Pump {
         &mut self,
         slot: usize,
         result: i32,
-        moved: u64,
         job: &Job<'_>,
         stream: &mut Stream<P>,
         latency: &mut Latency,
     ) {
         let chunk = &mut self.slots[slot];
+        let ended = self.patience.judge(result);
+        let moved = if let Ended::Moved(moved) = ended { moved } else { 0 };
         chunk.left -= moved;
         chunk.offset += moved;
         chunk.index += moved as usize;
         let got = (chunk.index - chunk.begin) as u64;
-        if moved > 0 {
-            self.patience.restore();
-        }
-        let is_interrupted = result == -libc::EAGAIN || result == -libc::EINTR;
-        let retry = is_interrupted && self.patience.try_again();
         let is_complete = moved > 0 && chunk.left <= u64::from(chunk.guard.after);
-        let goes_on = retry || (moved > 0 && job.route.can_continue(got));
+        let goes_on = ended == Ended::Again || (moved > 0 && job.route.can_continue(got));
         let (number, of) = (chunk.number, chunk.of);
         let is_first = stream.failure.as_ref().is_none_or(|f| number < f.number());
         if is_complete {
@@ -295,8 +290,8 @@ impl Pump {
             self.again.push(slot as u32);
             return;
         } else if !goes_on && is_first {
-            stream.failure = Some(if result < 0 {
-                Failure::Chunk { number, offset: chunk.offset, errno: -result }
+            stream.failure = Some(if let Ended::Failed(errno) = ended {
+                Failure::Chunk { number, offset: chunk.offset, errno }
             } else {
                 // What was asked for is the whole piece.
                 let (offset, expected) = self.parts.whole(of).unwrap_or((chunk.offset - got, got + chunk.left));
