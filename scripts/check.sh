@@ -29,7 +29,7 @@ elif grep -q '^profiler/' <<<"$changed"; then
 elif grep -q '^backends/' <<<"$changed"; then
     crates=(-p beff-backends -p beff-raw)
 elif grep -qE '^(src|statistics|tests|benches|docs)/|^build\.rs' <<<"$changed"; then
-    crates=(-p beff-raw) # the schemas of docs/ are compared by unit tests
+    crates=(-p beff-raw) # the schemas in docs/ are compared with the types by unit tests
 fi
 if grep -q '^statistics/' <<<"$changed" && [[ " ${crates[*]} " != *statistics* ]]; then crates+=(-p beff-statistics); fi
 

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff::plan::{Buffers, Family};
 use crate::frame::config::{BindPolicy, Repeat};
 
 /// Everything that decides what b_eff measures and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommConfig {
     /// Longest time of the whole measurement, announced and kept.
     pub time_seconds: f64,
@@ -29,13 +30,14 @@ pub struct CommConfig {
     pub until_share: Option<f64>,
     /// Memory of the unit one rank runs on; None: found out. Decides Lmax.
     pub memory_per_process_bytes: Option<u64>,
-    /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor.
+    /// Rmax of LINPACK in 1e9 floating-point operations per second, for the balance factor; None: not given.
     pub rmax_gflops: Option<f64>,
     /// What is done about ranks that may run on several CPUs.
     #[serde(default)]
     pub bind: BindPolicy,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
+    #[schemars(with = "Option<String>")]
     pub out: Option<PathBuf>,
     /// Our loops are compared with bare ones in C after the patterns.
     pub bare: bool,

@@ -42,7 +42,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         of_this_host: false,
     }],
     formats: &[],
-    schema: include_str!("../../docs/comm-schema.json"),
+    schema: frame_report::schema::<records::CommResult>,
     journal: frame_report::journal::<records::CommResult>,
     document: frame_report::document::<records::CommResult>,
     foreign: None,

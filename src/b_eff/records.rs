@@ -1,6 +1,7 @@
 //! Plain records of b_eff, the communication benchmark: times and counts of loops. Bandwidths are derived when shown
 //! ([`crate::b_eff::values`]).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff::config::CommConfig;
@@ -15,7 +16,7 @@ use crate::frame::records::{
 pub const B_EFF: &str = "b_eff";
 
 /// How the messages of an iteration are exchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// MPI_Sendrecv, one message after the other.
@@ -45,7 +46,7 @@ impl Method {
 }
 
 /// One timed loop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopRecord {
     /// How.
     pub method: Method,
@@ -58,7 +59,7 @@ pub struct LoopRecord {
 }
 
 /// All loops of a pattern with one message size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeRecord {
     /// Message size L.
     pub message_bytes: u64,
@@ -67,7 +68,7 @@ pub struct SizeRecord {
 }
 
 /// One pattern with all its sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommPatternRecord {
     /// Name: `ring-1` to `ring-6`, `random-1` to `random-30`, `worst-cycle`, ...
     pub pattern: String,
@@ -128,7 +129,7 @@ impl CommPatternRecord {
 }
 
 /// What the pilot saw of one size and method on one ring of all ranks: from this the time of the run is announced.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PilotRecord {
     /// Message size.
     pub message_bytes: u64,
@@ -141,7 +142,7 @@ pub struct PilotRecord {
 }
 
 /// What b_eff works with, as far as it is not in the configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommSetup {
     /// Where it runs.
     pub machine: Machine,
@@ -169,7 +170,7 @@ pub struct CommSetup {
 }
 
 /// What was told before the first pattern.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Announcement {
     /// Time of the whole measurement at most.
     pub limit_seconds: f64,
@@ -185,7 +186,7 @@ pub struct Announcement {
 }
 
 /// The memory of the messages, as it was when the first pattern began. Which way they use it is in the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageMemory {
     /// Length of the memory that a rank sends from, and of the one that it receives into.
     pub half_bytes: u64,
@@ -196,33 +197,35 @@ pub struct MessageMemory {
 }
 
 /// The definition was measured as a whole: what ends the run later takes nothing from its value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Whole {
     /// From the pilot to the last comparison of the third repetition.
     pub real_seconds: f64,
-    /// As in [`CommEnding::efforts`].
+    /// Efforts later than the announced one up to then, as at the end of the run.
     pub efforts: Vec<(u64, Effort)>,
 }
 
 /// Our loops of one kind beside bare ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BareRecord {
     /// Pattern name.
     pub pattern: String,
-    /// How.
+    /// How the messages of an iteration are exchanged.
     pub method: Method,
     /// Message size.
+    #[schemars(range(min = 1))]
     pub message_bytes: u64,
     /// Messages of all ranks in one iteration.
     pub messages: u64,
     /// Iterations of each loop.
+    #[schemars(range(min = 1))]
     pub iterations: u64,
     /// In turns.
     pub pairs: Vec<BarePair>,
 }
 
 /// Bytes of a received message that were not the bytes sent, named.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommCorruption {
     /// Pattern name.
     pub pattern: String,
@@ -251,7 +254,7 @@ pub struct CommCorruption {
 }
 
 /// The end of a run of b_eff.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommEnding {
     /// How.
     pub outcome: Outcome,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::hints::HintRule;
@@ -11,7 +12,7 @@ use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 
 /// Which published definition of b_eff_io sets the schedule, the default partitions and the validity.
 /// The values of all three are always computed from the one measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Release {
     /// Euro-Par 2000 paper.
     #[serde(rename = "0.5")]
@@ -37,7 +38,7 @@ impl Release {
 }
 
 /// How a time-driven loop finds its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Termination {
     /// Batches grow geometrically; one common decision per batch.
@@ -47,7 +48,7 @@ pub enum Termination {
 }
 
 /// How much of the data is looked at after the clock has stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verify {
     /// What the last reads of each pattern left in memory, and after each pattern a sample of its bytes in the file.
@@ -57,7 +58,7 @@ pub enum Verify {
 }
 
 /// How the drivers without collective calls do collective patterns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CollectivePolicy {
     /// Independent where no sector is shared between ranks or transfers are buffered, else two-phase.
@@ -72,7 +73,7 @@ pub enum CollectivePolicy {
 }
 
 /// Memory of the calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Buffers {
     /// Each call has memory that was not used just before.
@@ -83,7 +84,7 @@ pub enum Buffers {
 }
 
 /// Room in a new file before direct writes make it longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreallocatePolicy {
     /// Blocks by fallocate; where the file system refuses, none, which is told.
@@ -94,7 +95,7 @@ pub enum PreallocatePolicy {
     Zeros,
     /// The length alone, by ftruncate.
     Size,
-    /// None: each write makes the file longer.
+    /// No room: each write makes the file longer.
     Off,
 }
 
@@ -104,7 +105,7 @@ fn no_room() -> PreallocatePolicy {
 }
 
 /// What is done with the time that the first pass leaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepeatPolicy {
     /// Nothing: the run ends.
@@ -117,7 +118,7 @@ pub enum RepeatPolicy {
 }
 
 /// How ranks exchange data in a two-phase transfer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExchangePolicy {
     /// Shared memory where it can be, else messages.
@@ -130,7 +131,7 @@ pub enum ExchangePolicy {
 }
 
 /// Deliberate damage to the files between writing and reading, to prove that it is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inject {
     /// One bit of one word is turned over.
@@ -150,7 +151,7 @@ pub enum Inject {
 }
 
 /// When damage is done, to one place of every pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InjectAt {
     /// On the way of the first write: before anybody looks at it.
@@ -168,7 +169,7 @@ pub enum InjectAt {
 }
 
 /// Partition sizes as the user asks for them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partitions {
     /// One partition of all ranks (releases 0.5 and 1).
@@ -176,17 +177,17 @@ pub enum Partitions {
     /// Small, medium, all, by the formula of release 2.1.
     SmallMediumAll,
     /// These numbers of ranks.
-    List(Vec<u64>),
+    List(#[schemars(inner(range(min = 1)))] Vec<u64>),
 }
 
 /// How much of the storage all files of a run may take together.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpaceLimit {
     /// This many bytes.
     Bytes(u64),
     /// This share of what is free when the run starts; above 0, at most 100.
-    Percent(f64),
+    Percent(#[schemars(extend("exclusiveMinimum" = 0, "maximum" = 100))] f64),
 }
 
 impl SpaceLimit {
@@ -207,7 +208,7 @@ fn one_round() -> u32 {
 }
 
 /// Everything that decides what is measured and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
     /// Definition for schedule and validity.
     pub release: Release,
@@ -217,6 +218,7 @@ pub struct Config {
     pub backends: Vec<String>,
     /// Directory under which the run directory is made.
     #[serde(with = "crate::frame::paths")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// Name of the run directory; None: made from time and process id.
     pub run_dir: Option<String>,
@@ -224,6 +226,7 @@ pub struct Config {
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
+    #[schemars(with = "Option<String>")]
     pub out: Option<PathBuf>,
     /// Partition sizes.
     pub partitions: Partitions,
@@ -272,7 +275,7 @@ pub struct Config {
     /// Rounds into which each pattern is divided, so that several backends take turns within it; 1: one after the other.
     #[serde(default = "one_round")]
     pub rounds: u32,
-    /// The time that is left.
+    /// What is done with the time that the first pass leaves.
     #[serde(default)]
     pub repeat: RepeatPolicy,
     /// Repeats end when the interval of b_eff_io reaches no farther than this share of it, in percent; None: when T is over.
@@ -292,7 +295,7 @@ pub struct Config {
     pub seed: u64,
     /// Damage on purpose, for tests of the verification.
     pub inject: Option<Inject>,
-    /// When; None: once in each file, between rewrite and read.
+    /// When the damage is done, to one place of every pattern; None: once in each file, between rewrite and read.
     #[serde(default)]
     pub inject_at: Option<InjectAt>,
 }

@@ -8,6 +8,7 @@
 //! same place the last one wins. Fill-ups have no chunk size of their own, so only `all` reaches them; the warm-ups
 //! have one, 1048576.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::pattern_type::PatternType;
@@ -18,7 +19,7 @@ const ACCESS_WORDS: &str = "all, write, rewrite, read";
 const CHUNK_SIZES: [u64; 6] = [1024, 1032, 32768, 32776, 1_048_576, 1_048_584];
 
 /// Which part of a run a hint is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HintPlace {
     /// Opening of the file.
@@ -26,13 +27,13 @@ pub enum HintPlace {
     /// Patterns with chunks of M_PART bytes.
     Lmax,
     /// Patterns with chunks of this many bytes.
-    ChunkBytes(u64),
+    ChunkBytes(#[schemars(range(min = 8))] u64),
     /// Opening and all patterns.
     All,
 }
 
 /// One line of the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HintRule {
     /// Partition size; `None`: all.
     pub ranks: Option<u64>,

@@ -69,7 +69,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         help: "summary file of release 2.1 (b_eff_io)",
         of: "is the summary file of b_eff_io, release 2.1",
     }],
-    schema: include_str!("../../docs/results-schema.json"),
+    schema: frame_report::schema::<records::RunResult>,
     journal: frame_report::journal::<records::RunResult>,
     document: frame_report::document::<records::RunResult>,
     foreign: Some(Foreign { is: old::is_summary, read: |bytes| old::read(bytes).map_err(|e| e.to_string()) }),

@@ -4,13 +4,15 @@
 use std::fmt;
 
 use beff_backends::AccessKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::units::MIB;
 
-/// A pattern type. Results and options know it by its number, which is its place in [`PatternType::ALL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A pattern type, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "u8", try_from = "u8")]
+#[schemars(extend("maximum" = Self::COUNT - 1))]
 pub enum PatternType {
     /// Type 0: each call scatters contiguous memory over chunks of a strided view, collectively.
     Scatter,

@@ -24,7 +24,7 @@ pub struct Benchmark {
     /// Formats of `report` that no other benchmark has.
     pub formats: &'static [Format],
     /// JSON Schema of PREFIX.json.
-    pub schema: &'static str,
+    pub schema: fn() -> String,
     /// Reads PREFIX.jsonl.
     pub journal: Reader<JournalError>,
     /// Reads PREFIX.json.

@@ -3,10 +3,11 @@
 
 use crate::frame::backends;
 use beff_backends::Direct;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Direct I/O policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DirectPolicy {
     /// What suits the backend: auto for uring, off for posix.
@@ -32,7 +33,7 @@ impl DirectPolicy {
 }
 
 /// What is done about the page cache, so that a read tells about the storage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CachePolicy {
     /// Cached pages are dropped before every rewrite and read pattern, outside the clock.
@@ -47,7 +48,7 @@ pub enum CachePolicy {
 }
 
 /// What is done about ranks that may run on several CPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BindPolicy {
     /// Ranks that share a host and were not bound get a CPU each, if there is one for each.
@@ -90,9 +91,11 @@ impl From<DirectPolicy> for Direct {
     }
 }
 
-/// What is measured again after everything was measured once, to know how sure it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What is measured again after everything was measured once, to know how sure it is: `off`, `auto` (as much as the time allows), or so
+/// many times more at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^(off|auto|[1-9][0-9]*)$"))]
 pub enum Repeat {
     /// Nothing. What a result without this field was measured with.
     #[default]

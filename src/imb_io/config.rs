@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy, Repeat};
 use crate::imb_io::plan::{ModeChoice, Repetitions, Sizes};
 
 /// Which groups of `-multi` are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Multi {
     /// One line for all groups, of the slowest one (`-multi 0`).
@@ -18,7 +19,7 @@ pub enum Multi {
 }
 
 /// What writes find where they write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileState {
     /// The file is there with all its bytes, written before, outside the clock; they are overwritten. As in the release.
@@ -28,7 +29,7 @@ pub enum FileState {
 }
 
 /// Memory of the repetitions of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Buffers {
     /// One buffer for all of them, as in the release; only reads that may be pending together have one each.
@@ -38,7 +39,7 @@ pub enum Buffers {
 }
 
 /// Everything that decides what IMB-IO measures and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbConfig {
     /// Benchmarks in the order they run, by their names in the catalogue; never empty.
     pub benchmarks: Vec<String>,
@@ -46,6 +47,7 @@ pub struct ImbConfig {
     pub backends: Vec<String>,
     /// Directory under which the run directory is made.
     #[serde(with = "crate::frame::paths")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// Name of the run directory; None: made from time and process id.
     pub run_dir: Option<String>,
@@ -53,6 +55,7 @@ pub struct ImbConfig {
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
+    #[schemars(with = "Option<String>")]
     pub out: Option<PathBuf>,
     /// Ranks of the first row of each benchmark; then twice as many, and so on, and all.
     pub npmin: u64,

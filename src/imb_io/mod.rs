@@ -49,7 +49,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         help: "columns of the release, for programs that read them (IMB-IO)",
         of: "has the columns of IMB-IO",
     }],
-    schema: include_str!("../../docs/imb-schema.json"),
+    schema: frame_report::schema::<records::ImbResult>,
     journal: frame_report::journal::<records::ImbResult>,
     document: frame_report::document::<records::ImbResult>,
     foreign: Some(Foreign { is: text::is_text, read: |bytes| text::read(bytes).map_err(|e| e.to_string()) }),

@@ -1,6 +1,7 @@
 //! Plain records of IMB-IO: times, counts and bytes of its rows. Rates and overlaps are derived when shown
 //! ([`crate::imb_io::values`]).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::frame::records::BarePair;
@@ -12,7 +13,7 @@ use crate::imb_io::plan::Mode;
 pub const IMB_IO: &str = "imb_io";
 
 /// How a row ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", content = "reason")]
 pub enum RowEnd {
     /// All its repetitions were made, and every transfer was whole.
@@ -27,7 +28,7 @@ pub enum RowEnd {
 
 /// Times of one repetition over the ranks of one group, seconds: a rank's is its time of all repetitions divided by their
 /// number, with the syncs that belong to the mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupTimes {
     /// Fastest rank.
     pub min_seconds: f64,
@@ -39,7 +40,7 @@ pub struct GroupTimes {
 
 /// Times of the single repetitions of a rank, the slowest rank's value of each (all groups). A repetition is the call, in
 /// non-aggregate mode with its sync.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RepetitionTimes {
     /// Median.
     pub median_seconds: f64,
@@ -50,7 +51,7 @@ pub struct RepetitionTimes {
 }
 
 /// A non-blocking benchmark beside its blocking call, per repetition, of the slowest rank each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OverlapTimes {
     /// The blocking call of the same transfer: t_pure, and what the load is as long as. None: not measured, in files from before
     /// it was.
@@ -68,7 +69,7 @@ pub struct OverlapTimes {
 }
 
 /// One line of the report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RowRecord {
     /// Backend name.
     pub backend: String,
@@ -78,9 +79,9 @@ pub struct RowRecord {
     pub ranks: u64,
     /// Groups at the same time.
     pub groups: u64,
-    /// Aggregate or not.
+    /// Where the sync of a write belongs.
     pub mode: Mode,
-    /// X; None: Open_Close.
+    /// X, the size of the sample over all ranks of a group; None: Open_Close.
     pub sample_bytes: Option<u64>,
     /// Repetitions made.
     pub repetitions: u64,
@@ -126,7 +127,7 @@ pub struct RowRecord {
 }
 
 /// A row that was measured again: as many repetitions, on files of the same state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RowRepeat {
     /// Which of the rows, counted from 0 in the order of their records.
     pub row: u64,
@@ -135,7 +136,7 @@ pub struct RowRepeat {
 }
 
 /// Bytes that were not the bytes written, named.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbCorruption {
     /// Backend name.
     pub backend: String,
@@ -143,7 +144,7 @@ pub struct ImbCorruption {
     pub benchmark: String,
     /// Ranks of each group.
     pub ranks: u64,
-    /// Aggregate or not.
+    /// Where the sync of a write belongs.
     pub mode: Mode,
     /// X.
     pub sample_bytes: u64,
@@ -166,7 +167,7 @@ pub struct ImbCorruption {
 }
 
 /// The CPU load of the overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuLoad {
     /// Time of one unit of the load, slowest rank.
     pub unit_seconds: f64,
@@ -175,7 +176,7 @@ pub struct CpuLoad {
 }
 
 /// What IMB-IO works with, as far as it is not in the configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbSetup {
     /// Where it runs.
     pub machine: Machine,
@@ -198,7 +199,7 @@ pub struct ImbSetup {
 }
 
 /// What was told before the first row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbAnnouncement {
     /// Time expected for all rows, from what the pilot saw; the pilot included.
     pub expected_seconds: f64,
@@ -212,7 +213,7 @@ pub struct ImbAnnouncement {
 }
 
 /// Our loop of one benchmark and size beside a bare one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbBareRecord {
     /// Benchmark name.
     pub benchmark: String,
@@ -227,7 +228,7 @@ pub struct ImbBareRecord {
 }
 
 /// The end of a run of IMB-IO.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImbEnding {
     /// How.
     pub outcome: Outcome,
@@ -259,7 +260,7 @@ run_record! {
         announcement: Option<ImbAnnouncement> = Announcement(ImbAnnouncement),
         /// Rows in order of measurement.
         rows: Vec<RowRecord> = Row(Box<RowRecord>),
-        /// Rows that were measured again; the rows above do not know them.
+        /// Rows that were measured again; the rows themselves do not know them.
         #[serde(default)]
         repeats: Vec<RowRepeat> = Repeat(Box<RowRepeat>),
         /// Our loops beside bare ones, if asked for.

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::config::{BindPolicy, CachePolicy, DirectPolicy};
 
 /// When a call begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
     /// As soon as the one before has ended.
@@ -19,7 +20,7 @@ pub enum Pace {
 }
 
 /// How much is shown: each level holds those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detail {
     /// All calls together.
@@ -35,15 +36,17 @@ pub enum Detail {
 }
 
 /// Everything that decides what is replayed and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayConfig {
     /// The profile.
     #[serde(with = "crate::frame::paths")]
+    #[schemars(with = "String")]
     pub profile: PathBuf,
     /// Backends by name; never empty. Each pass runs with each of them, one after the other.
     pub backends: Vec<String>,
     /// Directory under which the run directory is made.
     #[serde(with = "crate::frame::paths")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// Name of the run directory; None: made from time and process id.
     pub run_dir: Option<String>,
@@ -51,6 +54,7 @@ pub struct ReplayConfig {
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
+    #[schemars(with = "Option<String>")]
     pub out: Option<PathBuf>,
     /// When calls begin.
     pub pace: Pace,

@@ -46,7 +46,7 @@ pub const BENCHMARK: Benchmark = Benchmark {
         help: "picture of all FILEs together: bandwidth per process over processes, recorded beside replayed (replay)",
         of: "is the picture of replays: bandwidth per process over processes",
     }],
-    schema: include_str!("../../docs/replay-schema.json"),
+    schema: frame_report::schema::<records::ReplayResult>,
     journal: frame_report::journal::<records::ReplayResult>,
     document: frame_report::document::<records::ReplayResult>,
     foreign: None,

@@ -1,6 +1,7 @@
 //! Plain records of a replay: what the profile holds, what was left out, what each pass took and what came of it. Rates and ratios
 //! are derived when shown ([`crate::replay::values`]).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::{run_record, Machine, MachineShare, Outcome, StorageRecord, Warning};
@@ -12,7 +13,7 @@ use crate::replay::plan::{Both, CallClass};
 pub const REPLAY: &str = "replay";
 
 /// A file of the recorded program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileFacts {
     /// Its name then. Never opened here.
     pub path: String,
@@ -23,7 +24,7 @@ pub struct FileFacts {
 }
 
 /// How many processes ended their recording in one way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     /// `complete`, `aborted`, `cut` or `full`.
     pub end: String,
@@ -32,7 +33,7 @@ pub struct Ended {
 }
 
 /// What the profile holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileFacts {
     /// MPI library of the recorded run, one line.
     pub library: String,
@@ -75,7 +76,7 @@ pub struct ProfileFacts {
 }
 
 /// What a backend cannot replay.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendLeavings {
     /// Backend name.
     pub backend: String,
@@ -84,7 +85,7 @@ pub struct BackendLeavings {
 }
 
 /// What a replay works with, as far as it is not in the configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplaySetup {
     /// Where it runs.
     pub machine: Machine,
@@ -109,7 +110,7 @@ pub struct ReplaySetup {
 }
 
 /// How a pass ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", content = "reason")]
 pub enum PassEnd {
     /// All its calls were made.
@@ -123,7 +124,7 @@ pub enum PassEnd {
 }
 
 /// Calls whose result was not the recorded one, of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// `error`, `bytes`, `completions` or `answer`.
     pub kind: String,
@@ -142,7 +143,7 @@ pub struct Difference {
 }
 
 /// One pass through all calls with one backend.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PassRecord {
     /// Backend name.
     pub backend: String,
@@ -216,7 +217,7 @@ impl PassRecord {
 }
 
 /// The calls of one file and class in one pass, summed over the ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassRecord {
     /// Backend name.
     pub backend: String,
@@ -234,7 +235,7 @@ pub struct ClassRecord {
 }
 
 /// The calls of one process and class in one pass, summed over the files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessRecord {
     /// Backend name.
     pub backend: String,
@@ -250,7 +251,7 @@ pub struct ProcessRecord {
 }
 
 /// Bytes that were not what the profile says must be there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayCorruption {
     /// Backend name.
     pub backend: String,
@@ -281,7 +282,7 @@ pub struct ReplayCorruption {
 }
 
 /// The end of a replay.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayEnding {
     /// How.
     pub outcome: Outcome,
@@ -313,9 +314,9 @@ run_record! {
     records {
         /// Passes in the order they ran.
         passes: Vec<PassRecord> = Pass(Box<PassRecord>),
-        /// Their sums by file and class.
+        /// Sums of the passes by file and class.
         classes: Vec<ClassRecord> = Class(ClassRecord),
-        /// Their sums by process and class.
+        /// Sums of the passes by process and class.
         processes: Vec<ProcessRecord> = Process(ProcessRecord),
         /// Corruption found.
         corruptions: Vec<ReplayCorruption> = Corruption(ReplayCorruption),

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Resamples of each ratio.
@@ -32,7 +33,7 @@ const SEED: u64 = 0x0062_6566_665f_696f;
 const ROUNDING: f64 = 1e-9;
 
 /// A 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -41,11 +42,11 @@ pub struct Interval {
 }
 
 /// The rate of one backend divided by that of another.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// Best estimate.
     pub value: f64,
-    /// Where the true ratio is, with 95 % confidence; None: fewer than [`MIN_ROUNDS`] rounds, repeats included.
+    /// Where the true ratio is, with 95 % confidence; None: fewer than 3 rounds, repeats included.
     pub interval: Option<Interval>,
     /// The interval contains 1: the two cannot be told apart. None without an interval.
     pub equal: Option<bool>,

@@ -7,6 +7,7 @@
 //! From the shorter loops on it is no longer the definition and is marked. The quick mode is never the definition: it
 //! cuts the patterns outside the average after the loops, so that a first look shows all there is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::random::RANDOM_RINGS;
@@ -27,7 +28,7 @@ pub const SHORTEST_LOOP_SECONDS: f64 = 2.5e-3;
 pub const LOOP_SECONDS: f64 = 3.75e-3;
 
 /// How much of the definition the time allows; the same for all patterns unless the time runs out.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effort {
     /// Time one loop is to take; the definition says 2.5 to 5 ms.
     pub loop_seconds: f64,

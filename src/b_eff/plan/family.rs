@@ -1,9 +1,10 @@
 //! Families of patterns.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a pattern is one of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// The six ring patterns of the average.

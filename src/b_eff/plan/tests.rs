@@ -180,15 +180,15 @@ fn what_scripts_see() {
     let find = |name: &str| value["patterns"].as_array().unwrap().iter().find(|p| p["name"] == name).unwrap();
     assert_eq!(
         find("ring-2").to_string(),
-        r#"{"family":"ring","messages":12,"name":"ring-2","rings":[[0,1,2,3,4,5]],"shape":"6"}"#
+        r#"{"name":"ring-2","family":"ring","shape":"6","messages":12,"rings":[[0,1,2,3,4,5]]}"#
     );
     assert_eq!(
         find("cart-3d-cyclic-2").to_string(),
-        r#"{"cyclic":true,"dims":[3,2,1],"directions":[2],"family":"cartesian","messages":6,"name":"cart-3d-cyclic-2","shape":"3x2x1"}"#
+        r#"{"name":"cart-3d-cyclic-2","family":"cartesian","shape":"3x2x1","messages":6,"dims":[3,2,1],"directions":[2],"cyclic":true}"#
     );
     assert_eq!(find("worst-bisection")["rings"].to_string(), "[[0,5],[1,4],[2,3]]");
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["lmax_bytes", "memory_per_rank_bytes", "patterns", "ranks", "seed", "sizes_bytes"]);
+    assert_eq!(keys, ["ranks", "seed", "memory_per_rank_bytes", "lmax_bytes", "sizes_bytes", "patterns"]);
 }
 
 #[test]

@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Messages of Lmax that a memory has room for: the most that one rank sends in an iteration.
@@ -22,7 +23,7 @@ const MARGIN_BYTES: u64 = 16;
 const STEP_BYTES: u64 = 8;
 
 /// Which memory the messages of a run use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Buffers {
     /// The definition: the walk.

@@ -3,25 +3,21 @@
 use crate::b_eff::records::CommResult;
 use crate::b_eff::report::fixtures;
 use crate::b_eff::values::CommDerived;
-use crate::frame::report::checks::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
+use crate::frame::report::checks::{assert_fits, assert_missing_is_named, assert_published, assert_valid};
 use crate::frame::report::Views;
-
-fn schema() -> serde_json::Value {
-    serde_json::from_str(include_str!("../../../docs/comm-schema.json")).unwrap()
-}
 
 #[test]
 fn documents_fit_the_published_schema_and_read_back() {
-    assert_closed(&schema());
+    assert_published::<CommResult>();
     assert_missing_is_named::<CommResult>();
-    fixtures::all().iter().for_each(|(_, result, _)| assert_fits(&schema(), result, "patterns"));
+    fixtures::all().iter().for_each(|(_, result, _)| assert_fits(result, "patterns"));
 }
 
 #[test]
 fn every_warning_fits_the_schema() {
     let result = fixtures::complete();
     let derived = CommDerived { warnings: fixtures::every_warning(), ..result.derived() };
-    assert_valid(&schema(), &result.document(&derived).unwrap());
+    assert_valid::<CommResult>(&result.document(&derived).unwrap());
 }
 
 #[test]

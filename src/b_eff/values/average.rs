@@ -1,5 +1,6 @@
 //! Averages over patterns.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::curve::{of_average, Curve};
@@ -19,7 +20,7 @@ pub fn logavg(values: impl IntoIterator<Item = f64>) -> Option<f64> {
 }
 
 /// One message size over the patterns of the average. Bandwidths of all ranks together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeAverage {
     /// Message size L.
     pub message_bytes: u64,

@@ -1,20 +1,23 @@
 //! What our loops cost beside bare ones.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::b_eff::records::{BareRecord, Method};
 use crate::frame::values::pairs::{compare, Compared};
 
 /// One comparison, by the median of its pairs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BareValue {
     /// Pattern name.
     pub pattern: String,
     /// Method.
     pub method: Method,
     /// Message size.
+    #[schemars(range(min = 1))]
     pub message_bytes: u64,
     /// Messages one after the other in an iteration: there and back, or to the left and to the right.
+    #[schemars(range(min = 1))]
     pub calls: u64,
     /// Ours beside the bare one, by iteration.
     #[serde(flatten)]

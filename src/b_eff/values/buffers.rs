@@ -1,5 +1,6 @@
 //! Whether messages came from memory or from caches.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::b_eff::plan::walk::memory_bytes;
@@ -8,7 +9,7 @@ use crate::b_eff::records::CommResult;
 use crate::frame::values::Criterion;
 
 /// Where the processors found what was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessagesFrom {
     /// The walk goes through more than the last-level cache.

@@ -1,5 +1,6 @@
 //! Bandwidth of one pattern over the message size.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rate::bytes_per_second;
@@ -9,7 +10,7 @@ use crate::b_eff::records::{CommPatternRecord, CommResult, Method, SizeRecord};
 use crate::frame::values::machine_share::is_shared;
 
 /// One method at one size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MethodPoint {
     /// Method.
     pub method: Method,
@@ -24,7 +25,7 @@ pub struct MethodPoint {
 }
 
 /// One size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// Message size L.
     pub message_bytes: u64,
@@ -47,7 +48,7 @@ impl Point {
 }
 
 /// One pattern.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
     /// Name.
     pub pattern: String,

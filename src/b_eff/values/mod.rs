@@ -38,6 +38,7 @@ pub use validity::{single_sizes, FREELY_SINGLE_FROM, LOOP_SECONDS, MOST_ITERATIO
 pub use value::{CommValue, Latencies, Level, MethodValue};
 pub use warning::CommWarning;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::b_eff::plan::Family;
@@ -45,7 +46,7 @@ use crate::b_eff::records::CommResult;
 use crate::frame::values::Criterion;
 
 /// Everything derived from one result of b_eff.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CommDerived {
     /// Where the messages came from.
     pub messages_from: MessagesFrom,

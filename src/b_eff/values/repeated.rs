@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use beff_statistics::repeated::{rounds, Repeated};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rate::bytes_per_second;
@@ -15,15 +16,16 @@ use crate::b_eff::plan::Family;
 use crate::b_eff::records::{CommPatternRecord, CommResult, LoopRecord};
 
 /// A bandwidth of single repetitions, all ranks together.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RepeatedRate {
-    /// Repetitions that have all sizes.
+    /// Repetitions that have all sizes, repeats included; of a value, of all its patterns.
+    #[schemars(range(min = 1))]
     pub repetitions: u64,
     /// Their geometric mean.
     pub mean_bytes_per_second: f64,
-    /// 95 % interval of that mean within this run; None: not known, fewer than 3 repetitions.
+    /// 95 % interval of that mean within this run (Student's t on the logarithms); None: not known, fewer than 3 repetitions.
     pub interval_bytes_per_second: Option<[f64; 2]>,
-    /// How far its upper end is from the mean, as a share.
+    /// How far its upper end is from the mean, as a share; None: not known.
     pub reach_share: Option<f64>,
 }
 
@@ -40,7 +42,7 @@ impl RepeatedRate {
 }
 
 /// The values of single repetitions; None: there is no repetition of everything they are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RepeatedValue {
     /// b_eff.
     pub b_eff: Option<RepeatedRate>,

@@ -1,5 +1,6 @@
 //! b_eff and what stands beside it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::average::Pair;
@@ -10,7 +11,7 @@ use crate::b_eff::records::{CommResult, Method};
 use crate::frame::values::memory_of_hosts;
 
 /// A bandwidth of all ranks together and by the number of ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Level {
     /// All ranks together.
     pub bytes_per_second: f64,
@@ -19,7 +20,7 @@ pub struct Level {
 }
 
 /// Times with the smallest messages.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Latencies {
     /// Time per message and process (ranks * seconds / (messages * iterations) of the best loop), logavg over the rings.
     pub rings_seconds: Option<f64>,
@@ -30,7 +31,7 @@ pub struct Latencies {
 }
 
 /// The values of a run; None where something they are made of was not measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CommValue {
     /// Ranks.
     pub processes: u64,
@@ -63,7 +64,7 @@ pub struct CommValue {
 }
 
 /// The values by one method alone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MethodValue {
     /// Method.
     pub method: Method,

@@ -1,5 +1,6 @@
 //! What the reader of the numbers of b_eff must know. At most one of a kind, with the worst case named.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::curve::Curve;
@@ -22,7 +23,7 @@ const DISTURBED_SHARE: f64 = 0.1;
 const CLOCK_STEPS: f64 = 100.0;
 
 /// One warning. The values are a closed set; text is made when shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum CommWarning {
     /// Ranks are not numbered host by host.
@@ -62,9 +63,10 @@ pub enum CommWarning {
         /// Best bandwidth divided by the worst there.
         ratio: f64,
     },
-    /// Rings that are the same exchange differ by more than 10 %.
+    /// Rings that are the same exchange differ by more than 10 % in S.
     IdenticalDiffer {
         /// How many patterns are the same exchange as these two.
+        #[schemars(range(min = 2))]
         patterns: u64,
         /// The one with the largest S.
         fastest: String,

@@ -1,12 +1,13 @@
 //! What was compared, what was found, and what was damaged on purpose.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::config::InjectAt;
 use crate::frame::records::Access;
 
 /// Outcome of the comparison of what was read with what was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
     /// 8-byte words compared, all ranks.
     pub words_checked: u64,
@@ -23,7 +24,7 @@ impl Verification {
 }
 
 /// What was read again of a pattern's bytes right after it, outside the clock.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleRecord {
     /// Places, all ranks.
     pub places: u64,
@@ -53,7 +54,7 @@ impl SampleRecord {
 }
 
 /// A wrong word found by the verification, named.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CorruptionRecord {
     /// Backend name.
     pub backend: String,
@@ -80,7 +81,7 @@ pub struct CorruptionRecord {
 }
 
 /// Damage that was done on purpose (`--inject-at`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DamageRecord {
     /// Backend name.
     pub backend: String,

@@ -1,9 +1,10 @@
 //! Whether two-phase first writes are direct or buffered, and what was seen before that was chosen.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A way of first writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstWriteWay {
     /// Past the page cache, where it can be.
@@ -25,7 +26,7 @@ impl FirstWriteWay {
 
 /// The same bytes into new files both ways, one right after the other. Each time is that of the slowest rank, its sync
 /// included.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstWritePair {
     /// Past the page cache.
     pub direct_seconds: f64,
@@ -34,7 +35,7 @@ pub struct FirstWritePair {
 }
 
 /// Trial of first writes through one backend before the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstWriteTrial {
     /// Backend name.
     pub backend: String,

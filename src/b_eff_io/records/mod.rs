@@ -12,6 +12,7 @@ pub use first_writes::{FirstWritePair, FirstWriteTrial, FirstWriteWay};
 pub use run::{JournalLine, RunResult};
 pub use warning::IoWarning;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::pattern_type::PatternType;
@@ -23,7 +24,7 @@ use crate::frame::records::{
 pub const B_EFF_IO: &str = "b_eff_io";
 
 /// Why a pattern's loop ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", content = "reason")]
 pub enum Ended {
     /// The scheduled time was used.
@@ -43,7 +44,7 @@ pub enum Ended {
 }
 
 /// Where the time of a pattern went, of the slowest rank; the sum is the pattern's time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Intervals {
     /// File view, datatypes, registration.
     pub view_seconds: f64,
@@ -76,7 +77,7 @@ impl Intervals {
 }
 
 /// One batch of calls as the slowest rank saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BatchRecord {
     /// Calls per rank.
     pub calls: u64,
@@ -86,7 +87,7 @@ pub struct BatchRecord {
 }
 
 /// One depth tried in the calibration of the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DepthTrial {
     /// Operations in flight at most.
     pub depth: u32,
@@ -102,7 +103,7 @@ pub struct DepthTrial {
 }
 
 /// Calibration of the queue for one direction and chunk size (uring).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueCalibration {
     /// Backend name.
     pub backend: String,
@@ -122,7 +123,7 @@ pub struct QueueCalibration {
 }
 
 /// What was handed to queues of io_uring, all ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmissionRecord {
     /// Operations between the file and memory that was registered with the kernel.
     pub registered: u64,
@@ -136,7 +137,7 @@ pub struct SubmissionRecord {
 }
 
 /// One pattern with one access method on one partition through one backend.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternRecord {
     /// Backend name.
     pub backend: String,
@@ -160,7 +161,7 @@ pub struct PatternRecord {
     pub moved_bytes: u64,
     /// Time the definition gives to this pattern; 0 for U = 0.
     pub scheduled_seconds: f64,
-    /// What earlier overruns left of it; with release 2.1 all of it.
+    /// What earlier overruns of the access method left of it; with release 2.1 all of it.
     pub budget_seconds: f64,
     /// Parts of the time.
     pub intervals: Intervals,
@@ -213,7 +214,7 @@ pub struct PatternRecord {
     /// Who had the CPUs meanwhile; None: not watched.
     #[serde(default)]
     pub machine: Option<MachineShare>,
-    /// Times of single calls.
+    /// Times of single calls; None: not recorded.
     #[serde(default)]
     pub latency: Option<LatencyRecord>,
     /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
@@ -244,7 +245,7 @@ impl PatternRecord {
 }
 
 /// Opening and closing of the file(s) of one type with one access method.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeRecord {
     /// Backend name.
     pub backend: String,
@@ -271,12 +272,13 @@ pub struct TypeRecord {
 }
 
 /// A pattern measured again in the time that was left. Values are made of the first measurement alone; repeats tell how sure it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RepeatRecord {
     /// Which time, from 1; those of one type and access method belong together.
     pub repeat: u32,
     /// Share of the calls of the first pass that it was to make, above 0 to 1: less than 1 where the time was short.
     #[serde(default = "whole")]
+    #[schemars(range(min = 0, max = 1))]
     pub share: f64,
     /// What was measured: that share of the calls, fewer if it took twice as long or the time was over. Without batches and rounds.
     pub measured: PatternRecord,
@@ -288,7 +290,7 @@ fn whole() -> f64 {
 }
 
 /// Opening and closing of the file(s) of a type for a repeat.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeRepeatRecord {
     /// Which time, from 1.
     pub repeat: u32,
@@ -297,7 +299,7 @@ pub struct TypeRepeatRecord {
 }
 
 /// The machine and what is used of it. In the files the fields of both stand side by side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Hosts, MPI, software.
     #[serde(flatten)]
@@ -313,7 +315,7 @@ pub struct Manifest {
 }
 
 /// One partition as planned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionRecord {
     /// Ranks 0 .. ranks-1 take part.
     pub ranks: u64,
@@ -328,7 +330,7 @@ pub struct PartitionRecord {
 }
 
 /// Write rate seen before the run with a small file of its own, to predict the sync of the first patterns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Backend name.
     pub backend: String,
@@ -341,7 +343,7 @@ pub struct Calibration {
 }
 
 /// Memory of a rank by kind: planned, and the largest of each that any rank had at the end of a type, with its files open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankMemoryRecord {
     /// Planned: its own.
     pub planned_own_bytes: u64,
@@ -360,7 +362,7 @@ pub struct RankMemoryRecord {
 }
 
 /// The end of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
     /// How.
     pub outcome: Outcome,

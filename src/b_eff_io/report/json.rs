@@ -1,5 +1,6 @@
 //! PREFIX.json of b_eff_io: one JSON document with everything, described by docs/results-schema.json.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::layout::one_partition;
@@ -7,25 +8,35 @@ use super::verdicts;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::ladder::{PatternRung, TypeRung, Verdict};
 use crate::b_eff_io::values::{without_ladder, Derived};
-use crate::frame::report::write_document;
+use crate::frame::report::{schema_of, write_document};
 
 /// The ladder, its verdicts in words.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct More<'a> {
+    /// Backends against each other.
+    #[schemars(default)]
     ladder: LadderView<'a>,
 }
 
-#[derive(Serialize)]
+/// The comparison of all backends of a run but null; empty with fewer than two.
+#[derive(Default, Serialize, JsonSchema)]
+#[schemars(rename = "Ladder")]
 struct LadderView<'a> {
+    /// By partition, access, type, pattern, backend.
     patterns: &'a [PatternRung],
+    /// By partition, access, type, backend.
     types: &'a [TypeRung],
+    /// By partition and access: one for each type, then the patterns with the worst ratios.
     verdicts: Vec<VerdictView<'a>>,
 }
 
-#[derive(Serialize)]
+/// A verdict, in numbers and in words.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LadderVerdict")]
 struct VerdictView<'a> {
     #[serde(flatten)]
     verdict: &'a Verdict,
+    /// All of it in words, with what makes the comparison one of something else than storage.
     sentence: String,
 }
 
@@ -54,23 +65,25 @@ pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_
     write_document(result, derived, Some(More { ladder }))
 }
 
+/// The JSON Schema of such documents.
+#[must_use]
+pub fn schema() -> String {
+    schema_of::<RunResult, More<'static>>()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
-    use crate::frame::report::checks::{assert_closed, assert_fits, assert_missing_is_named, assert_valid};
+    use crate::frame::report::checks::{assert_fits, assert_missing_is_named, assert_published, assert_valid};
     use crate::frame::report::parse;
-
-    fn schema() -> serde_json::Value {
-        serde_json::from_str(include_str!("../../../docs/results-schema.json")).unwrap()
-    }
 
     #[test]
     fn documents_fit_the_published_schema_and_read_back() {
-        assert_closed(&schema());
+        assert_published::<RunResult>();
         assert_missing_is_named::<RunResult>();
-        fixtures::all().iter().for_each(|(_, result, _)| assert_fits(&schema(), result, "patterns"));
+        fixtures::all().iter().for_each(|(_, result, _)| assert_fits(result, "patterns"));
     }
 
     #[test]
@@ -90,9 +103,10 @@ mod tests {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "json") {
                 let bytes = std::fs::read(&path).unwrap();
+                assert_valid::<RunResult>(&bytes);
                 let result = parse::<RunResult>(&bytes).unwrap();
                 assert!(!result.patterns.is_empty() && result.config.rounds >= 1);
-                assert_valid(&schema(), &document(&result, &derive(&result)).unwrap());
+                assert_valid::<RunResult>(&document(&result, &derive(&result)).unwrap());
                 read += 1;
             }
         }

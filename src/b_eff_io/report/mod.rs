@@ -69,6 +69,10 @@ impl Views for RunResult {
         json::document(self, derived)
     }
 
+    fn schema() -> String {
+        json::schema()
+    }
+
     fn csv(&self, derived: &Derived) -> Result<Vec<u8>, ::csv::Error> {
         csv::rows(self, derived)
     }

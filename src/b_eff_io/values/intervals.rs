@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use beff_statistics::repeats::{bound, Bound, Cell, MIN_MEASURED};
 use beff_statistics::student::two_sided;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::influence::Worth;
@@ -17,7 +18,7 @@ use crate::frame::records::Access;
 use crate::frame::values::NULL_BACKEND;
 
 /// A pattern measured more than once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternInterval {
     /// Backend name.
     pub backend: String,
@@ -40,7 +41,7 @@ pub struct PatternInterval {
 }
 
 /// A type, or b_eff_io by the definition of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValueInterval {
     /// Backend name.
     pub backend: String,
@@ -61,7 +62,7 @@ pub struct ValueInterval {
 }
 
 /// All that is known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RepeatedValues {
     /// By backend, partition and order of measurement; those that were measured again.
     pub patterns: Vec<PatternInterval>,

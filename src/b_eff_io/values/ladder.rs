@@ -2,6 +2,7 @@
 //! difference. The null backend is no rival.
 
 use beff_statistics::bootstrap::{paired, pairs, pooled, Ratio, Round, Totals, MIN_ROUNDS, SAMPLED_SHARE};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Part, Parts, Shares};
@@ -18,7 +19,7 @@ use crate::frame::values::NULL_BACKEND;
 const WORST_PATTERNS: usize = 3;
 
 /// One backend in one pattern.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternRung {
     /// Backend name.
     pub backend: String,
@@ -39,7 +40,7 @@ pub struct PatternRung {
 }
 
 /// One backend in one pattern type.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeRung {
     /// Backend name.
     pub backend: String,
@@ -53,25 +54,26 @@ pub struct TypeRung {
     pub mb_per_second: Option<f64>,
     /// Backend with the largest value; None if none has one.
     pub best: Option<String>,
-    /// This value divided by that of the best, as in [`PatternRung`].
+    /// This value divided by that of the best; for the best itself 1, without an interval.
     pub ratio: Option<Ratio>,
     /// Where the time from opening to closing went; None if there was none.
     pub shares: Option<Shares>,
 }
 
 /// A part of the time of the slower backend.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Which.
     pub part: Part,
     /// Its share of the time, 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     pub share: f64,
     /// Time per byte divided by that of the best backend; None if that spent none.
     pub times: Option<f64>,
 }
 
 /// Another backend and its ratio to the best.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slowest {
     /// Backend name.
     pub backend: String,
@@ -80,7 +82,7 @@ pub struct Slowest {
 }
 
 /// A backend against the best one, in a type or in one pattern, and what the difference consists of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Ranks of the partition.
     pub ranks: u64,

@@ -35,6 +35,7 @@ pub use source::{cache_share, has_source, sources, storage_bytes, ReadSource};
 use std::panic::resume_unwind;
 use std::thread;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use totals::Index;
@@ -46,9 +47,10 @@ use crate::frame::values::probe::{self, StorageMove};
 const MANY_PATTERNS: usize = 50_000;
 
 /// Everything derived from one result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Derived {
     /// Single patterns, in the order of measurement.
+    #[serde(default)]
     pub patterns: Vec<PatternValue>,
     /// By backend, partition, access, type.
     pub types: Vec<TypeValue>,
@@ -59,8 +61,10 @@ pub struct Derived {
     /// By backend, partition, access.
     pub times: Vec<AccessTime>,
     /// Where each read came from, in the order of measurement.
+    #[serde(default)]
     pub reads: Vec<ReadSource>,
     /// The storage at the end of the run against its start, each direction; empty: not known.
+    #[serde(default)]
     pub storage: Vec<StorageMove>,
     /// By backend and release.
     pub validity: Vec<Validity>,

@@ -1,5 +1,6 @@
 //! The derived values as they stand in files.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::config::Release;
@@ -8,7 +9,7 @@ use crate::frame::records::Access;
 use crate::frame::values::Criterion;
 
 /// Value of one pattern type with one access method.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TypeValue {
     /// Backend name.
     pub backend: String,
@@ -30,9 +31,9 @@ pub struct TypeValue {
 
 /// Values by the three definitions, MB/s (1e6 bytes/s); None where an access method or type is missing, and for the
 /// null backend.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseValues {
-    /// All bytes / all time, patterns that missed their time weighted by U ([`super::counted`]).
+    /// All bytes / all time, patterns that missed their time weighted by U.
     pub release_0_5: Option<f64>,
     /// 0.25 write + 0.25 rewrite + 0.5 read, each (2 x0 + x1 + x2 + x3 + x4) / 6.
     pub release_1: Option<f64>,
@@ -41,7 +42,7 @@ pub struct ReleaseValues {
 }
 
 /// Value of one partition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionValue {
     /// Backend name.
     pub backend: String,
@@ -58,7 +59,7 @@ pub struct PartitionValue {
 }
 
 /// Value of the system: the maximum over the partitions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemValue {
     /// Backend name.
     pub backend: String,
@@ -70,7 +71,7 @@ pub struct SystemValue {
 
 /// Scheduled and real time of one access method on one partition, and where the difference went:
 /// `real = scheduled + sync + open_close + counted + loop - unused`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessTime {
     /// Backend name.
     pub backend: String,
@@ -95,7 +96,7 @@ pub struct AccessTime {
 }
 
 /// Whether a value may be compared with that of another system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Validity {
     /// Backend name.
     pub backend: String,

@@ -1,11 +1,12 @@
 //! The parts of the time of a pattern or a type.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::records::{Intervals, TypeRecord};
 
 /// One part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Opening the file(s).
@@ -45,21 +46,28 @@ impl Part {
 }
 
 /// Shares of a time, each 0 to 1; together 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shares {
     /// Opening the file(s).
+    #[schemars(range(min = 0, max = 1))]
     pub open: f64,
     /// File view, datatypes, registration.
+    #[schemars(range(min = 0, max = 1))]
     pub view: f64,
     /// Making the file longer.
+    #[schemars(range(min = 0, max = 1))]
     pub room: f64,
     /// The calls that move data.
+    #[schemars(range(min = 0, max = 1))]
     pub transfer: f64,
     /// Common decisions, waiting for slower ranks included.
+    #[schemars(range(min = 0, max = 1))]
     pub decide: f64,
     /// Handing the data to the storage.
+    #[schemars(range(min = 0, max = 1))]
     pub sync: f64,
     /// Closing the file(s).
+    #[schemars(range(min = 0, max = 1))]
     pub close: f64,
 }
 

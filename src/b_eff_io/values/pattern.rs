@@ -1,5 +1,6 @@
 //! Rates of single patterns, and how well they are known.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::debt::{short_of_time, taken_seconds};
@@ -10,7 +11,7 @@ use crate::frame::units::mb_per_second;
 use crate::frame::values::NULL_BACKEND;
 
 /// What follows from the record of one pattern.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternValue {
     /// Backend name.
     pub backend: String,
@@ -24,7 +25,7 @@ pub struct PatternValue {
     pub mb_per_second: Option<f64>,
     /// Significant digits of it that its calls and bytes allow.
     pub known_digits: u32,
-    /// True if it rests on few calls of a rank or few bytes ([`digits::is_few`]).
+    /// True if it rests on fewer than 10 calls of a rank or less than 1 MiB.
     pub few_calls: bool,
     /// Scheduled time that earlier overruns took.
     pub taken_seconds: f64,

@@ -1,5 +1,6 @@
 //! Where reads came from: storage or a cache.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::b_eff_io::pattern_type::PatternType;
@@ -9,7 +10,7 @@ use crate::frame::values::source::{Reading, Source};
 use crate::frame::values::NULL_BACKEND;
 
 /// Where the bytes of one read pattern came from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadSource {
     /// Backend name.
     pub backend: String,
@@ -25,7 +26,7 @@ pub struct ReadSource {
     pub storage_bytes: Option<u64>,
     /// Share that did not, 0 to 1; None: not known.
     pub cache_share: Option<f64>,
-    /// True if that is a cache figure: more than [`CACHE_SHARE`](crate::frame::values::CACHE_SHARE).
+    /// True if that is a cache figure: more than 10 %.
     pub cached: bool,
 }
 

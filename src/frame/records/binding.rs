@@ -1,11 +1,12 @@
 //! On which CPUs ranks were found, what was asked, and where they ran.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::config::BindPolicy;
 
 /// Where the ranks of a run were allowed to run, and who decided it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Binding {
     /// What was asked for: --bind.
     pub asked: BindPolicy,
@@ -16,7 +17,7 @@ pub struct Binding {
 }
 
 /// The same for the ranks of one host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostBinding {
     /// Who decided, or why nobody did.
     pub state: BindState,
@@ -33,7 +34,7 @@ pub struct HostBinding {
 }
 
 /// The same for one rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankBinding {
     /// Rank in the world.
     pub rank: u64,
@@ -46,7 +47,7 @@ pub struct RankBinding {
 }
 
 /// Who decided where the ranks of a host run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum BindState {
     /// They were bound before the program began: by the launcher, taskset or numactl. Left as it was.
@@ -84,7 +85,7 @@ pub enum BindState {
 }
 
 /// A program of others that is bound to CPUs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Neighbour {
     /// Number of its process.
     pub process: u64,

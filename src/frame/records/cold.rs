@@ -1,5 +1,6 @@
 //! Whether the memory of the transfers was cold.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The transfer memory of the ranks beside the caches that they sit under, and what single loads from it took, before the first
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A rank walks through its whole memory. On the way it loads lines of some pieces in an order that no prefetcher guesses, each load
 /// after the one before: as they are found one lap after they were used last, again after they were taken out of all caches, and
 /// again at once. The medians are those of the rank whose memory was the warmest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ColdRecord {
     /// A rank's share of the caches, the largest of all ranks.
     pub cache_share_bytes: u64,

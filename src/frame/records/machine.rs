@@ -1,11 +1,12 @@
 //! The machine and the software of a run, as far as they explain its numbers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Binding;
 
 /// One host of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostRecord {
     /// Host name.
     pub name: String,
@@ -27,7 +28,7 @@ pub struct HostRecord {
 }
 
 /// Free memory goes back to the host of a virtual machine. What is used again, by the page cache too, the host has to give once more.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TakenBack {
     /// By what.
     pub by: String,
@@ -52,7 +53,7 @@ impl TakenBack {
 }
 
 /// The file system under --path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageRecord {
     /// Directory asked for.
     pub path: String,
@@ -77,7 +78,7 @@ pub struct StorageRecord {
 }
 
 /// The machine and the software, enough to repeat a run; the same for every benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// Program version.
     pub program_version: String,

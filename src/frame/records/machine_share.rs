@@ -1,11 +1,12 @@
 //! What else the processors did while something was measured.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// CPU time while something was measured, and who had it: of the host that lost the largest share of it to others than the
 /// ranks. Of a host the CPUs count on which its ranks may run. The kernel counts `steal`, `others` and `kernel` in ticks of
 /// some 10 ms.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineShare {
     /// The host.
     pub host: String,

@@ -27,13 +27,14 @@ pub(crate) use record::{run_record, TakeIn};
 pub use record::{Record, RunEnd};
 pub use warning::Warning;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the result format; raised when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 2;
 
 /// Access method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
     /// Initial write.
@@ -61,7 +62,7 @@ impl Access {
 
 /// One round of a pattern: batches, and for writes a sync, between the turns of other backends. What ratios of backends
 /// are compared by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundRecord {
     /// Which of the rounds, from 1: the same number is the same turn of all backends. A round without a call has no record. 0: not known,
     /// in results of versions before it was; then the place in the list tells.
@@ -76,27 +77,27 @@ pub struct RoundRecord {
 }
 
 /// Bytes a block device has moved while a pattern ran, for whomever.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceTraffic {
-    /// Name as in /proc/diskstats; with several hosts, `host:name`.
+    /// Name as in /proc/diskstats; the members of an array joined with `+`; with several hosts, `host:name`.
     pub device: String,
     /// Read from it.
     pub read_bytes: u64,
     /// Written to it.
     pub written_bytes: u64,
-    /// Requests completed (reads, writes), after merging.
+    /// Read requests completed, after merging.
     pub read_requests: u64,
-    /// Write requests completed.
+    /// Write requests completed, after merging.
     pub write_requests: u64,
 }
 
 /// Where the bytes of a pattern went, as far as the kernel tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Devices below the path, from the one that is mounted to the one at the bottom (a loop device comes before the
     /// disk with its backing file). Empty: not known.
     pub devices: Vec<DeviceTraffic>,
-    /// Why nothing is known about devices, e.g. a network file system.
+    /// Why nothing is known about devices, or not about all of them, e.g. a network file system.
     pub devices_unknown: Option<String>,
     /// Bytes of the pattern's range of the file(s) in the page cache before the pattern; None: not known.
     pub resident_before_bytes: Option<u64>,
@@ -104,12 +105,13 @@ pub struct Evidence {
     pub resident_after_bytes: Option<u64>,
     /// Bytes of that range that exist in the file(s).
     pub range_bytes: u64,
-    /// How residency was found: `cachestat`, `mincore`, or why it is not known or not to be trusted.
+    /// How residency was found: `cachestat`, `mincore`, or why it is not known or not to be trusted; empty: not
+    /// looked at.
     pub residency_by: String,
 }
 
 /// Times of the calls of a pattern, all ranks, with `--latency`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyRecord {
     /// What was timed: `call`, or `operation` where a backend overlaps the chunks of calls.
     pub of: String,
@@ -126,7 +128,7 @@ pub struct LatencyRecord {
 }
 
 /// What the harness itself costs, measured at the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HarnessCost {
     /// Smallest step of the clock seen.
     pub clock_resolution_ns: f64,
@@ -144,9 +146,9 @@ pub struct HarnessCost {
 }
 
 /// An error that ended the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorRecord {
-    /// Where: backend, access and pattern, or the phase.
+    /// Where: what was measured (backend, access and pattern, or pattern, size and method), or the phase.
     pub during: String,
     /// Rank that saw it (lowest if several).
     pub rank: u64,
@@ -161,7 +163,7 @@ pub struct ErrorRecord {
 }
 
 /// The same loop by us and in bare C, one after the other, slowest rank each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BarePair {
     /// Ours.
     pub ours_seconds: f64,
@@ -170,7 +172,7 @@ pub struct BarePair {
 }
 
 /// How the run ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// All patterns were worked through.

@@ -1,10 +1,11 @@
 //! How large the pages of the transfer memory are.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The transfer memory of the ranks and what of it is in huge pages, before the first pattern. Direct requests to a device are as long
 /// as the pages allow: it takes a few hundred pieces each, and a small page is one piece.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PagesRecord {
     /// Transfer memory of a rank.
     pub memory_bytes: u64,

@@ -1,9 +1,10 @@
 //! What the storage did for a short fixed pattern before and after a run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// When a probe was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProbeAt {
     /// Before everything that is measured.
@@ -26,7 +27,7 @@ impl ProbeAt {
 
 /// Rank 0 alone, past the page cache, while all others wait: rewrites and reads of blocks of one file, in rounds. A round rewrites and
 /// then reads the same number of bytes; times are those of its calls alone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeRecord {
     /// When.
     pub at: ProbeAt,

@@ -102,12 +102,14 @@ macro_rules! run_record {
         ending $Ending:ident $(cleaned up in $cleanup_seconds:ident)?,
     ) => {
         $(#[$of_result])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub struct $Result {
-            /// [`SCHEMA_VERSION`](crate::frame::records::SCHEMA_VERSION) of the writer.
+            /// Version of this format; raised when a field changes its meaning or goes away.
+            #[schemars(extend("const" = $crate::frame::records::SCHEMA_VERSION))]
             pub schema_version: u32,
             $(
-                #[doc = concat!("[`", stringify!($BENCHMARK), "`].")]
+                /// Name of the benchmark.
+                #[schemars(extend("const" = $BENCHMARK))]
                 pub $benchmark: String,
             )?
             $($(#[$of_start])* pub $start: $Start,)+

@@ -1,12 +1,13 @@
 //! Warnings: what the reader of the numbers must know. At most one of a kind for each backend, with the worst case
 //! named, so that a page of warnings stays readable whatever the number of patterns, partitions and hosts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Access, BindState};
 
 /// Something the reader of the numbers must know. The values are a closed set; text is made when shown.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Warning {
     /// More ranks than cores on a host.

@@ -1,6 +1,8 @@
 //! What the tests of every benchmark ask of its document, the published schema and the journal.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use super::facts::Field;
 use super::journal::read;
@@ -59,14 +61,27 @@ pub(crate) fn assert_every_kind_has_its_place<W: serde::Serialize>(all: &[W], br
     assert!(ranks.len() == places.len() && kinds.len() == places.len(), "{places:?}");
 }
 
+/// The schema in docs/ is what the types say. It is written anew as goldens are, with `INSTA_UPDATE=always`.
+pub(crate) fn assert_published<R: Views>() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(R::SCHEMA);
+    let text = R::schema();
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(!text.contains("::") && !text.contains("]("), "{}: a docstring speaks of Rust", R::SCHEMA);
+    let published = fs::read_to_string(&path).unwrap();
+    assert!(published == text, "{} is out of date: INSTA_UPDATE=always cargo test --profile gate --lib", R::SCHEMA);
+    assert!(jsonschema::meta::is_valid(&serde_json::from_str(&text).unwrap()));
+}
+
 /// A document fits the schema and reads back, and one with a field of `list` that nobody knows does not fit.
-pub(crate) fn assert_fits<R: Views + PartialEq + std::fmt::Debug>(schema: &serde_json::Value, result: &R, list: &str) {
+pub(crate) fn assert_fits<R: Views + PartialEq + std::fmt::Debug>(result: &R, list: &str) {
     let bytes = result.document(&result.derived()).unwrap();
-    assert_valid(schema, &bytes);
+    assert_valid::<R>(&bytes);
     assert_eq!(parse::<R>(&bytes).unwrap(), *result);
     let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
     document[list][0]["speed"] = 1.into();
-    assert!(!jsonschema::validator_for(schema).unwrap().is_valid(&document));
+    assert!(!validator::<R>().is_valid(&document));
 }
 
 /// A field that is missing is named with the schema that describes it.
@@ -77,39 +92,15 @@ pub(crate) fn assert_missing_is_named<R: Views + std::fmt::Debug>() {
 }
 
 /// The document fits the schema.
-pub(crate) fn assert_valid(schema: &serde_json::Value, document: &[u8]) {
-    let validator = jsonschema::validator_for(schema).unwrap();
+pub(crate) fn assert_valid<R: Views>(document: &[u8]) {
     let document = serde_json::from_slice(document).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    let errors =
+        validator::<R>().iter_errors(&document).map(|e| format!("{}: {e}", e.instance_path())).collect::<Vec<_>>();
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// The schema cannot rot: every object in it is closed, and every property of it is required, but for the two texts
-/// that only derived warnings have and for fields that came later: these say what their absence means.
-pub(crate) fn assert_closed(schema: &serde_json::Value) {
-    fn check(node: &serde_json::Value, path: &str) {
-        if let Some(properties) = node.get("properties").and_then(|p| p.as_object()) {
-            assert_eq!(node.get("additionalProperties"), Some(&serde_json::Value::Bool(false)), "{path}");
-            let required: Vec<&str> = node["required"].as_array().unwrap().iter().filter_map(|r| r.as_str()).collect();
-            for (name, property) in properties.iter().filter(|(n, _)| !["cause", "next_step"].contains(&n.as_str())) {
-                let came_later = property.get("default").is_some();
-                assert_ne!(required.contains(&name.as_str()), came_later, "{path}: {name}");
-            }
-        }
-        match node {
-            serde_json::Value::Object(map) => {
-                map.iter()
-                    .filter(|(key, _)| *key != "default")
-                    .for_each(|(key, child)| check(child, &format!("{path}/{key}")));
-            }
-            serde_json::Value::Array(items) => {
-                items.iter().for_each(|child| check(child, path));
-            }
-            _ => {}
-        }
-    }
-    assert!(jsonschema::meta::is_valid(schema));
-    check(schema, "");
+fn validator<R: Views>() -> jsonschema::Validator {
+    jsonschema::validator_for(&serde_json::from_str(&R::schema()).unwrap()).unwrap()
 }
 
 /// The bytes of a journal with these lines.

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::io;
 
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Serialize;
 
 use super::elements;
+use super::schema::published;
 
 use crate::frame::plain;
 use crate::frame::records::{Record, SCHEMA_VERSION};
@@ -49,11 +51,16 @@ pub enum JsonError {
     },
 }
 
-#[derive(Serialize)]
+/// Plain records of what was measured, and the values derived from them. Units are in the names; docs/results.md and docs/replay.md tell
+/// how they are measured.
+#[derive(Serialize, JsonSchema)]
 struct Document<'a, R, D> {
+    /// Always `beff-raw`; by it the document is recognised.
+    #[schemars(extend("const" = PROGRAM))]
     program: &'static str,
     #[serde(flatten)]
     result: &'a R,
+    /// Everything that follows from the records. It is derived again when the document is read.
     derived: D,
 }
 
@@ -65,6 +72,13 @@ pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<
     let mut bytes = plain::json(elements::to_vec(&Document { program: PROGRAM, result, derived })?);
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+/// The JSON Schema of such a document.
+pub(crate) fn schema<R: JsonSchema, D: JsonSchema>(benchmark: &str) -> String {
+    published::<Document<R, D>>(&format!(
+        "Results of {benchmark} by {PROGRAM} (PREFIX.json), schema version {SCHEMA_VERSION}"
+    ))
 }
 
 /// The records alone, in one line, as they are read back.

@@ -25,6 +25,7 @@ pub mod outputs;
 pub mod picture;
 pub mod place;
 pub(crate) mod probe;
+mod schema;
 pub(crate) mod screen;
 pub mod sheet;
 pub mod text;
@@ -37,5 +38,5 @@ pub use place::{Level, Place, Saved};
 pub use sheet::Sheet;
 #[cfg(test)]
 pub(crate) use views::parse;
-pub(crate) use views::write_document;
-pub use views::{document, journal, Report, Shown, Views};
+pub use views::{document, journal, schema, Report, Shown, Views};
+pub(crate) use views::{schema_of, write_document};

@@ -1,8 +1,10 @@
 //! A result as it is shown: on stdout, in the files of a run, and again by `report`.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::OnceLock;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
@@ -16,11 +18,11 @@ use crate::frame::records::Record;
 use crate::frame::values::comparable::Comparable;
 
 /// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
-pub trait Views: Record + Serialize + DeserializeOwned + Send + Sync {
+pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Sync {
     /// What follows from the records.
-    type Derived: Serialize + Send + Sync;
+    type Derived: Serialize + JsonSchema + Send + Sync + 'static;
     /// What the reader must know of them.
-    type Warning: Serialize;
+    type Warning: Serialize + JsonSchema + 'static;
     /// The name of the benchmark in a sentence.
     const TITLE: &'static str;
     /// The file that describes the fields of its document.
@@ -59,7 +61,13 @@ pub trait Views: Record + Serialize + DeserializeOwned + Send + Sync {
     /// # Errors
     /// A path of the configuration that is not UTF-8 has no JSON form.
     fn document(&self, derived: &Self::Derived) -> Result<Vec<u8>, serde_json::Error> {
-        write_document(self, derived, None::<()>)
+        write_document(self, derived, None::<NoMore>)
+    }
+
+    /// The JSON Schema of that.
+    #[must_use]
+    fn schema() -> String {
+        schema_of::<Self, NoMore>()
     }
 
     /// The tidy table.
@@ -121,22 +129,57 @@ pub trait Views: Record + Serialize + DeserializeOwned + Send + Sync {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Derived")]
 struct DerivedView<'a, D, W, M> {
     #[serde(flatten)]
     derived: &'a D,
+    /// Warnings of the run and those that follow from the records, with their texts.
     warnings: Vec<WarningView<'a, W>>,
     #[serde(flatten)]
     more: Option<M>,
 }
+
+/// Nothing that is only there to be read.
+#[derive(Serialize, JsonSchema)]
+struct NoMore {}
 
 /// A warning with its words.
 #[derive(Serialize)]
 struct WarningView<'a, W> {
     #[serde(flatten)]
     warning: &'a W,
+    #[serde(flatten)]
+    words: Words,
+}
+
+/// A warning with its texts.
+#[derive(Serialize, JsonSchema)]
+struct Words {
+    /// What happened, with figures.
     cause: String,
+    /// What to do about it.
     next_step: String,
+}
+
+/// Refers to the warning; by `flatten` all kinds would stand there once more.
+impl<W: JsonSchema> JsonSchema for WarningView<'_, W> {
+    fn schema_name() -> Cow<'static, str> {
+        "DerivedWarning".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Words::json_schema(generator);
+        if let Some(warning) = generator.subschema_for::<W>().remove("$ref") {
+            schema.insert("$ref".into(), warning);
+        }
+        schema
+    }
+}
+
+/// The JSON Schema of a document with `M` that is only there to be read.
+pub(crate) fn schema_of<R: Views, M: JsonSchema>() -> String {
+    json::schema::<R, DerivedView<'static, R::Derived, R::Warning, M>>(R::TITLE)
 }
 
 /// The JSON document, the warnings explained, with `more` that is only there to be read.
@@ -147,7 +190,7 @@ pub(crate) fn write_document<R: Views>(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let view = |warning| {
         let (cause, next_step) = result.explain(warning);
-        WarningView { warning, cause, next_step }
+        WarningView { warning, words: Words { cause, next_step } }
     };
     let warnings = R::warnings(derived).iter().map(view).collect();
     json::write(result, DerivedView { derived, warnings, more })
@@ -246,6 +289,12 @@ where
     fn comparable(&self) -> Comparable {
         self.result.comparable(self.derived())
     }
+}
+
+/// The JSON Schema of PREFIX.json.
+#[must_use]
+pub fn schema<R: Views>() -> String {
+    R::schema()
 }
 
 /// Reads PREFIX.jsonl.

@@ -1,11 +1,12 @@
 //! Conditions of validity, and those that several benchmarks ask for in the same words.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::Outcome;
 
 /// One condition of validity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Criterion {
     /// What is asked, e.g. `scheduled time 15.0 min >= 15 min`.
     pub text: String,

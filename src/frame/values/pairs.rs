@@ -1,13 +1,15 @@
 //! Our loops beside bare ones, measured in turns: the ratio of the pairs and how sure it is.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::records::BarePair;
 
 /// What pairs of times of the same work say, by their medians.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Compared {
     /// Number of pairs.
+    #[schemars(range(min = 1))]
     pub pairs: u64,
     /// Seconds of a repetition of ours, median.
     pub ours_seconds: f64,

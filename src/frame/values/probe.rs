@@ -1,6 +1,7 @@
 //! Whether the storage changed under a run: the probes at its start and end against each other.
 
 use beff_statistics::student;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::records::{Access, ProbeAt, ProbeRecord, Warning};
@@ -12,7 +13,7 @@ const MOVED: f64 = 0.10;
 const CHANCE: f64 = 0.05 / 2.0;
 
 /// What two probes say together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It moved by more than 10 %: all of the interval is beyond.
@@ -24,7 +25,7 @@ pub enum Verdict {
 }
 
 /// One direction of the storage at the end against its start.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageMove {
     /// `write` or `read`.
     pub access: Access,

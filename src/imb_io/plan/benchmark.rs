@@ -1,6 +1,7 @@
 //! What a benchmark does: who takes part, what is moved and where, how a call ends and where the sync belongs.
 
 use beff_backends::Direction;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who takes part, the first letter of a name.
@@ -120,7 +121,7 @@ pub struct Benchmark {
 }
 
 /// Where the sync of a write belongs. A heading of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// One sync behind all repetitions.
@@ -130,7 +131,7 @@ pub enum Mode {
 }
 
 /// Which modes a user wants to see.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModeChoice {
     /// Aggregate, then non-aggregate.

@@ -1,5 +1,6 @@
 //! How often a sample is repeated: a number, a volume, a time.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::benchmark::Mode;
@@ -8,9 +9,8 @@ use crate::imb_io::plan::PlanError;
 
 /// What may reduce the repetitions of a row below those that number and volume allow, in the words of `-iter_policy`.
 ///
-/// None of them needs a file pointer to go back: before reads, the file is made as long as all of them together
-/// ([`super::Place::file_bytes`]). So the numbers are right without any reduction, too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// No reduction is needed for a file pointer to go back: before reads, the file is made as long as all repetitions together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// The time limit of the row. The default.
@@ -72,7 +72,7 @@ pub struct Measured {
 }
 
 /// The rule for the repetitions of all rows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repetitions {
     /// Most repetitions in aggregate mode, n0.
     pub aggregate: u64,

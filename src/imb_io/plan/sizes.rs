@@ -3,6 +3,7 @@
 use super::tiles::{too_large, LARGEST_SAMPLE_BYTES};
 use crate::frame::units::parse_size;
 use crate::imb_io::plan::PlanError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Sizes in a list at most: each is a row of every benchmark, number of ranks and backend.
@@ -12,7 +13,7 @@ const MOST_SIZES: usize = 1024;
 pub const LARGEST_LOG: u32 = 30;
 
 /// Which sizes are measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sizes {
     /// 0, then every power of two from 2^min to 2^max.

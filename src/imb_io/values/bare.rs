@@ -1,12 +1,13 @@
 //! What our loops cost beside bare ones.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::values::pairs::{compare, Compared};
 use crate::imb_io::records::ImbBareRecord;
 
 /// One comparison, by the median of its pairs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ImbBareValue {
     /// Benchmark name.
     pub benchmark: String,

@@ -18,12 +18,13 @@ pub use row::{GroupValue, RowValue};
 pub use verdict::{ImbVerdict, Verdict};
 pub use warning::{ImbWarning, CALIBRATION_ERROR, CLOCK_SHARE};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::imb_io::records::ImbResult;
 
 /// Everything derived from one result of IMB-IO.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ImbDerived {
     /// Row by row, in the order of the records.
     pub rows: Vec<RowValue>,

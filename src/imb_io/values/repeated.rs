@@ -1,25 +1,27 @@
 //! How sure a row is that was measured several times.
 
 use beff_statistics::repeated::Repeated;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::units::mb_per_second;
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 
 /// A row over all times it was measured, the first one included: of one repetition, the slowest rank of the slowest group.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RepeatedRow {
     /// How often it was measured.
+    #[schemars(range(min = 2))]
     pub measured: u64,
     /// Geometric mean.
     pub mean_seconds: f64,
-    /// 95 % interval of that mean within this run; None: not known, measured fewer than 3 times.
+    /// 95 % interval of that mean within this run (Student's t on the logarithms); None: not known, measured fewer than 3 times.
     pub interval_seconds: Option<[f64; 2]>,
-    /// How far its upper end is from the mean, as a share.
+    /// How far its upper end is from the mean, as a share; None: not known.
     pub reach_share: Option<f64>,
     /// X / mean in 1e6 bytes/s; None: Open_Close, or nothing is moved.
     pub mean_mb_per_second: Option<f64>,
-    /// Its 95 % interval.
+    /// Its 95 % interval; None: not known.
     pub interval_mb_per_second: Option<[f64; 2]>,
 }
 

@@ -1,6 +1,7 @@
 //! Values of one row.
 
 use beff_backends::Direction;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::repeated::{self, RepeatedRow};
@@ -12,7 +13,7 @@ use crate::imb_io::plan::overlap;
 use crate::imb_io::records::{GroupTimes, ImbResult, RowEnd, RowRecord};
 
 /// Values of one group of ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GroupValue {
     /// Number of the group, from 0.
     pub group: u64,
@@ -25,7 +26,7 @@ pub struct GroupValue {
 }
 
 /// Values of one row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RowValue {
     /// The groups that are shown: each of them (`-multi 1`), else the slowest alone; none if the row is not complete.
     pub groups: Vec<GroupValue>,
@@ -34,12 +35,14 @@ pub struct RowValue {
     /// X / t_pure in 1e6 bytes/s; None: not complete, not a non-blocking benchmark, or t_pure not known.
     pub pure_mb_per_second: Option<f64>,
     /// How much of the transfer and the load went on at the same time, 0 to 100.
+    #[schemars(range(min = 0, max = 100))]
     pub overlap_percent: Option<f64>,
     /// True for a read that moved bytes of files: the question where they came from has an answer, known or not.
     pub has_source: bool,
     /// Of the bytes read, those that came from storage; None: not known, or not a read.
     pub storage_bytes: Option<u64>,
     /// Share of the bytes read that did not, 0 to 1.
+    #[schemars(range(min = 0, max = 1))]
     pub cached_share: Option<f64>,
     /// True if that is a cache figure: more than 10 %, as in b_eff_io.
     pub cached: bool,

@@ -1,5 +1,6 @@
 //! Whether a run is whole and its data right.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::config::Repeat;
@@ -8,7 +9,7 @@ use crate::frame::values::NULL_BACKEND;
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 
 /// The verdict on a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Every row that can run is complete, and as many bytes as it moved were compared and right: of the files that were written
@@ -23,7 +24,7 @@ pub enum Verdict {
 }
 
 /// The verdict with its counts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ImbVerdict {
     /// The verdict.
     pub verdict: Verdict,

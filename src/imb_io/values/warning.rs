@@ -1,6 +1,7 @@
 //! What the reader of the numbers of IMB-IO must know. At most one of a kind (for each backend), with the worst case named.
 
 use beff_statistics::repeated::LEAST_TO_END;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::row::RowValue;
@@ -20,7 +21,7 @@ pub const CALIBRATION_ERROR: f64 = 0.1;
 pub const CLOCK_SHARE: f64 = 0.05;
 
 /// One warning. The values are a closed set; text is made when shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ImbWarning {
     /// The program allocated memory inside the clock.
@@ -70,7 +71,8 @@ pub enum ImbWarning {
     },
     /// The CPU load takes another time than asked for.
     LoadNotCalibrated {
-        /// Largest relative difference.
+        /// Largest relative difference; None: no number.
+        #[schemars(with = "Option<f64>")]
         calibration_error: f64,
     },
     /// Reading the clock is a part of the times that cannot be neglected.

@@ -1,10 +1,11 @@
 //! Classes of functions by which results are shown.
 
 use beff_trace::{Direction, Form, Function, Role};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A class of functions. Calls that complete requests count with the calls that began them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallClass {
     /// Blocking, independent.

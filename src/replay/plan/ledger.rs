@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use beff_trace::{Call, Completion, Role};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::class::CallClass;
 
 /// Calls, and what they took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// How many.
     pub calls: u64,
@@ -28,7 +29,7 @@ impl Tally {
 }
 
 /// The same calls when they were recorded and when they were replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Both {
     /// As the profile says.
     pub recorded: Tally,

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use beff_trace::{Call, Form, Function, Role};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Calls of one function that are left out for one reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// Name of the function, without `MPI_`.
     pub function: String,

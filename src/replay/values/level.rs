@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::values::NULL_BACKEND;
@@ -9,7 +10,7 @@ use crate::replay::plan::{Both, CallClass, Tally};
 use crate::replay::records::{PassEnd, ReplayResult};
 
 /// What one line of results is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LevelKind {
     /// All calls.
@@ -23,7 +24,7 @@ pub enum LevelKind {
 }
 
 /// Which calls of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Those that read.
@@ -35,7 +36,7 @@ pub enum Part {
 }
 
 /// One line: a mean over the complete passes of a backend.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Level {
     /// Backend name.
     pub backend: String,

@@ -15,12 +15,13 @@ pub use level::{Level, LevelKind, Part};
 pub use verdict::{Verdict, VerdictKind};
 pub use warning::ReplayWarning;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::replay::records::ReplayResult;
 
 /// Everything derived from one replay.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ReplayDerived {
     /// Recorded beside replayed: the run, its files, classes and processes, for each backend.
     pub levels: Vec<Level>,

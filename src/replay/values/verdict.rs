@@ -1,12 +1,13 @@
 //! Whether a replay is whole, and whether it can be trusted.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::frame::records::Outcome;
 use crate::replay::records::{PassEnd, PassRecord, ReplayResult};
 
 /// The verdict in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// All passes are complete, and every call had its recorded result.
@@ -20,7 +21,7 @@ pub enum VerdictKind {
 }
 
 /// The verdict with its counts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// The verdict.
     pub verdict: VerdictKind,

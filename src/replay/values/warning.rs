@@ -1,5 +1,6 @@
 //! What the reader of a replay must know. At most one of a kind (for each backend), with the first or the worst case named.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::caches;
@@ -19,7 +20,7 @@ use crate::replay::records::{Difference, PassEnd, PassRecord, ReplayResult};
 const LATE_SECONDS: f64 = 1e-3;
 
 /// One warning. The values are a closed set; text is made when shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ReplayWarning {
     /// The profile does not hold the whole program.
