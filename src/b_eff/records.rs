@@ -86,7 +86,7 @@ pub struct CommPatternRecord {
     pub bytes_wrong: u64,
     /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
     pub allocations_in_clock: u64,
-    /// Who had the CPUs meanwhile, in all repetitions; None: not watched.
+    /// Who had the CPUs meanwhile, in all repetitions, comparing of data included; None: not watched.
     #[serde(default)]
     pub machine: Option<MachineShare>,
     /// Time of the pattern from the first barrier to the last comparison, in all repetitions.
@@ -289,7 +289,8 @@ run_record! {
         announcement: Option<Announcement> = Announcement(Announcement),
         /// Patterns in the order in which they were first measured, with all their repetitions.
         patterns: Vec<CommPatternRecord> = Pattern(Visit),
-        /// What was known when the definition was measured as a whole; None: the run did not get there, or is from before it was told.
+        /// What was known when the definition was measured as a whole, before any repeat. What ends the run later (a signal, a kill) leaves the
+        /// value valid. None: the run did not get there, or is from before it was told.
         #[serde(default)]
         whole: Option<Whole> = Whole(Whole),
         /// Patterns that were measured again in the time that was left, with all these repetitions; the value does not know them.

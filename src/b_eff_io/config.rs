@@ -87,7 +87,8 @@ pub enum Buffers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreallocatePolicy {
-    /// Blocks by fallocate; where the file system refuses, none, which is told.
+    /// Blocks by fallocate; where the file system refuses, none, which is told. Nor for chunks above a block that are written in parts of
+    /// blocks, in a file or a segment of one rank.
     Auto,
     /// Blocks by fallocate; a pattern is not run where the file system refuses.
     Native,
@@ -210,7 +211,7 @@ fn one_round() -> u32 {
 /// Everything that decides what is measured and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
-    /// Definition for schedule and validity.
+    /// Definition of schedule, default partitions and validity. All three values are computed whatever it is.
     pub release: Release,
     /// Scheduled time T; of one partition (0.5, 1) or of all of them (2.1). Per backend.
     pub time_seconds: f64,
@@ -220,9 +221,9 @@ pub struct Config {
     #[serde(with = "crate::frame::paths")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// Name of the run directory; None: made from time and process id.
+    /// Name of the run directory, which is its owner's alone (mode 0700); None: made from time and process id.
     pub run_dir: Option<String>,
-    /// Leave the measured files in place.
+    /// The measured files stay.
     pub keep_files: bool,
     /// Prefix of the output files; None: only stdout.
     #[serde(default, with = "crate::frame::paths::optional")]
@@ -230,28 +231,28 @@ pub struct Config {
     pub out: Option<PathBuf>,
     /// Partition sizes.
     pub partitions: Partitions,
-    /// Pattern types that run, a subset of 0..=4 in order.
+    /// Pattern types that run, 0 to 4, in order.
     pub types: Vec<PatternType>,
-    /// Rewrite all types (releases 0.5 and 1, or 2.1 with full rewrite) or type 0 only.
+    /// All types are rewritten; false: type 0 only.
     pub full_rewrite: bool,
-    /// Type 1 through the shared file pointer; false: strided view, one chunk per collective call.
+    /// Type 1 uses the shared file pointer; false: a strided view, one chunk per collective call.
     pub shared_pointer: bool,
     /// Memory of the unit one rank runs on; None: found out.
     pub memory_per_process_bytes: Option<u64>,
-    /// Storage all files of the run may take.
+    /// Limit for all files of the run together.
     pub space_limit: SpaceLimit,
-    /// L_SEG is rounded up to a multiple of this.
+    /// The segments of types 3 and 4 are rounded up to a multiple of this.
     pub segment_multiple_bytes: u64,
     /// End of the time-driven loops.
     pub termination: Termination,
     /// Depth of verification.
     pub verify: Verify,
-    /// Direct I/O policy of the backends that can choose.
+    /// Direct I/O of the backends that can choose.
     pub direct: DirectPolicy,
-    /// Operations in flight at most (uring); None: found by a short calibration, for each chunk size.
+    /// Operations in flight at most (uring); None: found by calibration, for each chunk size (`queue_calibrations`).
     #[serde(default)]
     pub queue_depth: Option<u32>,
-    /// Page cache.
+    /// What is done about the page cache.
     #[serde(default)]
     pub cache: CachePolicy,
     /// Collective patterns of posix and uring.
@@ -287,13 +288,13 @@ pub struct Config {
     /// What is done about ranks that may run on several CPUs.
     #[serde(default)]
     pub bind: BindPolicy,
-    /// MPI_MODE_UNIQUE_OPEN.
+    /// Files are opened with MPI_MODE_UNIQUE_OPEN.
     pub unique_open: bool,
     /// Hint rules in file order; later ones win.
     pub hints: Vec<HintRule>,
     /// Seed of the data.
     pub seed: u64,
-    /// Damage on purpose, for tests of the verification.
+    /// Damage on purpose, for tests of the verification; None: none.
     pub inject: Option<Inject>,
     /// When the damage is done, to one place of every pattern; None: once in each file, between rewrite and read.
     #[serde(default)]

@@ -7,6 +7,8 @@ pub mod profile;
 pub mod report;
 mod results;
 pub mod schema;
+#[cfg(test)]
+mod schema_tables;
 pub mod shell;
 
 use crate::frame::benchmark::Command;

@@ -38,11 +38,11 @@ impl DirectPolicy {
 pub enum CachePolicy {
     /// Cached pages are dropped before every rewrite and read pattern, outside the clock.
     Drop,
-    /// Buffered transfers drop their pages themselves (RWF_DONTCACHE).
+    /// Buffered transfers of posix and uring drop their pages themselves (RWF_DONTCACHE).
     Dontcache,
     /// Ranks read what a rank of another host has written.
     RankShift,
-    /// Nothing. What a result without this field was measured with.
+    /// Nothing.
     #[default]
     Keep,
 }
@@ -55,7 +55,7 @@ pub enum BindPolicy {
     Auto,
     /// Every rank gets a CPU of its own, or the run is refused.
     Core,
-    /// Nothing. What a result without this field was measured with.
+    /// Nothing.
     #[default]
     None,
 }
@@ -97,7 +97,7 @@ impl From<DirectPolicy> for Direct {
 #[serde(try_from = "String", into = "String")]
 #[schemars(extend("pattern" = "^(off|auto|[1-9][0-9]*)$"))]
 pub enum Repeat {
-    /// Nothing. What a result without this field was measured with.
+    /// Nothing.
     #[default]
     Off,
     /// As much as the time allows.

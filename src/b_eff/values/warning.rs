@@ -48,7 +48,7 @@ pub enum CommWarning {
         /// How often the effort was reduced after the announcement.
         reductions: u64,
     },
-    /// Repetitions of the same loop differ a lot.
+    /// Of more than 10 % of the loops the repetitions differ a lot.
     Disturbed {
         /// (Pattern, size, method) with a worst repetition more than twice as slow as the best one.
         loops: u64,
@@ -95,7 +95,7 @@ pub enum CommWarning {
         /// Repetitions that it rests on.
         repetitions: u64,
     },
-    /// The measurement took longer than it may.
+    /// The measurement took more than 1.1 times as long as it may.
     Overrun {
         /// Longest time allowed.
         limit_seconds: f64,

@@ -26,7 +26,7 @@ impl Verification {
 /// What was read again of a pattern's bytes right after it, outside the clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleRecord {
-    /// Places, all ranks.
+    /// Places that were read again, all ranks.
     pub places: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -76,7 +76,7 @@ pub struct CorruptionRecord {
     pub found: u64,
     /// What it looks like: "one bit flipped", "data of rank 3", "data of the first write", "hole (zeros)", ...
     pub looks_like: String,
-    /// Wrong words in this place altogether.
+    /// Wrong words in this place altogether. Where the last reads show it already, the sample after them adds to the counts only.
     pub words_wrong: u64,
 }
 

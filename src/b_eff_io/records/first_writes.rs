@@ -39,16 +39,19 @@ pub struct FirstWritePair {
 pub struct FirstWriteTrial {
     /// Backend name.
     pub backend: String,
-    /// Bytes of one write: a domain.
+    /// Bytes of one write: a domain, in whole pages.
     pub chunk_bytes: u64,
-    /// Bytes of all ranks, once each way in every pair; 0: nothing was tried.
+    /// Bytes of all ranks in one trial, the same both ways: at least four domains and 4 MiB of a rank, at most 256 MiB, half a second or
+    /// a quarter of the space; 0: nothing was tried.
     pub bytes: u64,
-    /// All pairs in order: the first began direct, the second buffered, and so on.
+    /// All pairs in order: the first and third began direct, the others buffered.
     pub pairs: Vec<FirstWritePair>,
-    /// How two-phase first writes go in this run.
+    /// How two-phase first writes go in this run: `buffered` if that was faster in every pair and the median of the direct times is at
+    /// least 1.1 times that of the buffered ones.
     pub chosen: FirstWriteWay,
     /// Median of the direct times over that of the buffered ones; None: nothing was tried.
     pub ratio: Option<f64>,
-    /// Why nothing was tried; None: it was.
+    /// Why nothing was tried: T below 20 s, a trial that takes longer than there is time for, too little space, no direct I/O. Then
+    /// `direct` stays. None: it was tried.
     pub not_tried: Option<String>,
 }

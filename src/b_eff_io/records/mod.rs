@@ -48,12 +48,13 @@ pub enum Ended {
 pub struct Intervals {
     /// File view, datatypes, registration.
     pub view_seconds: f64,
-    /// Making the file longer before its writes: where these cannot do it (mmap), or are slow when they do (direct first writes).
+    /// Making the file longer before its writes: where these cannot do it (mmap), or are slow when they do (direct first writes). Giving
+    /// back what was not used, too.
     #[serde(default)]
     pub room_seconds: f64,
     /// The calls that move data.
     pub transfer_seconds: f64,
-    /// Agreeing to go on or stop, waiting for slower ranks included.
+    /// Agreeing to go on or stop: telling the others and hearing from them, waiting for slower ranks included.
     pub decide_seconds: f64,
     /// MPI_File_sync or fsync (zero for reads).
     pub sync_seconds: f64,
@@ -81,8 +82,9 @@ impl Intervals {
 pub struct BatchRecord {
     /// Calls per rank.
     pub calls: u64,
-    /// Time of the slowest rank; with a decision after each call that of rank 0, which alone decides then (of the last batch the
-    /// slowest rank's all the same).
+    /// Time of the slowest rank; with a decision after each call that of rank 0, which alone decides then (of the last batch the slowest
+    /// rank's all the same). Rewrites and reads of uring that need no edges begin a batch while the one before is under way, so that the
+    /// queue stays full: then what its chunks take at the rate of those that ended meanwhile.
     pub seconds: f64,
 }
 
@@ -107,13 +109,16 @@ pub struct DepthTrial {
 pub struct QueueCalibration {
     /// Backend name.
     pub backend: String,
-    /// Write or read.
+    /// `write` (rewrites too) or `read`.
     pub access: Access,
     /// Chunk size it holds for (and above, up to the next).
     pub chunk_bytes: u64,
-    /// All that was tried.
+    /// Every trial in order. Empty: the time or the space was too short.
     pub trials: Vec<DepthTrial>,
-    /// Depth chosen.
+    /// Operations in flight at most that are in force: of the settings whose median rate is within 3 % of the best, whole chunks before
+    /// operations, then the least memory in flight, then the fastest. The default without trials, or if the rate of whole chunks still
+    /// rose at the deepest that the time allowed and that is below the default. The row of the largest chunk holds for larger ones, too:
+    /// M_PART is tried with 128 MiB at most.
     pub depth: u32,
     /// Completions waited for in one call.
     pub wait_for: u32,
@@ -125,7 +130,8 @@ pub struct QueueCalibration {
 /// What was handed to queues of io_uring, all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmissionRecord {
-    /// Operations between the file and memory that was registered with the kernel.
+    /// Operations between the file and memory that was registered with the kernel. One that goes on after a part of its bytes counts
+    /// again.
     pub registered: u64,
     /// Operations between the file and other memory.
     pub plain: u64,
@@ -153,7 +159,7 @@ pub struct PatternRecord {
     pub chunk_bytes: u64,
     /// Contiguous bytes in memory per call and rank, L.
     pub call_bytes: u64,
-    /// Time units U.
+    /// Time units U; 0 for warm-up and fill-up.
     pub time_units: u32,
     /// Calls per rank.
     pub calls: u64,
@@ -161,14 +167,15 @@ pub struct PatternRecord {
     pub moved_bytes: u64,
     /// Time the definition gives to this pattern; 0 for U = 0.
     pub scheduled_seconds: f64,
-    /// What earlier overruns of the access method left of it; with release 2.1 all of it.
+    /// What earlier overruns of the access method left of it, at least a quarter; with release 2.1 all of it, whatever was overrun.
     pub budget_seconds: f64,
-    /// Parts of the time.
+    /// Parts of the real time, of the slowest rank. Their sum is the time of the pattern.
     pub intervals: Intervals,
-    /// Number of common decisions.
+    /// Common decisions. The ranks run the next batches, eight at most, while they agree on one; they wait for the last agreement before
+    /// the end of the time. 0 for a single call that each rank makes for itself.
     pub decisions: u64,
-    /// What the decisions themselves cost: for each the smallest time over the ranks, added up. The rest of
-    /// `decide_seconds` is waiting for slower ranks.
+    /// What the decisions themselves cost: for each the smallest time over the ranks, added up. The rest of `decide_seconds` is waiting
+    /// for slower ranks. The batches meanwhile are in neither.
     pub decision_cost_seconds: f64,
     /// By how much the pattern was longer than its slowest rank's own part, which is its time without `decide_seconds`: what deciding
     /// together added. Other waiting is that ranks differ, while all make as many calls. None: not known.
@@ -181,8 +188,8 @@ pub struct PatternRecord {
     pub rounds: Vec<RoundRecord>,
     /// Why it ended.
     pub ended: Ended,
-    /// Reads: what they left in memory was compared, with `--verify full` after each batch. Rewrites with `--verify full`: what was
-    /// in the file before.
+    /// The last reads left these words in memory, with `--verify full` all reads. Of a rewrite with `--verify full` what was in the file
+    /// before it; of a write whose calls were not all made, all that is in the file.
     pub verification: Verification,
     /// With `--verify ring`: places of the written range that were read again after the pattern; None: not done.
     #[serde(default)]
@@ -194,27 +201,28 @@ pub struct PatternRecord {
     pub submissions: Option<SubmissionRecord>,
     /// True if the page cache was bypassed, None if the backend cannot know.
     pub direct: Option<bool>,
-    /// Hints asked for this pattern.
+    /// Hints asked for this pattern, by key and value.
     pub hints_requested: Vec<(String, String)>,
     /// Hints the library says are in force.
     pub hints_granted: Vec<(String, String)>,
     /// Bytes the kernel fetched from storage on behalf of the ranks during the transfer (/proc/self/io); None: not known.
     pub storage_read_bytes: Option<u64>,
-    /// Bytes the ranks caused to be sent to storage (/proc/self/io).
+    /// Bytes the ranks caused to be sent to storage (/proc/self/io); None: not known. They may reach it later than they are counted.
     pub storage_written_bytes: Option<u64>,
-    /// Bytes that read calls of the ranks returned, as the kernel counted them during the transfer (rchar of /proc/self/io).
+    /// Bytes that read calls of the ranks returned, as the kernel counted them during the transfer (rchar of /proc/self/io), all ranks;
+    /// None: not known. io_uring and mappings are not counted, messages through sockets and pipes are.
     #[serde(default)]
     pub call_read_bytes: Option<u64>,
-    /// Bytes that write calls of the ranks took (wchar).
+    /// Bytes that write calls of the ranks took (wchar), likewise.
     #[serde(default)]
     pub call_written_bytes: Option<u64>,
-    /// Devices and page cache.
+    /// Where the bytes went.
     #[serde(default)]
     pub evidence: Evidence,
     /// Who had the CPUs meanwhile; None: not watched.
     #[serde(default)]
     pub machine: Option<MachineShare>,
-    /// Times of single calls; None: not recorded.
+    /// Times of single calls, with `--latency`; None: not recorded.
     #[serde(default)]
     pub latency: Option<LatencyRecord>,
     /// Memory allocations of the program inside the clock, all ranks. Anything but 0 is a defect.
@@ -261,13 +269,13 @@ pub struct TypeRecord {
     pub close_seconds: f64,
     /// Bytes of one file after the access (type 2: of each rank's file).
     pub file_bytes: u64,
-    /// Bytes of one rank's segment, types 3 and 4.
+    /// Bytes of one rank's segment, types 3 and 4; None: the type has none.
     pub segment_bytes: Option<u64>,
-    /// Hints asked at open.
+    /// Hints asked for at open, by key and value.
     pub hints_requested: Vec<(String, String)>,
     /// Hints the library says are in force after the open.
     pub hints_granted: Vec<(String, String)>,
-    /// Untimed re-read of everything with `--verify full`, after the access.
+    /// With `--verify full`, an untimed pass over everything after the access; None: not done.
     pub full_verification: Option<Verification>,
 }
 
@@ -308,9 +316,9 @@ pub struct Manifest {
     pub mpi_io_layer: String,
     /// Where the files are.
     pub storage: StorageRecord,
-    /// Directory of the run.
+    /// Directory of the files.
     pub run_dir: String,
-    /// Period of the data stream.
+    /// After this many bytes the data of a rank repeats: 1.8 times its share of the caches, at most 1/16 of its memory.
     pub period_bytes: u64,
 }
 
@@ -321,7 +329,7 @@ pub struct PartitionRecord {
     pub ranks: u64,
     /// M_PART in force.
     pub m_part_bytes: u64,
-    /// M_PART of the definition, if the space did not allow it.
+    /// M_PART of the definition, rounded by less than 1 % to be well aligned.
     pub m_part_wanted_bytes: u64,
     /// Space share of this partition for one backend; None: unlimited (null backend only).
     pub space_bytes: Option<u64>,
@@ -347,24 +355,24 @@ pub struct Calibration {
 pub struct RankMemoryRecord {
     /// Planned: its own.
     pub planned_own_bytes: u64,
-    /// Planned: mapped transfer memory of its neighbours, which is theirs.
+    /// Planned: mapped transfer memory of the other ranks of the host, for two-phase transfers. It is theirs, and there once.
     pub planned_neighbours_bytes: u64,
-    /// Planned: mapped pages of files at most, which are the page cache's.
+    /// Planned: files mapped by `mmap`, at most. It is the page cache's.
     pub planned_file_bytes: u64,
     /// Private memory (RssAnon).
     pub private_bytes: u64,
-    /// Memory that processes share (RssShmem): transfer memory that neighbours map, theirs, and that of MPI.
+    /// Memory that processes share (RssShmem): transfer memory that several ranks map, its own too, and that of MPI.
     pub shared_bytes: u64,
     /// Mapped pages of files, programs and libraries too (RssFile).
     pub file_bytes: u64,
-    /// Each page divided by the processes that map it (Pss); None: not known.
+    /// Each page divided by the processes that map it (Pss); None: not known, or above 4 GiB, where asking takes long.
     pub proportional_bytes: Option<u64>,
 }
 
 /// The end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ending {
-    /// How.
+    /// How the run ended.
     pub outcome: Outcome,
     /// Time from the calibration to the last close, with everything between, verification and bookkeeping too.
     pub real_seconds: f64,
@@ -376,7 +384,8 @@ pub struct Ending {
     pub cleanup_seconds: f64,
     /// Largest resident memory of a rank (VmHWM).
     pub rank_memory_high_water_bytes: u64,
-    /// Memory per rank the plan said: its own, and what it maps of its neighbours. Results of before `rank_memory`: its own.
+    /// Memory per rank the plan said: its own, and what it maps of its neighbours. Where memory is taken back (`memory_taken_back`) the
+    /// first rank of a host has had `touched_bytes` at the start, which it does not count. Results of before `rank_memory`: its own.
     pub rank_memory_planned_bytes: u64,
     /// Both by kind; None: not recorded.
     #[serde(default)]

@@ -13,46 +13,46 @@ run_record! {
     /// One line of the journal.
     line JournalLine,
     start {
-        /// What was asked.
+        /// What was asked for.
         config: Config,
-        /// Where it ran.
+        /// Machine and software.
         manifest: Manifest,
-        /// Cost of the harness.
+        /// What measuring itself costs, measured at the start.
         harness: HarnessCost,
         /// Partitions as planned.
         partitions: Vec<PartitionRecord>,
     }
     records {
-        /// Whether the memory of the transfers was cold: one, or none.
+        /// Whether transfer memory is read from memory and not from caches: one, or none.
         #[serde(default)]
         cold: Vec<ColdRecord> = Cold(ColdRecord),
-        /// Whether it is in huge pages: one, or none.
+        /// How much of it lies in huge pages: one, or none.
         #[serde(default)]
         pages: Vec<PagesRecord> = Pages(PagesRecord),
-        /// Probes of the storage at start and end.
+        /// Speed of the storage before and after everything that is measured.
         #[serde(default)]
         probes: Vec<ProbeRecord> = Probe(ProbeRecord),
-        /// Calibrations, one per backend.
+        /// Write rate of each backend before the run.
         calibrations: Vec<Calibration> = Calibration(Calibration),
-        /// Calibrations of the queue (uring).
+        /// Calibration of the queue of `uring` for each direction and chunk size, with every trial.
         #[serde(default, alias = "tunings")]
         queue_calibrations: Vec<QueueCalibration> = #[serde(alias = "tuning")] QueueCalibration(QueueCalibration),
-        /// Trials of two-phase first writes, direct and buffered.
+        /// Two-phase first writes, direct and buffered, tried for each backend that had the choice.
         #[serde(default)]
         first_write_trials: Vec<FirstWriteTrial> = FirstWriteTrial(FirstWriteTrial),
-        /// Patterns in order of measurement.
+        /// One record for each pattern, access method, partition and backend, in the order of measurement.
         patterns: Vec<PatternRecord> = Pattern(Box<PatternRecord>),
-        /// Types in order of measurement.
+        /// Opening and closing of the files of each pattern type.
         types: Vec<TypeRecord> = Type(TypeRecord),
-        /// Patterns measured again, in order of measurement.
+        /// Patterns measured again in the time that was left, in the order of measurement.
         #[serde(default)]
         repeats: Vec<RepeatRecord> = Repeat(Box<RepeatRecord>),
-        /// Types opened and closed again for them.
+        /// Opening and closing of the files for them.
         #[serde(default)]
         type_repeats: Vec<TypeRepeatRecord> = TypeRepeat(TypeRepeatRecord),
-        /// Corruption found.
+        /// Wrong data that was found, place by place.
         corruptions: Vec<CorruptionRecord> = Corruption(CorruptionRecord),
-        /// Damage done on purpose.
+        /// Damage that was done on purpose.
         #[serde(default)]
         damages: Vec<DamageRecord> = Damage(DamageRecord),
     }

@@ -37,7 +37,7 @@ pub enum IoWarning {
         /// How many.
         patterns: u64,
     },
-    /// First writes of segments were cut short, far beyond their time: the segments keep holes.
+    /// First writes of segments (types 3 and 4) were cut short, far beyond their time: the segments keep holes.
     TimeGuard {
         /// Backend name.
         backend: String,
@@ -46,7 +46,7 @@ pub enum IoWarning {
         /// Number of the first of them.
         pattern: u8,
     },
-    /// Patterns had less than 90 % of their scheduled time, because earlier ones of the access method took more than theirs.
+    /// Pattern runs had less than 90 % of their scheduled time, because earlier ones of the access method took more than theirs.
     ShortOfTime {
         /// Backend name.
         backend: String,
@@ -159,7 +159,7 @@ pub enum IoWarning {
         /// First reason.
         reason: String,
     },
-    /// Pages stayed in the page cache before a rewrite or read although they were to be dropped (`--cache drop`).
+    /// More than 5 % of the pages stayed in the page cache before a rewrite or read although they were to be dropped (`--cache drop`).
     CacheNotDropped {
         /// Backend name.
         backend: String,

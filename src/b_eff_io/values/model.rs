@@ -33,11 +33,12 @@ pub struct TypeValue {
 /// null backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReleaseValues {
-    /// All bytes / all time, patterns that missed their time weighted by U.
+    /// Euro-Par 2000: all bytes / all time, patterns that missed their time weighted by U.
     pub release_0_5: Option<f64>,
-    /// 0.25 write + 0.25 rewrite + 0.5 read, each (2 x0 + x1 + x2 + x3 + x4) / 6.
+    /// "Benchmark Design for Characterization of Balanced High-Performance Architectures": 0.25 write + 0.25 rewrite + 0.5 read, each (2
+    /// x0 + x1 + x2 + x3 + x4) / 6.
     pub release_1: Option<f64>,
-    /// sqrt(WR * read), WR = (W0 + RW0 + W1 + W2 + W3 + W4) / 6.
+    /// Program of December 2001: sqrt(WR * read), WR = (W0 + RW0 + W1 + W2 + W3 + W4) / 6.
     pub release_2_1: Option<f64>,
 }
 
@@ -48,7 +49,7 @@ pub struct PartitionValue {
     pub backend: String,
     /// Ranks.
     pub ranks: u64,
-    /// Weighted averages of write, rewrite, read; None as in [`ReleaseValues`].
+    /// Weighted averages of write, rewrite, read, in this order: (2 x0 + x1 + x2 + x3 + x4) / 6; None as in [`ReleaseValues`].
     pub access_mb_per_second: [Option<f64>; 3],
     /// Bytes of each access method.
     pub access_bytes: [u64; 3],

@@ -25,11 +25,11 @@ pub struct PatternValue {
     pub mb_per_second: Option<f64>,
     /// Significant digits of it that its calls and bytes allow.
     pub known_digits: u32,
-    /// True if it rests on fewer than 10 calls of a rank or less than 1 MiB.
+    /// True if it rests on fewer than 10 calls of a rank or less than 1 MiB (mark `n`).
     pub few_calls: bool,
-    /// Scheduled time that earlier overruns took.
+    /// Scheduled time that earlier overruns took: `scheduled_seconds` - `budget_seconds`.
     pub taken_seconds: f64,
-    /// True if time ended it, and less than 90 % of its own.
+    /// True if time ended it, and less than 90 % of its own (mark `d`).
     pub short_of_time: bool,
 }
 

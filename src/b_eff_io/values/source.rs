@@ -26,7 +26,7 @@ pub struct ReadSource {
     pub storage_bytes: Option<u64>,
     /// Share that did not, 0 to 1; None: not known.
     pub cache_share: Option<f64>,
-    /// True if that is a cache figure: more than 10 %.
+    /// True if that is a cache figure: more than 10 % (mark `c`).
     pub cached: bool,
 }
 

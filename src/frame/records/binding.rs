@@ -50,34 +50,37 @@ pub struct RankBinding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum BindState {
-    /// They were bound before the program began: by the launcher, taskset or numactl. Left as it was.
+    /// The ranks of the host were on different CPUs (or on one core alone) before the program began, or Open MPI, srun or Intel MPI were
+    /// told to bind: left as it was.
     Before,
     /// The program has given each rank a CPU of its own.
     Program,
-    /// Not bound: the program was told to leave them.
+    /// Not bound: `--bind none`.
     NotAsked,
-    /// Not bound: a rank alone on its host has no other one in its way.
+    /// Not bound: a rank alone on its host has no other one in its way, and the kernel knows best which CPU is free. `--bind core` binds
+    /// it.
     Alone,
     /// Not bound: there are fewer CPUs than ranks.
     TooFewCpus {
         /// Ranks of the host.
         ranks: u64,
-        /// CPUs that they may use together, at most those of the quota.
+        /// CPUs that they may use together, at most those of the quota of the control group, rounded up.
         cpus: u64,
     },
-    /// Not bound: other programs are bound to CPUs that the ranks would need.
+    /// Not bound: there are too few CPUs without the cores to which busy programs of others are bound.
     Neighbours {
         /// CPUs found without such a program.
         free_cpus: u64,
         /// One of the programs.
         first: Neighbour,
     },
-    /// Not bound: others were using CPUs that the ranks would need. A bound rank waits for them, one that is free goes elsewhere.
+    /// Not bound: in 0.25 s before, while the ranks slept, others used more of the CPUs than there are besides one for each rank, by more
+    /// than a quarter of a CPU. A bound rank waits for them, one that is free goes elsewhere.
     Busy {
         /// Use of the CPUs found by others just before, steal included, in percent of one CPU.
         others_percent: u64,
     },
-    /// Not bound: the kernel did not do it.
+    /// Not bound: the kernel did not do it. With `--bind core` the run is refused.
     Refused {
         /// What it said.
         message: String,

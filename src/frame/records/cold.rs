@@ -11,23 +11,24 @@ use serde::{Deserialize, Serialize};
 /// again at once. The medians are those of the rank whose memory was the warmest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ColdRecord {
-    /// A rank's share of the caches, the largest of all ranks.
+    /// Largest share of the caches that a rank has.
     pub cache_share_bytes: u64,
-    /// Transfer memory that a rank walks through.
+    /// What a rank walks through with calls of any size: one period of its data.
     pub memory_bytes: u64,
-    /// Time that all of this took.
+    /// Time of the measurement, outside of every clock, part of `calibrate_seconds`.
     pub seconds: f64,
-    /// The rank.
+    /// The rank whose memory was the warmest.
     pub rank: u64,
-    /// Lines loaded of each kind.
+    /// Single loads of each kind, in up to 16 pieces of 256 KiB.
     pub lines: u64,
-    /// One load a lap after the last; 0: not measured.
+    /// One load, one lap after the line was used last: median over the pieces; 0: not measured.
     pub found_ns: f64,
-    /// One load that is known to come from memory.
+    /// The same after the lines were taken out of all caches.
     pub flushed_ns: f64,
-    /// One load that is known to come from a cache.
+    /// The same once more at once.
     pub cached_ns: f64,
-    /// Why nothing is known.
+    /// Why nothing is known: processors but x86-64, memory below 512 KiB, `--buffers reused`, a run of `null` alone, which touches no
+    /// memory. None: it is known.
     pub not_known: Option<String>,
 }
 

@@ -12,7 +12,7 @@ pub struct HostRecord {
     pub name: String,
     /// Ranks on it.
     pub ranks: u64,
-    /// Cores this process may use.
+    /// Cores that may be used.
     pub cores: u64,
     /// CPU model.
     pub cpu: String,
@@ -30,13 +30,13 @@ pub struct HostRecord {
 /// Free memory goes back to the host of a virtual machine. What is used again, by the page cache too, the host has to give once more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TakenBack {
-    /// By what.
+    /// What takes it.
     pub by: String,
     /// New memory that was touched at the start, to see what it costs.
     pub touched_bytes: u64,
-    /// A page of it.
+    /// What the first touch of a page of it took.
     pub first_touch_ns: f64,
-    /// A page when as much was taken once more at once, before the host could have it.
+    /// The same of a page of as much memory, taken once more at once, before the host could have it.
     pub touch_again_ns: f64,
 }
 
@@ -71,9 +71,9 @@ pub struct StorageRecord {
     pub total_bytes: u64,
     /// Free for this user at the start.
     pub free_bytes: u64,
-    /// Offset alignment of direct I/O, None if the file system does not tell.
+    /// Offset alignment of direct I/O, as statx tells; None: the file system does not tell.
     pub direct_offset_align_bytes: Option<u64>,
-    /// Memory alignment of direct I/O.
+    /// Memory alignment of direct I/O, likewise.
     pub direct_memory_align_bytes: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ pub struct Machine {
     pub mpi_library: String,
     /// MPI standard version at run time.
     pub mpi_standard: String,
-    /// Support for threads that the library gives (MPI_Query_thread): `single`, `funneled`, ...; None: not recorded.
+    /// Support for threads that the library gives (MPI_Query_thread): `single`, which is asked for, or more; None: not recorded.
     #[serde(default)]
     pub mpi_thread_level: Option<String>,
     /// Start, UTC, RFC 3339.
@@ -109,8 +109,8 @@ pub struct Machine {
     /// Where the ranks were found, what was asked, and where they ran; None: not recorded.
     #[serde(default)]
     pub binding: Option<Binding>,
-    /// Memory one rank can use, smallest over the ranks.
+    /// Memory one rank can use, the smallest of all ranks.
     pub memory_per_rank_bytes: u64,
-    /// Environment variables that change MPI or I/O.
+    /// Environment variables set on purpose that change MPI or I/O, by name and value; what launchers set for themselves is left out.
     pub environment: Vec<(String, String)>,
 }

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 /// some 10 ms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineShare {
-    /// The host.
+    /// The host that lost the largest share to others than its ranks.
     pub host: String,
     /// CPUs of it on which its ranks may run.
     pub cpus: u64,
-    /// How long it was watched: around the clock, a little longer than what was measured.
+    /// Between the two looks, longest rank: a little longer than what was measured.
     pub watched_seconds: f64,
     /// CPU time that passed on these CPUs, idle too; 0: the kernel does not tell.
     pub cpu_seconds: f64,
@@ -24,9 +24,9 @@ pub struct MachineShare {
     pub kernel_seconds: f64,
     /// Longest time of a rank (of all hosts) in which it was ready and had no CPU; None: the kernel does not tell.
     pub waited_seconds: Option<f64>,
-    /// Context switches of all ranks that waited for something.
+    /// Context switches of all ranks, to wait for something.
     pub voluntary_switches: u64,
-    /// Context switches of all ranks whose CPU was taken away.
+    /// Context switches of all ranks, because the CPU was taken away.
     pub involuntary_switches: u64,
 }
 

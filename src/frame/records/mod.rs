@@ -94,19 +94,22 @@ pub struct DeviceTraffic {
 /// Where the bytes of a pattern went, as far as the kernel tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Devices below the path, from the one that is mounted to the one at the bottom (a loop device comes before the
-    /// disk with its backing file). Empty: not known.
+    /// What passed the devices below the path, from the one that is mounted to the one at the bottom. Each is one level that all bytes
+    /// pass: a loop device comes before the disk with its file, an array before its members, which are one. A partition counts for
+    /// itself. Traffic of other programs is in it. Empty: not known.
     pub devices: Vec<DeviceTraffic>,
-    /// Why nothing is known about devices, or not about all of them, e.g. a network file system.
+    /// Why nothing is known about devices, or not about all of them: `network file system nfs4: no local device`, `overlay: the device
+    /// below is not visible`, ...
     pub devices_unknown: Option<String>,
-    /// Bytes of the pattern's range of the file(s) in the page cache before the pattern; None: not known.
+    /// Bytes of the pattern's range of the file(s) in the page cache before it, of all hosts together but at most all of it; None: not
+    /// known. It is looked at in slices, because the number of calls is known only afterwards: it belongs to the calls that were made.
     pub resident_before_bytes: Option<u64>,
     /// The same after it.
     pub resident_after_bytes: Option<u64>,
-    /// Bytes of that range that exist in the file(s).
+    /// Bytes of the range of these calls that exist in the file(s), those of all ranks.
     pub range_bytes: u64,
-    /// How residency was found: `cachestat`, `mincore`, or why it is not known or not to be trusted; empty: not
-    /// looked at.
+    /// How residency was found: `cachestat`, `mincore`, or why it is not known or not to be trusted (`not trustworthy on overlay`, `tmpfs
+    /// lives in memory`, ...); empty: not looked at.
     pub residency_by: String,
 }
 
@@ -134,11 +137,11 @@ pub struct HarnessCost {
     pub clock_resolution_ns: f64,
     /// One reading of the clock.
     pub clock_read_ns: f64,
-    /// One barrier over all ranks, median.
+    /// One barrier, median over all ranks.
     pub barrier_ns: f64,
-    /// One common decision over all ranks, median.
+    /// One common decision, median over all ranks.
     pub decision_ns: f64,
-    /// One access of the null backend with 1 kB chunks.
+    /// One access of the backend that does nothing, with 1 kB chunks.
     pub null_access_ns: f64,
     /// Recording the time of one call with `--latency`; 0: not measured.
     #[serde(default)]

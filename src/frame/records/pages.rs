@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 pub struct PagesRecord {
     /// Transfer memory of a rank.
     pub memory_bytes: u64,
-    /// It can be mapped by the other ranks of the host: such memory gets huge pages by MADV_COLLAPSE (Linux 6.1), other by advice.
+    /// Other ranks of the host can map it (two-phase transfers): huge pages come from MADV_COLLAPSE (Linux 6.1), else by advice
+    /// (MADV_HUGEPAGE).
     pub is_shared: bool,
-    /// Of it in huge pages, on the rank that has least; None: not known.
+    /// Of it in huge pages (AnonHugePages and ShmemPmdMapped of /proc/self/smaps), on the rank that has least; None: not known.
     pub huge_page_bytes: Option<u64>,
     /// That rank.
     pub rank: u64,
     /// Ranks with less than nine tenths of it in huge pages.
     pub ranks_with_small: u64,
-    /// What is known of why that rank has fewer than all.
+    /// What is known of why that rank has fewer than all: what the kernel said, and its setting; None: there is enough.
     pub reason: Option<String>,
-    /// Why nothing is known.
+    /// Why nothing is known; None: it is.
     pub not_known: Option<String>,
 }
 

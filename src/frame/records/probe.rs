@@ -33,14 +33,14 @@ pub struct ProbeRecord {
     pub at: ProbeAt,
     /// Bytes of one call.
     pub block_bytes: u64,
-    /// Bytes that a round rewrites, and reads.
+    /// Bytes that a round rewrites, and then reads.
     pub round_bytes: u64,
-    /// Time of the rewrites of each round.
+    /// Time of the rewrites of each round; at least 5 rounds, if these take no more than 3 s.
     pub write_seconds: Vec<f64>,
     /// Time of the reads of each round.
     pub read_seconds: Vec<f64>,
-    /// Time that all of the probe took, its preparation too.
+    /// Time of all of the probe, creating and filling the file too.
     pub seconds: f64,
-    /// Why there is nothing of it; else null.
+    /// Why there is nothing: a short T, no backend that writes, no direct I/O, an error; None: there is something.
     pub not_known: Option<String>,
 }

@@ -105,7 +105,7 @@ macro_rules! run_record {
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub struct $Result {
             /// Version of this format; raised when a field changes its meaning or goes away.
-            #[schemars(extend("const" = $crate::frame::records::SCHEMA_VERSION))]
+            #[schemars(extend("minimum" = 1, "maximum" = $crate::frame::records::SCHEMA_VERSION))]
             pub schema_version: u32,
             $(
                 /// Name of the benchmark.
@@ -114,12 +114,12 @@ macro_rules! run_record {
             )?
             $($(#[$of_start])* pub $start: $Start,)+
             $($(#[$of_field])* pub $field: $Field,)+
-            /// Errors.
+            /// Errors that ended the run.
             pub errors: Vec<$crate::frame::records::ErrorRecord>,
             /// Warnings of the run itself (the journal broke or is torn, files left, ...); those that follow from the
             /// records are derived.
             pub warnings: Vec<$Warning>,
-            /// The end.
+            /// How the run ended.
             pub ending: $Ending,
         }
 

@@ -21,7 +21,8 @@ pub enum Warning {
         /// Cores usable there.
         cores: u64,
     },
-    /// Ranks are not bound to cores.
+    /// Ranks of hosts with several of them may run on several cores (where cores are not known: on several CPUs, and share one with
+    /// another rank). Hosts with fewer CPUs than ranks are `oversubscribed` instead.
     NotBound {
         /// How many.
         ranks: u64,
@@ -77,7 +78,7 @@ pub enum Warning {
         /// Its type.
         fs_type: String,
     },
-    /// Data goes through the page cache of virtual machines whose host takes free memory back.
+    /// Data goes through the page cache of virtual machines whose own host takes free memory back.
     MemoryTakenBack {
         /// How many hosts.
         hosts: u64,
@@ -90,7 +91,7 @@ pub enum Warning {
         /// A page of as much memory once more.
         touch_again_ns: f64,
     },
-    /// The storage was another one at the end of the run than at its start, by a probe of both ends.
+    /// The storage was another one at the end of the run than at its start, by more than 10 %, by a probe of both ends.
     StorageChanged {
         /// The direction that moved most: `write` or `read`.
         access: Access,

@@ -25,7 +25,7 @@ pub mod outputs;
 pub mod picture;
 pub mod place;
 pub(crate) mod probe;
-mod schema;
+pub(crate) mod schema;
 pub(crate) mod screen;
 pub mod sheet;
 pub mod text;

@@ -19,7 +19,7 @@ const DEFINITIONS: &str = "$defs";
 
 /// The schema of `T` as it is published: no object has a field that is not described; every field is required but those that came
 /// later, which have a default; descriptions speak of JSON.
-pub(super) fn published<T: JsonSchema>(title: &str) -> String {
+pub(crate) fn published<T: JsonSchema>(title: &str) -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(publish);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.insert("title".into(), title.into());

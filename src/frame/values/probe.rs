@@ -27,7 +27,7 @@ pub enum Verdict {
 /// One direction of the storage at the end against its start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageMove {
-    /// `write` or `read`.
+    /// `write` (rewrites) or `read`.
     pub access: Access,
     /// Geometric mean of the rounds at the start, 1e6 bytes/s.
     pub start_mb_per_second: f64,
@@ -35,7 +35,7 @@ pub struct StorageMove {
     pub end_mb_per_second: f64,
     /// End divided by start.
     pub ratio: f64,
-    /// Its interval: of both directions together 95 %.
+    /// Its interval (Welch, of the logarithms): of both directions together 95 %.
     pub interval: [f64; 2],
     /// What may be said.
     pub verdict: Verdict,

@@ -69,13 +69,13 @@ pub enum ImbWarning {
         /// Rows.
         rows: u64,
     },
-    /// The CPU load takes another time than asked for.
+    /// The CPU load takes another time than asked for, by more than 0.1 of it.
     LoadNotCalibrated {
         /// Largest relative difference; None: no number.
         #[schemars(with = "Option<f64>")]
         calibration_error: f64,
     },
-    /// Reading the clock is a part of the times that cannot be neglected.
+    /// Keeping the end of a repetition is more than 5 % of t_max of rows (without those of 0 bytes).
     ClockCost {
         /// In how many rows.
         rows: u64,
@@ -107,7 +107,7 @@ pub enum ImbWarning {
         /// How far its interval reaches; None: there is none.
         reach_share: Option<f64>,
     },
-    /// The rows took longer than they may.
+    /// The rows took more than 1.1 times as long as they may.
     Overrun {
         /// Longest time announced.
         limit_seconds: f64,

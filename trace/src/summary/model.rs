@@ -1,9 +1,10 @@
 //! What a profile comes to. The fields are the JSON of `profile show --format json`; docs/profile.md explains them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a profile comes to.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Summary {
     /// Version of this JSON.
     pub version: u32,
@@ -41,7 +42,8 @@ pub struct Summary {
     pub never_completed: u64,
     /// Calls before others that asked for a request and found nothing.
     pub polls: u64,
-    /// Bytes that the kernel counted to and from storage for all processes (read, written), if all tell.
+    /// Bytes that the kernel counted past the page cache for all processes (fetched, to be written), if all tell. On clients of a server,
+    /// FUSE and overlay not all is counted.
     pub storage_bytes: Option<[u64; 2]>,
     /// Processes whose recording did not end with MPI_Finalize.
     pub cut: Vec<Cut>,
@@ -56,7 +58,7 @@ pub struct Summary {
 }
 
 /// A process whose recording did not end with MPI_Finalize.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Cut {
     /// World rank.
     pub rank: u32,
@@ -69,7 +71,7 @@ pub struct Cut {
 }
 
 /// A large cost in plain words.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Cost {
     /// Time, summed over ranks.
     pub seconds: f64,
@@ -86,7 +88,7 @@ pub struct Cost {
 }
 
 /// A file.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct FileSummary {
     /// Its name.
     pub path: String,
@@ -117,7 +119,7 @@ pub struct FileSummary {
 }
 
 /// Data accesses by where they begin, seen from each rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pattern {
     /// Where the last one of the rank ended, or the first.
     pub sequential: u64,
@@ -130,7 +132,7 @@ pub struct Pattern {
 }
 
 /// A hint.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Hint {
     /// Its key.
     pub key: String,
@@ -143,7 +145,7 @@ pub struct Hint {
 }
 
 /// A function on a file.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct FunctionSummary {
     /// Its name with `MPI_`.
     pub function: String,
@@ -168,7 +170,7 @@ pub struct FunctionSummary {
 }
 
 /// Bytes that calls asked for.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Sizes {
     /// The smallest.
     pub min_bytes: u64,

@@ -163,22 +163,3 @@ fn the_strided_workload_reads_and_is_strided() {
     }
     assert!(written.iter().chain(&read).all(|n| *n == 1));
 }
-
-#[test]
-fn every_field_of_the_json_is_documented() {
-    fn keys(of: &serde_json::Value, into: &mut Vec<String>) {
-        match of {
-            serde_json::Value::Object(map) => map.iter().for_each(|(key, value)| {
-                into.push(key.clone());
-                keys(value, into);
-            }),
-            serde_json::Value::Array(all) => all.iter().for_each(|value| keys(value, into)),
-            _ => {}
-        }
-    }
-    let docs = include_str!("../../../docs/profile.md");
-    let mut found = Vec::new();
-    keys(&serde_json::from_str(&small_writes().json().unwrap()).unwrap(), &mut found);
-    assert!(found.len() > 50);
-    found.iter().for_each(|key| assert!(docs.contains(&format!("| `{key}` |")), "{key}"));
-}

@@ -3,30 +3,43 @@
 use std::io::Write;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::stage::Stage;
 use super::teller::{End, Moment, Teller};
 
 /// What happened. Every line has the same fields; those that an event does not have are null.
-#[derive(Debug, Default, Serialize)]
-struct Event<'a> {
-    /// `begin`, `part`, `stage` or `end`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Event<'a> {
+    /// `begin`, `part` (a pattern, row or visit begins), `stage` (a type, benchmark, repetition or pass is over), `end`.
     event: &'static str,
+    /// When it was told.
     time_utc: String,
+    /// Of `begin`: what is measured.
     benchmark: Option<&'a str>,
+    /// Of `part`: what is measured next.
     what: Option<&'a str>,
+    /// The stage it belongs to, or that is over.
     stage: Option<&'a str>,
+    /// How much of the run is done, 0 to 1, by time; of `end` below 1 if a signal or an error ended the run.
     share: Option<f64>,
+    /// Since the begin.
     elapsed_seconds: Option<f64>,
+    /// Until the end, as measured so far.
     left_seconds: Option<f64>,
+    /// Of `stage`: its real time.
     took_seconds: Option<f64>,
+    /// Of `part` those of the part before, of `stage` of all its parts.
     rates: Option<Vec<Rate<'a>>>,
 }
 
-#[derive(Debug, Serialize)]
+/// How fast something was.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Rate<'a> {
+    /// Backend; of b_eff the size of the messages.
     who: &'a str,
+    /// In the clock.
     bytes_per_second: f64,
 }
 

@@ -11,6 +11,9 @@ mod teller;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use json::Event;
+
 use std::io::IsTerminal;
 use std::time::Instant;
 
