@@ -285,7 +285,7 @@ impl TwoPhase {
                 Peers::connect(comm, ring, self.options.exchange, self.options.aggregators).map_err(|e| match e {
                     peers::LinkError::Mpi(e) => mpi_failure(&files.path, &e),
                     peers::LinkError::Refused(text) => {
-                        let text = format!("no shared memory for the exchange: {text}; use --exchange messages");
+                        let text = format!("no shared memory for the exchange: {text}; use --set exchange=messages");
                         BackendError::new("prepare", &files.path, Cause::Unsupported, text)
                     }
                 })?;
