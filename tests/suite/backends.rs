@@ -48,7 +48,7 @@ fn without_an_exchange_shared_sectors_are_not_direct() {
 /// Where counts are driven by time they differ between backends; here the space ends every pattern, long before its time.
 fn identical_files(ranks: u64, space: &str, more: &[&str]) {
     let scratch = Scratch::new();
-    let args = ["-T", "240s", "--memory-per-process", "64M", "--space", space, "--keep-files", "--run-dir", "kept"];
+    let args = ["-T", "2400s", "--memory-per-process", "64M", "--space", space, "--keep-files", "--run-dir", "kept"];
     Launch::new(ranks)
         .args(args)
         .args(["--backend", "mpiio,posix,uring,mmap", "--repeat", "off"])
