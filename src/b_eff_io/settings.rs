@@ -69,7 +69,7 @@ const KEYS: [Key; 5] = [
         default: None,
         commands: &["io"],
         is_defined: false,
-        meaning: "room in place of --preallocate. zeros: as native, and zeros before chunks below a block; size: the length alone, \
+        meaning: "a policy in place of --preallocate. zeros: as native, and zeros before chunks below a block; size: the length alone, \
             by ftruncate",
     },
 ];
@@ -195,10 +195,10 @@ fn did_you_mean<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> St
 pub(crate) fn help(command: &str) -> String {
     let line = |key: &Key| {
         let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-        let defined = if key.is_defined { " (another one than the default is not by the definition)" } else { "" };
+        let defined = if key.is_defined { " (the definition fixes the default)" } else { "" };
         format!("\n  {}={}: {}{defined}{default}", key.name, key.values.listed(), key.meaning)
     };
-    let begin = "Settings that few runs need, each with an option of its own. Keys and values:";
+    let begin = "Settings that few runs need; repeat the option for several keys. Keys and values:";
     keys_of(command).fold(begin.to_owned(), |text, key| text + &line(key))
 }
 
