@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::*;
 use crate::frame::records::Record;
 use crate::frame::report::comparison::{markdown, text, Side, View};
-use crate::frame::report::picture::{svg, Words};
+use crate::frame::report::html;
+use crate::frame::report::picture::Words;
 use crate::frame::report::{Shown, Views};
 use crate::frame::values::comparable::Comparable;
 use crate::frame::values::compare::{compare, gate};
@@ -14,9 +15,9 @@ use crate::frame::values::compare::{compare, gate};
 /// no view of one.
 pub(super) fn views(benchmark: &Benchmark, report: &dyn Report) -> Vec<(&'static str, io::Result<Vec<u8>>)> {
     let words = ["json", "csv"].into_iter().chain(benchmark.formats.iter().map(|format| format.word));
-    let drawn = || svg(&report.points(), Words { title: "title", x: "x", y: "y" });
+    let drawn = || html::together(&report.points(), Words { title: "title", x: "x", y: "y" });
     let view = |word| match word {
-        "svg" => drawn().map(String::into_bytes).map_err(io::Error::other),
+        "svg" => drawn().map(String::into_bytes).ok_or_else(|| io::Error::other("there is nothing to draw")),
         _ => report.format(word).unwrap(),
     };
     let compared = ("compare", Ok(compared(benchmark, report).into_bytes()));

@@ -14,7 +14,8 @@ use crate::frame::command::publish;
 use crate::frame::command::stdout::publish_sheet;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::options::common_help;
-use crate::frame::report::picture::{svg, Words};
+use crate::frame::report::html;
+use crate::frame::report::picture::Words;
 use crate::frame::report::{Level, Report, Saved};
 
 /// The command.
@@ -190,7 +191,7 @@ fn picture(files: &[PathBuf]) -> anyhow::Result<String> {
         }
         points.extend(own);
     }
-    svg(&points, PICTURE).map_err(|e| anyhow!("the picture cannot be drawn: {e}"))
+    html::together(&points, PICTURE).ok_or_else(|| anyhow!("the picture cannot be drawn: there is nothing to draw"))
 }
 
 fn view(report: &dyn Report, benchmark: &Benchmark, args: &ReportArgs, path: &Path) -> anyhow::Result<Vec<u8>> {

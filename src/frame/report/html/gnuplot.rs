@@ -23,7 +23,7 @@ pub fn gnuplot(picture: &Picture) -> Option<String> {
     let title = plain(&picture.title);
     let mut out = format!(
         "# {title}\n# Drawn by: gnuplot -p THIS_FILE. As a file: gnuplot -e \"set term svg size {},{}; set output 'out.svg'\" THIS_FILE\n\
-         # Numbers: place on the abscissa, value, 0 known, 1 read from a cache, 2 from few calls, name of the place.\n",
+         # Numbers: place on the abscissa, value, 0 known, 1 read from a cache, 2 from few calls, 3 compared with others, name of the place.\n",
         across * FRAME.0,
         down * FRAME.1,
     );

@@ -28,6 +28,8 @@ pub enum Look {
     Cached,
     /// From few calls: grey.
     Few,
+    /// To be compared with known ones: open, in the shape of its curve.
+    Open,
 }
 
 /// A point of a curve.
@@ -121,6 +123,13 @@ pub fn frame(title: &str, said: String, unit: &str, abscissa: &Abscissa, ordinat
     Frame { title: title.to_owned(), said, width: WIDTH, height: HEIGHT, body, plot: Some(plot) }
 }
 
+/// The frame with what its abscissa is of.
+pub(super) fn over(abscissa: &str, mut frame: Frame) -> Frame {
+    let (x, y) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT + 5.0);
+    let _ = write!(frame.body, "<text x=\"{x}\" y=\"{y}\" class=\"m\">{}</text>", escape(abscissa));
+    Frame { height: HEIGHT + 10.0, ..frame }
+}
+
 /// The same as numbers.
 fn plot(unit: &str, abscissa: &Abscissa, curves: &[Curve]) -> Plot {
     let (names, labels) = match abscissa {
@@ -161,7 +170,7 @@ fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: Log) {
 fn mark(out: &mut String, style: usize, look: Look, (x, y): (f64, f64), said: &str) {
     let class = match look {
         Look::Known => format!("p k{style}"),
-        Look::Cached => format!("o k{style}"),
+        Look::Cached | Look::Open => format!("o k{style}"),
         Look::Few => "p g".to_owned(),
     };
     // An open circle is one thing, whatever the curve; the others have shapes of their own.
@@ -197,9 +206,14 @@ fn mark(out: &mut String, style: usize, look: Look, (x, y): (f64, f64), said: &s
 /// The legend of a curve.
 #[must_use]
 pub fn key(style: usize, text: impl Into<String>) -> Key {
+    key_of(style, Look::Known, text)
+}
+
+/// The same of a curve whose marks have another look.
+pub(super) fn key_of(style: usize, look: Look, text: impl Into<String>) -> Key {
     let (style, own) = (style % STYLES, style);
     let mut sample = format!("<path class=\"c k{style}\" d=\"M0 6H26\"/>");
-    mark(&mut sample, style, Look::Known, (13.0, 6.0), "");
+    mark(&mut sample, style, look, (13.0, 6.0), "");
     Key { sample, text: text.into(), style: Some(own) }
 }
 

@@ -20,7 +20,7 @@ mod write;
 pub use escape::{escape, slug};
 pub use gnuplot::gnuplot;
 pub use model::{Block, Finding, Frame, Headline, Key, Picture, Run, Section, Tone};
-pub use ranks::over_ranks;
+pub use ranks::{over_ranks, together};
 pub use svg::alone;
 pub use table::{Cell, Table};
 pub use write::{page, Source};

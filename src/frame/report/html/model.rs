@@ -131,7 +131,7 @@ pub struct Key {
 }
 
 /// An SVG of its own, in units of about a pixel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// Above it.
     pub title: String,
@@ -176,6 +176,6 @@ pub struct PlotPoint {
     pub x: f64,
     /// Value.
     pub y: f64,
-    /// What it is to be taken for: 0 what it says, 1 read from a cache, 2 from few calls.
+    /// What it is to be taken for: 0 what it says, 1 read from a cache, 2 from few calls, 3 compared with others.
     pub look: u8,
 }

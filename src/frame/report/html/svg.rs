@@ -16,7 +16,11 @@ const LETTER: f64 = 6.4;
 /// The picture as an SVG document, which follows the reader's choice of light or dark.
 #[must_use]
 pub fn alone(picture: &Picture) -> String {
-    let across = picture.frames.len().clamp(1, ACROSS);
+    in_rows(picture, picture.frames.len().clamp(1, ACROSS))
+}
+
+/// The same with so many frames beside each other.
+pub(super) fn in_rows(picture: &Picture, across: usize) -> String {
     let width_of = picture.frames.iter().map(|f| f.width).fold(340.0, f64::max);
     let width = 2.0 * EDGE + across as f64 * (width_of + GAP) - GAP;
     let mut body = String::new();
