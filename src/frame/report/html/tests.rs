@@ -44,7 +44,7 @@ fn a_page_has_its_parts_in_order() {
         "a &lt; b",
         "id=\"r1-bandwidth\"",
         "<summary>more",
-        "data:application/gzip;base64,Zm9vYmFy\">save run1.json.gz",
+        "data:application/zstd;base64,Zm9vYmFy\">save run1.json.zst",
         "</html>",
     ];
     let mut from = 0;

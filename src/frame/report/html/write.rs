@@ -212,13 +212,13 @@ fn records(out: &mut String, source: &Source, id: &str, level: u8) {
             let kb = bytes.len().div_ceil(1000);
             let _ = write!(
                 out,
-                "<p>All records, out of which everything above can be made again: <a download=\"{name}.json.gz\" \
-                 href=\"data:application/gzip;base64,"
+                "<p>All records, out of which everything above can be made again: <a download=\"{name}.json.zst\" \
+                 href=\"data:application/zstd;base64,"
             );
             base64(bytes, out);
             let _ = write!(
                 out,
-                "\">save {name}.json.gz</a> ({kb} kB). Then <code>gunzip {name}.json.gz</code> and \
+                "\">save {name}.json.zst</a> ({kb} kB). Then <code>zstd -d {name}.json.zst</code> and \
                  <code>beff-raw report {name}.json</code>.</p>"
             );
         }
