@@ -6,6 +6,7 @@
 //! that fails is an outcome like another, and the caller compares it with what was recorded.
 
 pub mod memory;
+pub(crate) mod numbers;
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Recorded programs by posix, uring and null: what the application would get without MPI-IO.
 //!
 //! Every data access becomes a flat list of runs in file and memory before the clock (`plan`, `pieces`, with the views and pointers
-//! of `positions`), and is moved by system calls (`mover`: `posix`, `uring`). Collective accesses are independent ones at the same
-//! offsets.
+//! of `positions`), and is moved by system calls (`storage`, with the files of `files` and a `mover`: `posix`, `uring`), or not at all
+//! (`null`). The loop with the clock (`run`) is one for all. Collective accesses are independent ones at the same offsets.
 //!
 //! # What waits for whom
 //!
@@ -25,12 +25,12 @@ mod files;
 mod meeting;
 mod mover;
 mod null;
-mod numbers;
 mod pieces;
 mod plan;
 mod positions;
 mod posix;
 mod run;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod unable;
@@ -41,6 +41,7 @@ use files::Files;
 use meeting::Meetings;
 use mover::Mover;
 use run::ByOffsets;
+use storage::Storage;
 
 use crate::error::Cause;
 use crate::program::{Memory, Replay};
@@ -65,7 +66,7 @@ pub(crate) const NULL: Replay = Replay { begin: begin_null, unable: unable::unab
 
 fn begin_null(request: ProgramRequest<'_>) -> Result<Box<dyn Program>> {
     let ProgramRequest { tables, source, landing_bytes, .. } = request;
-    Ok(Box::new(null::Null::new(areas(source, landing_bytes)?, &tables)?))
+    Ok(Box::new(ByOffsets::new(null::Null, areas(source, landing_bytes)?, &tables)?))
 }
 
 fn begin<M: Mover + 'static>(
@@ -77,7 +78,7 @@ fn begin<M: Mover + 'static>(
     let meetings = Meetings::new(world, &tables.comms)?;
     let memory = areas(source, landing_bytes)?;
     let files = Files::new(tables.paths.clone(), meetings, options.direct);
-    Ok(Box::new(ByOffsets::new(mover(&options)?, files, memory, &tables)?))
+    Ok(Box::new(ByOffsets::new(Storage { mover: mover(&options)?, files }, memory, &tables)?))
 }
 
 fn areas(source: Ring, landing_bytes: u64) -> Result<Memory> {

@@ -7,6 +7,7 @@ use beff_trace::Direction;
 
 use super::fault::{Cause, Done, Fault};
 use super::pieces::{bits_of, Piece};
+use crate::program::numbers::NOBODY;
 use crate::program::Memory;
 
 /// Smaller alignments are not used beside buffered transfers: a page must not be written through the cache by one rank while
@@ -29,7 +30,7 @@ pub(super) struct Job {
 }
 
 /// The slot of accesses that are done when their step is.
-pub(super) const BLOCKING: u32 = 0;
+pub(super) const BLOCKING: u32 = NOBODY;
 
 /// The descriptors of a file.
 #[derive(Debug)]

@@ -9,12 +9,12 @@ use beff_trace::{Amode, Call, Completion, Direction, ErrorClass, Form, Function,
 use super::fault::{is_of_arguments, Fault};
 use super::files::{check_amode, Opening};
 use super::mover::{Job, BLOCKING};
-use super::numbers::Numbers;
 use super::pieces::{alignment_bits, flatten, span, Beyond, Piece, Row, MOST_PIECES};
 use super::positions::Positions;
 use super::unable::unable;
 use super::work::{Answer, Pending, Work};
 use crate::error::Cause;
+use crate::program::numbers::Numbers;
 use crate::{BackendError, Result, Step, Tables};
 
 /// What a plan knows of the program around it.
@@ -61,8 +61,8 @@ impl Plan {
             works: Vec::new(),
             pieces: Vec::new(),
             pending: Vec::new(),
-            files: Numbers::from(0),
-            requests: Numbers::from(BLOCKING + 1),
+            files: Numbers::default(),
+            requests: Numbers::default(),
             splits: Vec::new(),
             freed: Vec::new(),
         })
@@ -202,8 +202,7 @@ impl Plan {
         };
         for recorded in completed {
             // Those of calls that are left out are unknown here.
-            if let Some(slot) = self.requests.take(&recorded.request) {
-                self.requests.release(slot);
+            if let Some(slot) = self.requests.end(&recorded.request) {
                 self.pending.push(Pending { slot, recorded });
             }
         }
@@ -235,9 +234,7 @@ impl Plan {
         let bytes = call.offset.unwrap_or(0);
         match call.function {
             F::Close => {
-                if let Some(number) = call.handle.and_then(|handle| self.files.take(&handle)) {
-                    self.files.release(number);
-                }
+                call.handle.and_then(|handle| self.files.end(&handle));
                 Work::Close { file }
             }
             F::SetSize => Work::SetSize { file, bytes },

@@ -1,140 +1,94 @@
-//! A program that is replayed by moving pieces: the loop with the clock.
+//! A program whose offsets are worked out before: the loop with the clock, and what all drivers share around it.
 
 use std::ops::Range;
+use std::path::Path;
 
 use beff_ffi::replay::now_ns;
-use beff_trace::Completion;
+use beff_trace::Call;
 
-use super::fault::{named, Done, Fault};
-use super::files::Files;
-use super::mover::{Job, Mover};
+use super::fault::{Done, Fault};
 use super::plan::{Areas, Plan};
-use super::work::{Answer, Pending, Work};
+use super::work::{Answer, Work};
 use crate::error::Cause;
 use crate::program::Memory;
 use crate::{BackendError, Outcome, Program, Result, Step, Tables};
 
+/// Does the steps of a plan. What it leaves under way touches no memory after its drop.
+pub(super) trait Worker {
+    /// Makes room for all that the steps of the plan need.
+    fn reserve(&mut self, _plan: &Plan, _memory: &mut Memory) {}
+
+    /// True if nothing of this slot is under way any more; its memory is free then.
+    fn is_idle(&mut self, _memory: &mut Memory, _slot: u32) -> bool {
+        true
+    }
+
+    /// Does one step, inside the clock. There is room for its completions.
+    fn act(&mut self, plan: &Plan, memory: &mut Memory, index: usize, outcome: &mut Outcome) -> Done<Answer>;
+
+    /// The file of a step, and why no access to it is direct, where that was wanted.
+    fn file_of(&self, _call: &Call, _work: &Work) -> (Option<&Path>, Option<&str>) {
+        (None, None)
+    }
+
+    /// As [`Program::strategy`].
+    fn strategy(&self) -> String;
+
+    /// As [`Program::direct_bytes`].
+    fn direct_bytes(&self) -> Option<[u64; 2]> {
+        None
+    }
+
+    /// Ends what is under way, closes everything.
+    ///
+    /// # Errors
+    /// As [`Program::finish`].
+    fn finish(&mut self, _memory: &mut Memory) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// One rank's part.
-pub(super) struct ByOffsets<M: Mover> {
-    // Before files and memory: its drop waits for what is under way.
-    mover: M,
-    files: Files,
+pub(super) struct ByOffsets<W: Worker> {
+    // Before the memory: its drop waits for what is under way.
+    worker: W,
     memory: Memory,
     plan: Plan,
     complaint: Option<String>,
 }
 
-impl<M: Mover> ByOffsets<M> {
+impl<W: Worker> ByOffsets<W> {
     /// A program without steps.
     ///
     /// # Errors
     /// A type that cannot be.
-    pub(super) fn new(mover: M, files: Files, memory: Memory, tables: &Tables) -> Result<Self> {
+    pub(super) fn new(worker: W, memory: Memory, tables: &Tables) -> Result<Self> {
         let areas = Areas { source_bytes: memory.source_bytes(), landing_bytes: memory.landing_bytes() };
-        Ok(Self { mover, files, memory, plan: Plan::new(tables, areas)?, complaint: None })
-    }
-
-    /// Does what a step has to do; the completions go into the outcome.
-    #[inline]
-    fn act(&mut self, index: usize, outcome: &mut Outcome) -> Done<Answer> {
-        let Self { mover, files, memory, plan, .. } = self;
-        let none = |()| Answer::default();
-        match &plan.works[index] {
-            Work::Nothing => Ok(Answer::default()),
-            Work::Answer(answer) => Ok(*answer),
-            Work::Refused(fault) => Err(fault.clone()),
-            Work::Move(job) => {
-                begin(mover, files, memory, job, plan)?;
-                mover.complete(memory, job.slot).map(moved)
-            }
-            Work::Begin(job) => begin(mover, files, memory, job, plan).map(none),
-            Work::End { slot } => mover.complete(memory, *slot).map(moved),
-            Work::Complete { requests, is_single } => {
-                complete(mover, memory, &plan.pending[requests.clone()], *is_single, outcome).map(none)
-            }
-            Work::Open(opening) => files.open(opening).map(none),
-            Work::Close { file } => {
-                // A file with requests under way must not be closed; where it was, they end before.
-                mover.drain(memory, Some(*file));
-                files.close(*file).map(none)
-            }
-            Work::Delete { path } => files.delete(*path).map(none),
-            Work::SetSize { file, bytes } => files.set_size(*file, *bytes).map(none),
-            Work::Preallocate { file, bytes } => files.preallocate(*file, *bytes).map(none),
-            Work::GetSize { file } => {
-                files.size(*file).map(|size| Answer { bytes: None, number: i64::try_from(size).ok() })
-            }
-            Work::Sync { file } => files.sync(*file).map(none),
-        }
+        Ok(Self { worker, memory, plan: Plan::new(tables, areas)?, complaint: None })
     }
 
     /// Keeps the message of a fault that was not recorded.
     #[cold]
     fn complain(&mut self, index: usize, fault: &Fault) {
         let call = &self.plan.steps[index].call;
-        let file = match &self.plan.works[index] {
-            Work::Move(Job { file, .. })
-            | Work::Begin(Job { file, .. })
-            | Work::SetSize { file, .. }
-            | Work::Preallocate { file, .. }
-            | Work::GetSize { file }
-            | Work::Sync { file } => Some(*file),
-            _ => None,
-        };
-        let path = call.file.map(|path| &**self.files.path(path)).or_else(|| self.files.path_of(file?));
-        let why = file.and_then(|file| self.files.get(file)).and_then(|opened| opened.why_not_direct.as_deref());
-        let text = fault.describe(path, why);
+        let (path, why_not_direct) = self.worker.file_of(call, &self.plan.works[index]);
+        let text = fault.describe(path, why_not_direct);
         self.complaint = Some(format!("MPI_{} recorded at {} ns: {text}", call.function.name(), call.begin_ns));
     }
 }
 
-fn moved(bytes: u64) -> Answer {
-    Answer { bytes: Some(bytes), number: None }
-}
-
-fn begin<M: Mover>(mover: &mut M, files: &Files, memory: &mut Memory, job: &Job, plan: &Plan) -> Done<()> {
-    let ways = files.of(job.file)?.ways(job.direction)?;
-    mover.begin(memory, ways, job, &plan.pieces[job.pieces.clone()]);
-    Ok(())
-}
-
-/// Completes requests. The error of one is its own; of the call it is the first one's, in the way of the standard.
-fn complete<M: Mover>(
-    mover: &mut M,
-    memory: &mut Memory,
-    pending: &[Pending],
-    is_single: bool,
-    outcome: &mut Outcome,
-) -> Done<()> {
-    let mut first = Ok(());
-    for Pending { slot, recorded } in pending {
-        let done = mover.complete(memory, *slot);
-        let (bytes, error) = match &done {
-            Ok(bytes) => (Some(*bytes), None),
-            Err(fault) => (None, Some(fault.class)),
-        };
-        outcome.completions.push(Completion { request: recorded.request, bytes, error });
-        if let (Ok(()), Err(fault)) = (&first, done) {
-            let class = if is_single { fault.class } else { named("MPI_ERR_IN_STATUS") };
-            first = Err(Fault { class, ..fault });
-        }
-    }
-    first
-}
-
-impl<M: Mover> Program for ByOffsets<M> {
+impl<W: Worker> Program for ByOffsets<W> {
     fn make_ready(&mut self, steps: Vec<Step>) -> Result<()> {
-        let Self { mover, files, memory, plan, .. } = self;
+        let Self { worker, memory, plan, .. } = self;
         plan.freed.retain(|slot| {
-            let is_idle = mover.is_idle(memory, *slot);
+            let is_idle = worker.is_idle(memory, *slot);
             if is_idle {
                 plan.requests.release(*slot);
             }
             !is_idle
         });
         plan.make_ready(steps)?;
-        files.reserve(plan.files.len());
-        mover.reserve(plan.requests.len(), memory);
+        worker.reserve(plan, memory);
         Ok(())
     }
 
@@ -145,7 +99,7 @@ impl<M: Mover> Program for ByOffsets<M> {
             outcome.completions.reserve(room);
             outcome.polls = 0;
             outcome.begin_ns = now_ns();
-            let done = self.act(index, outcome);
+            let done = self.worker.act(&self.plan, &mut self.memory, index, outcome);
             outcome.end_ns = now_ns();
             let (answer, error) = match done {
                 Ok(answer) => (answer, None),
@@ -165,12 +119,11 @@ impl<M: Mover> Program for ByOffsets<M> {
     }
 
     fn strategy(&self) -> String {
-        self.mover.strategy()
+        self.worker.strategy()
     }
 
     fn direct_bytes(&self) -> Option<[u64; 2]> {
-        let counted = self.mover.counted();
-        Some([counted.direct_bytes, counted.all_bytes])
+        self.worker.direct_bytes()
     }
 
     fn steps(&self) -> &[Step] {
@@ -189,12 +142,8 @@ impl<M: Mover> Program for ByOffsets<M> {
         self.memory.source_mut(range).map_err(|text| BackendError::new("source", "", Cause::Unsupported, text))
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
-        let Self { mut mover, mut files, mut memory, .. } = *self;
-        mover.drain(&mut memory, None);
-        files.finish().map_err(|(path, fault)| {
-            let text = fault.describe(None, None);
-            BackendError::new("close", path, Cause::Io, text)
-        })
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        let Self { worker, memory, .. } = &mut *self;
+        worker.finish(memory)
     }
 }

@@ -8,9 +8,10 @@ use beff_ffi::replay::requests::{Found, Several};
 use beff_ffi::replay::{Code, Request, Status, Timed};
 use beff_trace::{Completion, ErrorClass, Function};
 
-use super::flight::{Flight, State, NOBODY};
+use super::flight::{Flight, State};
 use super::machine::{not_made, tell};
 use super::ready::List;
+use crate::program::numbers::NOBODY;
 use crate::program::Outcome;
 
 /// How long tests are repeated.

@@ -7,9 +7,7 @@ use beff_ffi::replay::{now_ns, Code, Request, Status};
 use beff_trace::ErrorClass;
 
 use crate::program::memory::{Landing, Memory};
-
-/// The slot of requests that nobody knows.
-pub(super) const NOBODY: u32 = 0;
+use crate::program::numbers::NOBODY;
 
 /// How long the end waits for what the program left pending, in ns.
 const LAST_PATIENCE_NS: u64 = 30_000_000_000;

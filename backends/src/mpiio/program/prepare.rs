@@ -1,16 +1,15 @@
 //! From steps to calls that are ready: every number looked up, every address checked.
 
-use std::collections::HashMap;
 use std::ffi::CString;
 
 use beff_ffi::replay::{DataCall, DataFunction, TypeHandle};
 use beff_trace::{Call, Completion, Direction, ErrorClass, Form, Function, Role};
 
-use super::flight::NOBODY;
 use super::ready::{Lands, List, Manage, Ready};
 use super::tables::{Handles, Spans};
 use crate::error::{BackendError, Cause, Result};
 use crate::program::memory::{Area, Memory};
+use crate::program::numbers::{Numbers, NOBODY};
 use crate::program::Step;
 
 /// The steps made ready, and which slot and which place belongs to what is pending and open.
@@ -26,8 +25,8 @@ pub(super) struct Plan {
     pub(super) representations: Vec<CString>,
     /// Requests of the longest list.
     pub(super) longest: usize,
-    requests: Places<u64>,
-    files: Places<u32>,
+    requests: Numbers<u64>,
+    files: Numbers<u32>,
     /// Bytes that the read in each slot asked for.
     asked: Vec<u64>,
     /// Bytes that the split collective read on each file asked for.
@@ -55,45 +54,10 @@ fn put(list: &mut Vec<u64>, place: u32, number: u64) {
     list[place] = number;
 }
 
-/// Places for numbers: given back, a place is used again.
-#[derive(Debug)]
-struct Places<K> {
-    of: HashMap<K, u32>,
-    free: Vec<u32>,
-    count: u32,
-}
-
-impl<K> Default for Places<K> {
-    fn default() -> Self {
-        // The first place belongs to nobody.
-        Self { of: HashMap::new(), free: Vec::new(), count: NOBODY + 1 }
-    }
-}
-
-impl<K: std::hash::Hash + Eq> Places<K> {
-    fn find(&self, number: K) -> u32 {
-        self.of.get(&number).copied().unwrap_or(NOBODY)
-    }
-
-    fn take(&mut self, number: K) -> u32 {
-        let place = self.free.pop().unwrap_or(self.count);
-        self.count = self.count.max(place + 1);
-        // If the number had one already, that one keeps it, and nothing names it any more.
-        self.of.insert(number, place);
-        place
-    }
-
-    fn give_back(&mut self, number: K) {
-        if let Some(place) = self.of.remove(&number) {
-            self.free.push(place);
-        }
-    }
-}
-
 impl Plan {
     /// Places of requests, and of files.
     pub(super) fn room(&self) -> (usize, usize) {
-        (self.requests.count as usize, self.files.count as usize)
+        (self.requests.len(), self.files.len())
     }
 
     /// Makes steps ready in the place of those before.
@@ -126,7 +90,7 @@ impl Plan {
 
     /// The place of the file of a call, if it was opened.
     fn file(&self, call: &Call) -> Option<u32> {
-        call.handle.map(|handle| self.files.find(handle)).filter(|place| *place != NOBODY)
+        self.files.get(&call.handle?)
     }
 
     fn data(
@@ -150,7 +114,7 @@ impl Plan {
         let offset = call.offset.unwrap_or(0);
         let ready = DataCall { function, memory: at, datatype, offset };
         // Requests count also where there is no file: then they are failed ones.
-        let slot = call.request.map_or(NOBODY, |number| self.requests.take(number));
+        let slot = call.request.map_or(NOBODY, |number| self.requests.give(number));
         let file = self.file(call);
         let asked = match (direction, span, u64::try_from(count)) {
             (Direction::Read, Some([span, _]), Ok(count)) => span.size_bytes.saturating_mul(count),
@@ -177,10 +141,10 @@ impl Plan {
         let known = self.file(call);
         let made = self.manage_call(call, handles)?;
         let file = match (made, call.handle) {
-            (Manage::Open { .. }, Some(handle)) => self.files.take(handle),
+            (Manage::Open { .. }, Some(handle)) => self.files.give(handle),
             (Manage::Open { .. }, None) => return Err(refused("an open without a number for its file")),
             (Manage::Close, Some(handle)) if call.error.is_none() => {
-                self.files.give_back(handle);
+                self.files.end(&handle);
                 known.unwrap_or(NOBODY)
             }
             _ => known.unwrap_or(NOBODY),
@@ -264,9 +228,10 @@ impl Plan {
         let found = stays && call.flag != Some(false) && call.error.is_none();
         let expects = !call.completions.is_empty() || found;
         let begin = self.slots.len();
-        self.slots.extend(call.requests.iter().map(|number| self.requests.find(*number)));
+        let slot = |number| self.requests.get(number).unwrap_or(NOBODY);
+        self.slots.extend(call.requests.iter().map(slot));
         let middle = self.slots.len();
-        self.slots.extend(call.completions.iter().map(|done| self.requests.find(done.request)));
+        self.slots.extend(call.completions.iter().map(|done| slot(&done.request)));
         let end = self.slots.len();
         let one = self.slots[begin..middle].first().copied().unwrap_or(NOBODY);
         let asked = self.slots[middle..end].iter().map(|slot| self.asked.get(*slot as usize).copied().unwrap_or(0));
@@ -274,11 +239,9 @@ impl Plan {
         let endless = short && short_reads_are_endless();
         let one_by_one = function == Function::Testall && middle - begin > 1 && tests_of_all_abort();
         let function = if endless || one_by_one { asking_instead(function) } else { function };
-        if !stays {
-            call.completions.iter().for_each(|done| self.requests.give_back(done.request));
-        }
-        if gone {
-            call.requests.iter().for_each(|number| self.requests.give_back(*number));
+        let completed = call.completions.iter().map(|done| &done.request).filter(|_| !stays);
+        for number in completed.chain(call.requests.iter().filter(|_| gone)) {
+            self.requests.end(number);
         }
         let room = self.completions(&call.completions);
         match function {
