@@ -8,9 +8,7 @@ use crate::b_eff::config::CommConfig;
 pub use crate::b_eff::plan::effort::Effort;
 use crate::b_eff::plan::Family;
 pub use crate::frame::records::BarePair;
-use crate::frame::records::{
-    run_record, Machine, MachineShare, Numbering, Outcome, Placement, TakeIn, Transport, Warning,
-};
+use crate::frame::records::{run_record, Machine, MachineShare, Numbering, Outcome, Placement, TakeIn, Transport};
 
 /// Value of the field `benchmark` in the files of b_eff.
 pub const B_EFF: &str = "b_eff";
@@ -301,7 +299,6 @@ run_record! {
         /// Corruption found.
         corruptions: Vec<CommCorruption> = Corruption(CommCorruption),
     }
-    warnings Warning,
     ending CommEnding,
 }
 

@@ -57,8 +57,10 @@ struct Page<'p> {
 impl<'p> Page<'p> {
     fn new(text: &'p str) -> Self {
         let of_results = BENCHMARKS.iter().map(|benchmark| (benchmark.commands[0].name, (benchmark.schema)()));
-        let others =
-            [("profile", published::<Summary>("Summary")), ("progress", published::<Event<'static>>("Events"))];
+        let others = [
+            ("profile", published::<Summary>("Summary", None)),
+            ("progress", published::<Event<'static>>("Events", None)),
+        ];
         let all = of_results.chain(others);
         let schemas: BTreeMap<&str, Value> =
             all.map(|(name, text)| (name, serde_json::from_str(&text).unwrap())).collect();
@@ -108,7 +110,8 @@ impl<'p> Page<'p> {
     fn meaning(&mut self, of: &Schema<'_>, node: &Map<String, Value>) -> (Option<String>, Vec<String>) {
         let what = node.get("description").and_then(Value::as_str);
         let default = node.get("default").filter(|value| value.is_string() || value.is_number() || value.is_boolean());
-        let absent = default.map(|value| format!("Missing in older results: `{}`.", plain(value)));
+        let absent =
+            default.filter(|value| **value != "").map(|value| format!("Missing in older results: `{}`.", plain(value)));
         let sentences: Vec<String> = what.map(str::to_owned).into_iter().chain(absent).collect();
         let inner = of.inner(node);
         let parts = match target(inner) {

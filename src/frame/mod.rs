@@ -20,3 +20,4 @@ pub mod run;
 pub mod system;
 pub mod units;
 pub mod values;
+pub mod words;

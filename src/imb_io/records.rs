@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::frame::records::BarePair;
-use crate::frame::records::{run_record, Evidence, Machine, MachineShare, Outcome, StorageRecord, Warning};
+use crate::frame::records::{run_record, Evidence, Machine, MachineShare, Outcome, StorageRecord};
 use crate::imb_io::config::ImbConfig;
 use crate::imb_io::plan::Mode;
 
@@ -268,7 +268,6 @@ run_record! {
         /// Corruption found.
         corruptions: Vec<ImbCorruption> = Corruption(ImbCorruption),
     }
-    warnings Warning,
     ending ImbEnding cleaned up in cleanup_seconds,
 }
 

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{run_record, Machine, MachineShare, Outcome, StorageRecord, Warning};
+use crate::frame::records::{run_record, Machine, MachineShare, Outcome, StorageRecord};
 use crate::replay::config::ReplayConfig;
 use crate::replay::plan::left_out::LeftOut;
 use crate::replay::plan::{Both, CallClass};
@@ -321,7 +321,6 @@ run_record! {
         /// Corruption found.
         corruptions: Vec<ReplayCorruption> = Corruption(ReplayCorruption),
     }
-    warnings Warning,
     ending ReplayEnding cleaned up in cleanup_seconds,
 }
 

@@ -3,10 +3,11 @@
 use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::*;
 use crate::b_eff::values::fixture::run;
-use crate::b_eff::values::{CommDerived, CommWarning};
+use crate::b_eff::values::CommDerived;
 use crate::frame::config::Repeat;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
+use crate::frame::report::journal::torn;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, CommResult, CommDerived)> {
@@ -151,7 +152,7 @@ pub fn failed() -> CommResult {
         next_step: "Look at the messages of the launcher for the rank that died.".into(),
         no_space: false,
     });
-    result.warnings.push(Warning::JournalTorn { line: 17, bytes: 99 });
+    result.warnings.push(torn(17, 99));
     result.patterns.iter_mut().for_each(|p| p.real_seconds = 0.625);
     result.ending.outcome = Outcome::Failed;
     (result.ending.pilot_seconds, result.ending.verify_seconds) = (0.75, 1.5);
@@ -175,65 +176,6 @@ fn corruption() -> CommCorruption {
         looks_like: "one bit flipped".into(),
         bytes_wrong: 3,
     }
-}
-
-/// One of each kind.
-pub fn every_warning() -> Vec<CommWarning> {
-    vec![
-        CommWarning::Numbering { numbering: Numbering::RoundRobin, hosts: 2 },
-        CommWarning::Numbering { numbering: Numbering::Mixed, hosts: 3 },
-        CommWarning::Shared(Warning::NotBound {
-            ranks: 1,
-            rank: 0,
-            cpus: "0-3,8".into(),
-            host: "node01".into(),
-            state: None,
-        }),
-        CommWarning::Shared(Warning::NotBound {
-            ranks: 4,
-            rank: 1,
-            cpus: "0-3".into(),
-            host: "node02".into(),
-            state: Some(BindState::NotAsked),
-        }),
-        CommWarning::EffortReduced {
-            loop_seconds: 0.0005,
-            single_from_bytes: Some(1 << 20),
-            once_from_bytes: Some(4 << 20),
-            random_rings: Some(4),
-            without_extras: true,
-            reductions: 2,
-        },
-        CommWarning::EffortReduced {
-            loop_seconds: 0.0025,
-            single_from_bytes: Some(131_072),
-            once_from_bytes: None,
-            random_rings: Some(30),
-            without_extras: false,
-            reductions: 0,
-        },
-        CommWarning::Disturbed {
-            loops: 120,
-            of: 900,
-            pattern: "random-7".into(),
-            message_bytes: 4096,
-            method: Method::Nonblocking,
-            ratio: 17.5,
-        },
-        CommWarning::IdenticalDiffer {
-            patterns: 36,
-            fastest: "ring-3".into(),
-            slowest: "random-7".into(),
-            ratio: 1.25,
-        },
-        CommWarning::ShortLoops { loops: 3, of: 900, shortest_seconds: 4e-6, clock_resolution_ns: 1000.0 },
-        CommWarning::UntilNotReached { until_share: 0.05, reach_share: Some(0.125), repetitions: 7 },
-        CommWarning::UntilNotReached { until_share: 0.02, reach_share: None, repetitions: 1 },
-        CommWarning::Overrun { limit_seconds: 240.0, expected_seconds: 200.0, real_seconds: 300.0 },
-        CommWarning::Shared(Warning::Oversubscribed { hosts: 1, host: "node01".into(), ranks: 4, cores: 2 }),
-        CommWarning::Shared(Warning::JournalBroken { path: "run1.jsonl".into(), reason: "no space".into() }),
-        CommWarning::Shared(Warning::JournalTorn { line: 17, bytes: 99 }),
-    ]
 }
 
 /// The journal a run with this result would have written, but for the order among the kinds of records.

@@ -13,10 +13,11 @@ mod page;
 pub mod plan;
 mod screen;
 mod table;
-mod warnings;
 
 use super::records::CommResult;
-use super::values::{derive, CommDerived, CommWarning};
+use super::values::kinds::KINDS;
+use super::values::{derive, CommDerived};
+use crate::frame::records::{Kind, Warning};
 use crate::frame::report::picture::Point;
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{html, Place, Views};
@@ -27,20 +28,16 @@ pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
 
 impl Views for CommResult {
     type Derived = CommDerived;
-    type Warning = CommWarning;
     const TITLE: &'static str = "b_eff";
     const SCHEMA: &'static str = "docs/comm-schema.json";
+    const KINDS: &'static [Kind] = KINDS;
 
     fn derived(&self) -> CommDerived {
         derive(self)
     }
 
-    fn warnings(derived: &CommDerived) -> &[CommWarning] {
+    fn warnings(derived: &CommDerived) -> &[Warning] {
         &derived.warnings
-    }
-
-    fn explain(&self, warning: &CommWarning) -> (String, String) {
-        warnings::text(warning, &self.config)
     }
 
     fn table(&self, derived: &CommDerived, details: bool) -> String {

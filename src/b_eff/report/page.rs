@@ -13,7 +13,7 @@ use crate::frame::report::screen::rate;
 use crate::frame::report::text::percent;
 use crate::frame::units::format_size;
 
-use super::{comparable, screen, warnings};
+use super::{comparable, screen};
 
 /// Sizes drawn; a damaged file may have any number.
 const SIZES: usize = 64;
@@ -26,12 +26,7 @@ pub(super) fn page(result: &CommResult, derived: &CommDerived) -> Run {
     let words = [
         facts::lacks([("", derived.criteria.as_slice())]),
         facts::stands_out(found.iter().map(screen::sentence).collect()),
-        Some(facts::trust(
-            result,
-            screen::checked(result),
-            derived.warnings.iter().map(warnings::brief).collect(),
-            false,
-        )),
+        Some(facts::trust(result, screen::checked(result), &derived.warnings, false)),
     ];
     let validity = facts::validity([("b_eff".to_owned(), derived.criteria.as_slice())]);
     let own = [curves(derived), methods(derived), patterns(derived)].into_iter().flatten();

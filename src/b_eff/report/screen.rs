@@ -12,7 +12,6 @@ use crate::frame::report::{screen, Place};
 use crate::frame::units::{format_seconds, format_size};
 
 use super::table::header;
-use super::warnings;
 
 /// Width of the names of lines and of numbers.
 const NAME: usize = 14;
@@ -43,7 +42,7 @@ fn write(page: &mut Screen, result: &CommResult, derived: &CommDerived, place: &
     methods(page, derived);
     let texts: Vec<String> = findings(&derived.value, &derived.methods, &derived.sizes).iter().map(sentence).collect();
     screen::findings(page, result, &texts);
-    screen::trust(page, result, checked(result), derived.warnings.iter().map(warnings::brief).collect(), false);
+    screen::trust(page, result, checked(result), &derived.warnings, false);
     screen::end(page, place, screen::has_failed(result), None);
 }
 

@@ -20,6 +20,7 @@ mod definition;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod identical;
+pub mod kinds;
 mod rate;
 mod repeated;
 pub mod standout;
@@ -36,13 +37,13 @@ pub use rate::bytes_per_second;
 pub use repeated::{RepeatedRate, RepeatedValue};
 pub use validity::{single_sizes, FREELY_SINGLE_FROM, LOOP_SECONDS, MOST_ITERATIONS};
 pub use value::{CommValue, Latencies, Level, MethodValue};
-pub use warning::CommWarning;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::b_eff::plan::Family;
 use crate::b_eff::records::CommResult;
+use crate::frame::records::Warning;
 use crate::frame::values::Criterion;
 
 /// Everything derived from one result of b_eff.
@@ -65,8 +66,7 @@ pub struct CommDerived {
     /// What makes a value comparable with those of other systems.
     pub criteria: Vec<Criterion>,
     /// Warnings of the run and those that follow from the records.
-    #[serde(skip)]
-    pub warnings: Vec<CommWarning>,
+    pub warnings: Vec<Warning>,
 }
 
 impl CommDerived {

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::b_eff::records::{CommEnding, CommLine, Effort, Method, Visit, Whole};
     use crate::b_eff::values::fixture::run;
-    use crate::b_eff::values::{derive, CommDerived, CommWarning};
+    use crate::b_eff::values::{derive, kinds, CommDerived};
     use crate::frame::records::{Outcome, Record};
 
     /// Bandwidth grows with the size; each repetition has its factor.
@@ -210,17 +210,14 @@ mod tests {
             let mut result = run(2, &speed(factors));
             result.config.until_share = share;
             let derived = derive(&result);
-            derived.warnings.into_iter().find(|w| matches!(w, CommWarning::UntilNotReached { .. }))
+            derived.warnings.into_iter().find(|w| w.is(&kinds::UNTIL_NOT_REACHED))
         };
         assert_eq!(told(None, [1.0, 0.5, 0.8]), None);
         assert_eq!(told(Some(0.05), [1.0, 0.999, 1.001]), None);
-        let Some(CommWarning::UntilNotReached { until_share, reach_share, repetitions }) =
-            told(Some(0.05), [1.0, 0.5, 0.8])
-        else {
-            panic!("nothing told")
-        };
-        assert_eq!((until_share, repetitions), (0.05, 3));
-        assert!(reach_share.unwrap() > 0.5);
+        let found = told(Some(0.05), [1.0, 0.5, 0.8]).unwrap();
+        assert_eq!((found.number("until_share"), found.number("repetitions")), (Some(0.05), Some(3.0)));
+        assert!(found.number("reach_share").unwrap() > 0.5);
+        assert!(found.cause.contains("within 5.0 %: the 95 % interval over 3 repetitions reaches "), "{}", found.cause);
     }
 
     /// A kill among the repeats, after the line that says that the definition is whole.

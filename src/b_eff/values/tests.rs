@@ -2,8 +2,11 @@ use super::fixture::{run, sizes};
 use super::*;
 use crate::b_eff::plan::{Buffers, Family};
 use crate::b_eff::records::{CommResult, Method};
-use crate::frame::records::{ErrorRecord, Outcome, Warning};
+use crate::frame::records::{kinds as frame_kinds, ErrorRecord, Outcome};
 use crate::frame::records::{Numbering, Placement};
+use crate::frame::report::checks::assert_valid;
+use crate::frame::report::Views;
+use crate::frame::values::warning::shown;
 
 fn near(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-9
@@ -188,8 +191,7 @@ fn every_criterion_has_its_cause() {
 }
 
 fn kinds(result: &CommResult) -> Vec<String> {
-    let kind = |w: &CommWarning| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned();
-    derive(result).warnings.iter().map(kind).collect()
+    derive(result).warnings.iter().map(|w| w.kind.to_string()).collect()
 }
 
 #[test]
@@ -216,14 +218,30 @@ fn every_warning_has_its_cause() {
         (|r| r.setup.clock_resolution_ns = 1e6, &["short_loops"]),
         (|r| r.ending.real_seconds = 300.0, &["overrun"]),
     ];
+    let mut told = Vec::new();
     for (number, (damage, expected)) in damages.into_iter().enumerate() {
         let mut result = run(2, &|_, _, bytes, _, _| bytes as f64 * 1e4);
         damage(&mut result);
         assert_eq!(kinds(&result), expected, "{number}");
+        told.extend(derive(&result).warnings);
     }
+    insta::assert_snapshot!("warnings", told.iter().map(shown).collect::<String>());
+    let result = constant();
+    assert_valid::<CommResult>(&result.document(&CommDerived { warnings: told, ..derive(&result) }).unwrap());
     let mut result = constant();
-    result.warnings.push(Warning::JournalTorn { line: 1, bytes: 2 });
+    result.warnings.push(frame_kinds::JOURNAL_TORN.warning());
     assert_eq!(kinds(&result), ["journal_torn"]);
+}
+
+#[test]
+fn nobody_is_told_to_leave_out_what_is_not_in_use() {
+    let next_step = |quick: bool| {
+        let mut result = constant();
+        result.config.quick = quick;
+        result.announcement.as_mut().unwrap().effort.extras = false;
+        derive(&result).warnings.remove(0).next_step
+    };
+    assert!(next_step(true).contains("--quick") && !next_step(false).contains("--quick"));
 }
 
 fn place(result: &mut CommResult, cpus: [&str; 4]) {

@@ -5,12 +5,10 @@
 mod checks;
 mod first_writes;
 mod run;
-mod warning;
 
 pub use checks::{CorruptionRecord, DamageRecord, SampleRecord, Verification};
 pub use first_writes::{FirstWritePair, FirstWriteTrial, FirstWriteWay};
 pub use run::{JournalLine, RunResult};
-pub use warning::IoWarning;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

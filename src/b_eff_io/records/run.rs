@@ -1,8 +1,8 @@
 //! A whole run as one record, and as lines of its journal.
 
 use super::{
-    Calibration, CorruptionRecord, DamageRecord, Ending, FirstWriteTrial, IoWarning, Manifest, PartitionRecord,
-    PatternRecord, QueueCalibration, RepeatRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
+    Calibration, CorruptionRecord, DamageRecord, Ending, FirstWriteTrial, Manifest, PartitionRecord, PatternRecord,
+    QueueCalibration, RepeatRecord, TypeRecord, TypeRepeatRecord, B_EFF_IO,
 };
 use crate::b_eff_io::config::Config;
 use crate::frame::records::{run_record, ColdRecord, HarnessCost, PagesRecord, ProbeRecord};
@@ -56,7 +56,6 @@ run_record! {
         #[serde(default)]
         damages: Vec<DamageRecord> = Damage(DamageRecord),
     }
-    warnings IoWarning,
     ending Ending cleaned up in cleanup_seconds,
 }
 

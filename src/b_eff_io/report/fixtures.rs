@@ -4,19 +4,20 @@
 mod records;
 mod rungs;
 mod settings;
-mod warnings;
 
 use crate::b_eff_io::config::{InjectAt, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::*;
 use crate::b_eff_io::values::Derived;
+use crate::frame::command::directory::files_left;
+use crate::frame::command::observer::journal_broken;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
+use crate::frame::report::journal::torn;
 
 pub use super::fixtures::records::pattern;
 use super::fixtures::records::{measure, not_run_record, type_record};
 use super::fixtures::settings::{empty, odd_config};
-pub use super::fixtures::warnings::every_warning;
 
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
@@ -54,7 +55,7 @@ pub fn complete() -> RunResult {
         let backend = backend.to_owned();
         result.calibrations.push(Calibration { backend, bytes, write_seconds, sync_seconds });
     }
-    result.warnings.push(Warning::FilesLeft { path: "/scratch/run".into(), reason: "busy".into() }.into());
+    result.warnings.push(files_left("/scratch/run", "busy"));
     result.ending = Ending {
         outcome: Outcome::Complete,
         real_seconds: 3712.5,
@@ -220,7 +221,7 @@ pub fn failed() -> RunResult {
     let calibration = (8 * MB, 0.0125, 0.5);
     let (bytes, write_seconds, sync_seconds) = calibration;
     result.calibrations.push(Calibration { backend: "mpiio".into(), bytes, write_seconds, sync_seconds });
-    result.warnings = every_warning();
+    result.warnings = vec![files_left("/scratch/run", "busy"), journal_broken("run1.jsonl", "no space"), torn(17, 99)];
     result.ending = Ending { outcome: Outcome::Failed, full_verify_seconds: 2.5, ..complete_ending() };
     result
 }

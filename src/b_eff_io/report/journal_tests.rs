@@ -2,13 +2,11 @@
 
 use std::io;
 
-use crate::b_eff_io::records::IoWarning;
 use crate::b_eff_io::records::JournalLine;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::report::fixtures;
 use crate::frame::records::Outcome;
-use crate::frame::records::Warning;
-use crate::frame::report::journal::{self, Journal, JournalError};
+use crate::frame::report::journal::{self, torn, Journal, JournalError};
 
 fn read(bytes: &[u8]) -> Result<RunResult, JournalError> {
     journal::read(bytes)
@@ -42,9 +40,9 @@ fn a_journal_cut_at_any_byte_of_its_last_line_keeps_the_rest() {
         assert_eq!(expected.ending.outcome, Outcome::Killed);
         for end in before + 1..bytes.len() - 1 {
             let mut cut = read(&bytes[..end]).unwrap();
-            let torn = cut.warnings.pop().unwrap();
-            let (line, bytes) = (whole as u64 + 1, (end - before) as u64);
-            assert_eq!(torn, IoWarning::Shared(Warning::JournalTorn { line, bytes }));
+            let last = cut.warnings.pop().unwrap();
+            let (line, bytes) = (whole as u64 + 1, end - before);
+            assert_eq!(last, torn(line, bytes));
             assert_eq!(cut, expected);
         }
         // Only the newline is missing: the record is whole.
@@ -58,7 +56,7 @@ fn a_tail_of_zeros_counts_as_torn() {
     let mut bytes = written(&fixtures::journal_lines(&result));
     bytes.extend([0; 100]);
     let read = read(&bytes).unwrap();
-    assert!(matches!(read.warnings.last(), Some(IoWarning::Shared(Warning::JournalTorn { bytes: 100, .. }))));
+    assert_eq!(read.warnings.last().unwrap().number("bytes"), Some(100.0));
 }
 
 #[test]

@@ -16,12 +16,13 @@ pub mod screen;
 pub mod sum;
 pub mod table;
 pub mod verdicts;
-pub mod warnings;
 
 use std::io;
 
-use super::records::{IoWarning, RunResult};
+use super::records::RunResult;
+use super::values::kinds::KINDS;
 use super::values::{derive, without_ladder, Derived};
+use crate::frame::records::{Kind, Warning};
 use crate::frame::report::picture::Point;
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{html, Place, Views};
@@ -29,9 +30,9 @@ use crate::frame::values::comparable::Comparable;
 
 impl Views for RunResult {
     type Derived = Derived;
-    type Warning = IoWarning;
     const TITLE: &'static str = "b_eff_io";
     const SCHEMA: &'static str = "docs/results-schema.json";
+    const KINDS: &'static [Kind] = KINDS;
 
     fn derived(&self) -> Derived {
         derive(self)
@@ -41,12 +42,8 @@ impl Views for RunResult {
         without_ladder(self)
     }
 
-    fn warnings(derived: &Derived) -> &[IoWarning] {
+    fn warnings(derived: &Derived) -> &[Warning] {
         &derived.warnings
-    }
-
-    fn explain(&self, warning: &IoWarning) -> (String, String) {
-        warnings::text(warning, &self.config)
     }
 
     fn table(&self, derived: &Derived, details: bool) -> String {
@@ -120,8 +117,25 @@ fn sum_suffix(backends: &[String], backend: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::b_eff_io::cli::IoArgs;
     use crate::b_eff_io::report::fixtures;
     use crate::b_eff_io::values::derive;
+    use crate::frame::benchmark::has_option;
+
+    /// A report that names an option that does not exist sends its reader nowhere.
+    #[test]
+    fn every_option_in_a_report_exists() {
+        let pages = fixtures::all().into_iter().map(|(_, result, derived)| result.table(&derived, true));
+        let next_steps = KINDS.iter().map(|kind| kind.next_step.to_owned());
+        let is_option = |c: char| c.is_ascii_lowercase() || c == '-';
+        for text in pages.chain(next_steps) {
+            let words = text.split_whitespace().map(|word| word.trim_start_matches(['`', '(']));
+            for word in words.filter_map(|word| word.strip_prefix("--")) {
+                let name: String = word.chars().take_while(|&c| is_option(c)).collect();
+                assert!(name.trim_matches('-').is_empty() || has_option::<IoArgs>(&name), "--{name}");
+            }
+        }
+    }
 
     #[test]
     fn every_suffix_has_its_view() {

@@ -19,11 +19,11 @@ use crate::frame::values::MPI_IO;
 
 pub(super) use self::shown::over_ranks;
 use self::shown::Shown;
+use super::comparable;
 use super::layout::{access_index, measuring, partition_value};
 use super::screen::{checked, findings, partition, within};
 use super::table::validity;
 use super::table::values::{best_ranks, value};
-use super::{comparable, warnings};
 
 /// Backends with pictures of their own; a damaged file may name any number.
 const BACKENDS: usize = 8;
@@ -92,11 +92,14 @@ fn words(result: &RunResult, derived: &Derived, shown: Option<&Shown>, backends:
     let found =
         shown.map(|shown| standout::findings(&shown.result, &shown.derived.ladder, shown.ranks)).unwrap_or_default();
     let found = found.iter().map(|f| findings::sentence(f, several)).collect();
-    let briefs = derived.warnings.iter().map(warnings::brief).collect();
-    [facts::lacks(judged), facts::stands_out(found), Some(facts::trust(result, checked(result), briefs, several))]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        facts::lacks(judged),
+        facts::stands_out(found),
+        Some(facts::trust(result, checked(result), &derived.warnings, several)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ use crate::frame::values::MPI_IO;
 use super::layout::measuring;
 use super::table::values::{best_ranks, value};
 use super::table::{header, validity};
-use super::warnings;
 
 /// The screen of one run.
 #[must_use]
@@ -42,8 +41,7 @@ fn write(page: &mut Screen, result: &RunResult, derived: &Derived, place: &Place
         findings::write(page, result, derived, ranks);
     }
     screen::not_shown(page, backends.len() - shown.len(), "backend");
-    let briefs = derived.warnings.iter().map(warnings::brief).collect();
-    screen::trust(page, result, checked(result), briefs, backends.len() > 1);
+    screen::trust(page, result, checked(result), &derived.warnings, backends.len() > 1);
     screen::end(page, place, screen::has_failed(result), longer(derived, config.release));
 }
 

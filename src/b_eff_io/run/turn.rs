@@ -308,7 +308,7 @@ fn watch(run: &mut Run<'_>, place: Place<'_>, open: &Open, target: &Target<'_>) 
     }
     if place.access != Access::Write && run.config.cache == CachePolicy::Drop {
         if let Some(warning) = drop_pages(place.site, place.comm, target, &backend.name)? {
-            run.observer.record(JournalLine::Warning(warning.into()));
+            run.observer.record(JournalLine::Warning(warning));
         }
     }
     Ok(Some(Watch::begin(place.site, place.comm, target)))

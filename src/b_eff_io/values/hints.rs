@@ -25,10 +25,9 @@ mod tests {
     }
 
     fn missing(result: &RunResult) -> Option<(u64, String, String, Option<String>)> {
-        not_granted(result, "mpiio").map(|warning| match warning {
-            Warning::HintNotGranted { hints, key, requested, granted, .. } => (hints, key, requested, granted),
-            other => panic!("{other:?}"),
-        })
+        let found = not_granted(result, "mpiio")?;
+        let text = |name: &str| found.figures[name].as_str().map(str::to_owned);
+        Some((found.figures["hints"].as_u64()?, text("key")?, text("requested")?, text("granted")))
     }
 
     #[test]

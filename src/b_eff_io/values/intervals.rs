@@ -10,12 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::influence::Worth;
 use super::played::{by_partition, is_measured, log_rate, Played};
-use super::{PartitionValue, TypeValue};
+use super::{kinds, PartitionValue, TypeValue};
 use crate::b_eff_io::config::{Release, RepeatPolicy};
 use crate::b_eff_io::pattern_type::PatternType;
-use crate::b_eff_io::records::{IoWarning, PatternRecord, RunResult};
-use crate::frame::records::Access;
+use crate::b_eff_io::records::{PatternRecord, RunResult};
+use crate::frame::records::{Access, Warning};
+use crate::frame::units::count;
 use crate::frame::values::NULL_BACKEND;
+use crate::frame::words::figure;
 
 /// A pattern measured more than once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -247,7 +249,7 @@ pub fn judgement(result: &RunResult) -> Vec<f64> {
 }
 
 /// Patterns that were another thing the first time than later.
-pub(super) fn repeats_differ(backend: &str, known: &RepeatedValues, result: &RunResult) -> Option<IoWarning> {
+pub(super) fn repeats_differ(backend: &str, known: &RepeatedValues, result: &RunResult) -> Option<Warning> {
     let own: Vec<&PatternInterval> = known.patterns.iter().filter(|i| i.backend == backend).collect();
     let first = |i: &PatternInterval| {
         let is_it = |p: &&PatternRecord| {
@@ -258,16 +260,23 @@ pub(super) fn repeats_differ(backend: &str, known: &RepeatedValues, result: &Run
     let factor = |i: &&&PatternInterval| (i.repeats_mb_per_second / first(i)).ln().abs();
     let differing: Vec<&PatternInterval> = own.iter().copied().filter(|i| i.differs).collect();
     let worst = differing.iter().max_by(|a, b| factor(a).total_cmp(&factor(b)))?;
-    Some(IoWarning::RepeatsDiffer {
-        backend: backend.to_owned(),
-        patterns: differing.len() as u64,
-        of: own.len() as u64,
-        pattern: worst.pattern,
-        access: worst.access,
-        ranks: worst.ranks,
-        first_mb_per_second: first(worst),
-        repeats_mb_per_second: worst.repeats_mb_per_second,
-    })
+    let (patterns, of) = (differing.len() as u64, own.len() as u64);
+    let (first, then) = (first(worst), worst.repeats_mb_per_second);
+    let warning = kinds::REPEATS_DIFFER.warning().of(backend).figure("patterns", patterns).figure("of", of);
+    let warning = warning.figure("pattern", worst.pattern).figure("access", worst.access).figure("ranks", worst.ranks);
+    Some(warning.figure("first_mb_per_second", first).figure("repeats_mb_per_second", then).told(
+        format!("{} measured again were each time another thing than the first time", count(patterns, "pattern")),
+        format!(
+            "{backend}: {patterns} of {} that were measured again were another thing the first time than all later times; the \
+             farthest, {} and then {} MB/s, in pattern {}, {} on {}.",
+            count(of, "pattern"),
+            figure(first),
+            figure(then),
+            worst.pattern,
+            worst.access.name(),
+            count(worst.ranks, "rank")
+        ),
+    ))
 }
 
 /// `--until` was not reached.
@@ -276,7 +285,7 @@ pub(super) fn not_narrow(
     known: &RepeatedValues,
     result: &RunResult,
     partitions: &[PartitionValue],
-) -> Option<IoWarning> {
+) -> Option<Warning> {
     let wanted_percent = result.config.until_percent.filter(|_| result.config.repeat == RepeatPolicy::Auto)?;
     let release = result.config.release;
     let reached = |p: &PartitionValue| {
@@ -293,7 +302,22 @@ pub(super) fn not_narrow(
     if widest.is_some_and(|widest| widest <= wanted_percent) {
         return None;
     }
-    Some(IoWarning::NotNarrow { backend: backend.to_owned(), wanted_percent, reached_percent: widest })
+    let reaches = widest.map_or_else(|| "is not known".to_owned(), |percent| format!("reaches {percent:.1} %"));
+    let cause = match widest {
+        Some(_) => format!(
+            "{backend}: the interval of b_eff_io {reaches} from it, not {wanted_percent} % as asked by --until."
+        ),
+        None => format!(
+            "{backend}: the interval of b_eff_io {reaches}, so it is not as narrow as the {wanted_percent} % of --until: no time \
+             was left to measure all access methods again."
+        ),
+    };
+    let warning = kinds::NOT_NARROW.warning().of(backend).figure("wanted_percent", wanted_percent);
+    Some(
+        warning
+            .figure("reached_percent", widest)
+            .told(format!("the interval of b_eff_io {reaches}, not within the {wanted_percent} % of --until"), cause),
+    )
 }
 
 #[cfg(test)]

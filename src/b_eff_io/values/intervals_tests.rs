@@ -139,30 +139,30 @@ fn what_was_not_measured_again_is_not_known() {
 
 #[test]
 fn patterns_that_were_another_thing_the_first_time_are_named() {
-    let warned =
-        |result: &RunResult| derive(result).warnings.into_iter().find(|w| matches!(w, IoWarning::RepeatsDiffer { .. }));
+    let warned = |result: &RunResult| derive(result).warnings.into_iter().find(|w| w.is(&kinds::REPEATS_DIFFER));
     let mut result = noisy(5, 0.02, [3, 5, 5]);
     assert_eq!(warned(&result), None);
     for r in result.repeats.iter_mut().filter(|r| r.measured.access == Access::Read && r.measured.pattern == 12) {
         r.measured.intervals.transfer_seconds /= 4.0;
     }
-    let Some(IoWarning::RepeatsDiffer { patterns: 1, pattern: 12, access: Access::Read, .. }) = warned(&result) else {
-        panic!("{:?}", derive(&result).warnings);
-    };
+    let found = warned(&result).unwrap();
+    assert_eq!(
+        (found.number("patterns"), found.number("pattern"), found.text("access")),
+        (Some(1.0), Some(12.0), "read")
+    );
+    assert!(found.cause.contains(", in pattern 12, read on "), "{}", found.cause);
 }
 
 #[test]
 fn a_wish_that_was_not_met_is_told() {
-    let warned = |result: &RunResult| derive(result).warnings.iter().any(|w| matches!(w, IoWarning::NotNarrow { .. }));
+    let warned = |result: &RunResult| derive(result).warnings.iter().any(|w| w.is(&kinds::NOT_NARROW));
     let mut result = noisy(5, 0.02, [2, 4, 4]);
     assert!(!warned(&result));
     result.config.until_percent = Some(50.0);
     assert!(!warned(&result));
     result.config.until_percent = Some(0.01);
     assert!(warned(&result));
-    let number = |result: &RunResult| {
-        derive(result).warnings.iter().filter(|w| matches!(w, IoWarning::NotNarrow { .. })).count()
-    };
+    let number = |result: &RunResult| derive(result).warnings.iter().filter(|w| w.is(&kinds::NOT_NARROW)).count();
     result.config.backends.push("uring".into());
     assert_eq!(number(&result), 1, "one was left out");
     result.repeats.clear();

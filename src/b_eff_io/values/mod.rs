@@ -10,6 +10,7 @@ mod fixture;
 mod hints;
 mod influence;
 mod intervals;
+pub mod kinds;
 pub mod ladder;
 mod model;
 mod parts;
@@ -40,7 +41,8 @@ use serde::{Deserialize, Serialize};
 
 use totals::Index;
 
-use crate::b_eff_io::records::{IoWarning, RunResult};
+use crate::b_eff_io::records::RunResult;
+use crate::frame::records::Warning;
 use crate::frame::values::probe::{self, StorageMove};
 
 /// From so many on a thread of its own is worth it.
@@ -72,8 +74,7 @@ pub struct Derived {
     #[serde(default)]
     pub intervals: RepeatedValues,
     /// Warnings of the run and those that follow from the records.
-    #[serde(skip)]
-    pub warnings: Vec<IoWarning>,
+    pub warnings: Vec<Warning>,
     /// Backends against each other.
     #[serde(skip)]
     pub ladder: Ladder,

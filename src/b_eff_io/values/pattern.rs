@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::debt::{short_of_time, taken_seconds};
-use crate::b_eff_io::records::{IoWarning, PatternRecord, RunResult};
+use super::debt::{at, place, short_of_time, taken_seconds};
+use super::kinds;
+use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::frame::digits;
-use crate::frame::records::Access;
-use crate::frame::units::mb_per_second;
+use crate::frame::records::{Access, Warning};
+use crate::frame::units::{count, format_size, mb_per_second};
 use crate::frame::values::NULL_BACKEND;
 
 /// What follows from the record of one pattern.
@@ -69,20 +70,23 @@ pub fn few_calls(p: &PatternRecord) -> bool {
 
 /// One for a backend, from the pattern with the fewest calls. Warm-up and fill-up are one call by definition and not
 /// counted.
-pub(super) fn warning(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+pub(super) fn warning(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     let timed: Vec<&PatternRecord> = own.iter().copied().filter(|p| p.time_units > 0 && rate(p).is_some()).collect();
     let few: Vec<&PatternRecord> = timed.iter().copied().filter(|p| few_calls(p)).collect();
     let worst = few.iter().min_by_key(|p| (p.calls, p.moved_bytes))?;
-    Some(IoWarning::FewCalls {
-        backend: backend.to_owned(),
-        patterns: few.len() as u64,
-        of: timed.len() as u64,
-        pattern: worst.pattern,
-        access: worst.access,
-        ranks: worst.ranks,
-        calls: worst.calls,
-        moved_bytes: worst.moved_bytes,
-    })
+    let (patterns, of) = (few.len(), timed.len() as u64);
+    let warning = at(kinds::FEW_CALLS.warning().of(backend).figure("patterns", patterns).figure("of", of), worst);
+    Some(warning.figure("calls", worst.calls).figure("moved_bytes", worst.moved_bytes).told(
+        format!("{patterns} of {of} numbers rest on fewer than 10 calls or 1 MiB: take a longer --time"),
+        format!(
+            "{backend}: {patterns} of {} rest on fewer than 10 calls of a rank or on less than 1 MiB and say no more than an \
+             order of magnitude; the fewest, {} and {}, in {}.",
+            count(of, "pattern run"),
+            count(worst.calls, "call"),
+            format_size(worst.moved_bytes),
+            place(worst)
+        ),
+    ))
 }
 
 #[cfg(test)]
@@ -102,18 +106,11 @@ mod tests {
         }
         edit(&mut result, 4, Access::Read, 14, |p| (p.calls, p.moved_bytes) = (0, 0));
         assert_eq!(few(&result), before + 3);
-        let (access, ranks) = (Access::Read, 4);
-        let expected = IoWarning::FewCalls {
-            backend: "mpiio".into(),
-            patterns: 3,
-            of: 36 * 6 - 1,
-            pattern: 11,
-            access,
-            ranks,
-            calls: 2,
-            moved_bytes: 5 << 20,
-        };
-        assert_eq!(own(&result), Some(expected));
+        let found = own(&result).unwrap();
+        let expected = serde_json::json!({
+            "patterns": 3, "of": 36 * 6 - 1, "pattern": 11, "access": "read", "ranks": 4, "calls": 2, "moved_bytes": 5 << 20,
+        });
+        assert_eq!((found.backend.as_deref(), serde_json::json!(found.figures)), (Some("mpiio"), expected));
     }
 
     #[test]

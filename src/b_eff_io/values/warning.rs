@@ -2,20 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use super::debt::{self, at, place};
+use super::kinds::{self, KINDS};
 use super::totals::is_empty_fill_up;
-use super::{debt, hints, intervals, pattern, storage_bytes, AccessTime, PartitionValue, RepeatedValues};
-use crate::b_eff_io::records::{Ended, IoWarning, Manifest, PartitionRecord, PatternRecord, RunResult};
+use super::{hints, intervals, pattern, storage_bytes, AccessTime, PartitionValue, RepeatedValues};
+use crate::b_eff_io::config::Termination;
+use crate::b_eff_io::records::{Ended, Manifest, PartitionRecord, PatternRecord, RunResult};
 use crate::frame::backends;
 use crate::frame::config::{CachePolicy, DirectPolicy};
-use crate::frame::records::{Access, ColdRecord, PagesRecord};
+use crate::frame::records::{Access, ColdRecord, Kind, PagesRecord, Warning};
+use crate::frame::units::{count, format_seconds, format_size};
 use crate::frame::values::binding::in_each_others_way;
 use crate::frame::values::machine_share;
 use crate::frame::values::probe;
 use crate::frame::values::source::Cached;
-use crate::frame::values::warning::{
-    is_overrun, largest, memory_taken_back, number_and_first, of_machine, without_repetition,
-};
+use crate::frame::values::warning::{self, is_overrun, largest, memory_taken_back, number_and_first, of_machine};
 use crate::frame::values::{memory_of_hosts, MPI_IO, NULL_BACKEND};
+use crate::frame::words::{clause, list, others, percent};
 
 /// Pages that stay in the cache of what was to be dropped: less than this share and these bytes do no harm.
 const STAY_SHARE: f64 = 0.05;
@@ -33,20 +36,20 @@ pub(super) fn all(
     partitions: &[PartitionValue],
     times: &[AccessTime],
     known: &RepeatedValues,
-) -> Vec<IoWarning> {
-    let mut found = result.warnings.clone();
+) -> Vec<Warning> {
+    let mut found = Vec::new();
     let Manifest { machine, storage, .. } = &result.manifest;
-    found.extend(of_machine(machine, Some(storage)).map(IoWarning::Shared));
-    found.extend(in_each_others_way(machine).map(IoWarning::Shared));
+    found.extend(of_machine(machine, Some(storage)));
+    found.extend(in_each_others_way(machine));
     let is_cached = |p: &PatternRecord| p.calls > 0 && p.backend != NULL_BACKEND && p.direct != Some(true);
     if result.patterns.iter().any(is_cached) {
-        found.extend(memory_taken_back(machine).map(IoWarning::Shared));
+        found.extend(memory_taken_back(machine));
     }
     let named =
         |p: &PatternRecord| format!("{} of pattern {} on {} ranks, {}", p.access.name(), p.pattern, p.ranks, p.backend);
     let watched = result.patterns.iter().map(|p| (named(p), p.machine.as_ref()));
-    found.extend(machine_share::warning("pattern run", watched).map(IoWarning::Shared));
-    found.extend(probe::warning(&result.probes).map(IoWarning::Shared));
+    found.extend(machine_share::warning("pattern run", watched));
+    found.extend(probe::warning(&result.probes));
     found.extend(m_part_reduced(result));
     found.extend(result.cold.iter().find_map(warm_memory));
     found.extend(result.pages.iter().find_map(|pages| small_pages(result, pages)));
@@ -70,100 +73,157 @@ pub(super) fn all(
             found.extend(buffered(backend, &own));
         }
         if backend == MPI_IO {
-            found.extend(hints::not_granted(result, backend).map(IoWarning::Shared));
+            found.extend(hints::not_granted(result, backend));
         }
         found.extend(overrun(times, backend));
-        found.extend(decision_cost(backend, &own));
+        found.extend(decision_cost(backend, &own, result.config.termination));
         found.extend(intervals::repeats_differ(backend, known, result));
         found.extend(intervals::not_narrow(backend, known, result, partitions));
     }
-    without_repetition(found)
+    warning::all(&result.warnings, found, KINDS)
 }
 
-fn m_part_reduced(result: &RunResult) -> Option<IoWarning> {
+fn m_part_reduced(result: &RunResult) -> Option<Warning> {
     let reduced: Vec<&PartitionRecord> =
         result.partitions.iter().filter(|p| p.m_part_bytes < p.m_part_wanted_bytes).collect();
     let worst = reduced.iter().min_by_key(|p| p.m_part_bytes)?;
-    Some(IoWarning::MPartReduced {
-        partitions: reduced.len() as u64,
-        ranks: worst.ranks,
-        wanted_bytes: worst.m_part_wanted_bytes,
-        used_bytes: worst.m_part_bytes,
-    })
+    let partitions = reduced.len() as u64;
+    let PartitionRecord { ranks, m_part_wanted_bytes: wanted, m_part_bytes: used, .. } = **worst;
+    let warning = kinds::M_PART_REDUCED.warning().figure("partitions", partitions).figure("ranks", ranks);
+    let (larger, smaller) = (format_size(wanted), format_size(used));
+    Some(warning.figure("wanted_bytes", wanted).figure("used_bytes", used).told(
+        format!("largest chunk {smaller} instead of {larger}, for want of space: --space"),
+        format!(
+            "Partition of {}{}: M_PART is {smaller} instead of the {larger} of the definition, because the space does not allow more.",
+            count(ranks, "rank"),
+            others(partitions, "partition")
+        ),
+    ))
 }
 
 /// Less than this part of the loads from memory: it is not cold.
 const COLD_SHARE: f64 = 0.5;
 
-fn warm_memory(cold: &ColdRecord) -> Option<IoWarning> {
+fn warm_memory(cold: &ColdRecord) -> Option<Warning> {
     let from_memory = cold.from_memory().filter(|share| *share < COLD_SHARE)?;
-    Some(IoWarning::WarmMemory {
-        rank: cold.rank,
-        from_memory,
-        memory_bytes: cold.memory_bytes,
-        cache_share_bytes: cold.cache_share_bytes,
-    })
+    let ColdRecord { rank, memory_bytes, cache_share_bytes, .. } = *cold;
+    let warning = kinds::WARM_MEMORY.warning().figure("rank", rank).figure("from_memory", from_memory);
+    let (memory, share) = (format_size(memory_bytes), format_size(cache_share_bytes));
+    let from_memory = percent(from_memory);
+    Some(warning.figure("memory_bytes", memory_bytes).figure("cache_share_bytes", cache_share_bytes).told(
+        format!("transfer memory was warm: only {from_memory} of it came from memory"),
+        format!(
+            "Transfer memory was warm: rank {rank} walks through {memory}, and {from_memory} of its loads one lap later came from \
+             memory, the others from a cache; a rank's share of the caches is {share}."
+        ),
+    ))
 }
 
 /// What goes through the page cache reaches the device from pages of the kernel's own choice.
-fn small_pages(result: &RunResult, pages: &PagesRecord) -> Option<IoWarning> {
+fn small_pages(result: &RunResult, pages: &PagesRecord) -> Option<Warning> {
     let is_direct = |p: &PatternRecord| p.calls > 0 && p.direct == Some(true);
     let huge_page_bytes = pages.huge_page_bytes.filter(|_| pages.ranks_with_small > 0)?;
-    result.patterns.iter().any(is_direct).then(|| IoWarning::SmallPages {
-        ranks: pages.ranks_with_small,
-        rank: pages.rank,
-        memory_bytes: pages.memory_bytes,
-        huge_page_bytes,
-        reason: pages.reason.clone().unwrap_or_default(),
-    })
+    if !result.patterns.iter().any(is_direct) {
+        return None;
+    }
+    let PagesRecord { ranks_with_small: ranks, rank, memory_bytes, .. } = *pages;
+    let reason = pages.reason.clone().unwrap_or_default();
+    let (huge, memory) = (format_size(huge_page_bytes), format_size(memory_bytes));
+    let warning = kinds::SMALL_PAGES.warning().figure("ranks", ranks).figure("rank", rank);
+    let warning = warning.figure("memory_bytes", memory_bytes).figure("huge_page_bytes", huge_page_bytes);
+    Some(warning.figure("reason", &reason).told(
+        format!("only {huge} of {memory} transfer memory in huge pages: large direct transfers may be slower"),
+        format!(
+            "Transfer memory of {} is in small pages: {huge} of {memory} in huge ones on rank {rank} ({}). Direct requests to a device are \
+             shorter from it.",
+            count(ranks, "rank"),
+            clause(&reason)
+        ),
+    ))
 }
 
-fn not_run(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+fn not_run(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     let missing = own.iter().filter(|p| !is_empty_fill_up(p));
     let (patterns, reason) = number_and_first(missing.filter_map(|p| match &p.ended {
-        Ended::NotRun(reason) => Some(reason.clone()),
+        Ended::NotRun(reason) => Some(reason.as_str()),
         _ => None,
     }))?;
-    Some(IoWarning::NotRun { backend: backend.to_owned(), patterns, reason })
+    let why = clause(reason);
+    Some(with_reason(&kinds::NOT_RUN, backend, (patterns, reason)).told(
+        format!("{} not run: {why}", count(patterns, "pattern")),
+        format!("{backend}: {} left out: {why}.", count(patterns, "pattern run")),
+    ))
 }
 
-fn not_sampled(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
-    let reasons = own.iter().filter_map(|p| p.sample.as_ref()?.not_read.clone());
+/// Of so many pattern runs that a reason stands behind.
+fn with_reason(kind: &Kind, backend: &str, (patterns, reason): (u64, &str)) -> Warning {
+    kind.warning().of(backend).figure("patterns", patterns).figure("reason", reason)
+}
+
+fn not_sampled(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
+    let reasons = own.iter().filter_map(|p| p.sample.as_ref()?.not_read.as_deref());
     let (patterns, reason) = number_and_first(reasons)?;
-    Some(IoWarning::NotSampled { backend: backend.to_owned(), patterns, reason })
+    let why = clause(reason);
+    Some(with_reason(&kinds::NOT_SAMPLED, backend, (patterns, reason)).told(
+        format!("no sample of the file compared after {}: {why}", count(patterns, "pattern")),
+        format!("{backend}: no sample of the file was compared after {}: {why}.", count(patterns, "pattern run")),
+    ))
 }
 
-fn ended_by_space(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+fn ended_by_space(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     let (patterns, _) = number_and_first(own.iter().filter(|p| p.ended == Ended::Space))?;
-    Some(IoWarning::EndedBySpace { backend: backend.to_owned(), patterns })
+    Some(kinds::ENDED_BY_SPACE.warning().of(backend).figure("patterns", patterns).told(
+        format!("{} ended early, their share of the space was used: --space", count(patterns, "pattern")),
+        format!(
+            "{backend}: {} ended because the share of the space was used, before the scheduled time.",
+            count(patterns, "pattern run")
+        ),
+    ))
 }
 
-fn time_guard(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+fn time_guard(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     let (patterns, first) = number_and_first(own.iter().filter(|p| p.ended == Ended::TimeGuard))?;
-    Some(IoWarning::TimeGuard { backend: backend.to_owned(), patterns, pattern: first.pattern })
+    let (pattern, cut) = (first.pattern, count(patterns, "first write"));
+    Some(kinds::TIME_GUARD.warning().of(backend).figure("patterns", patterns).figure("pattern", pattern).told(
+        format!("{cut} cut for taking far too long (mark t)"),
+        format!(
+            "{backend}: {cut} of types 3 and 4 cut short far beyond the scheduled time (first: pattern {pattern}): the counts \
+             that types 0 to 2 gave were not reached, the segments keep holes, and the rate is that of fewer calls."
+        ),
+    ))
 }
 
 /// The smallest partition that wrote anything.
-fn smaller_than_memory(result: &RunResult, partitions: &[PartitionValue], backend: &str) -> Option<IoWarning> {
+fn smaller_than_memory(result: &RunResult, partitions: &[PartitionValue], backend: &str) -> Option<Warning> {
     let own = partitions.iter().filter(|p| p.backend == backend);
     let written_bytes = own.map(|p| p.access_bytes[0]).filter(|&bytes| bytes > 0).min()?;
     let memory_bytes = memory_of_hosts(&result.manifest.machine);
-    (written_bytes < memory_bytes).then(|| IoWarning::SmallerThanMemory {
-        backend: backend.to_owned(),
-        written_bytes,
-        memory_bytes,
+    let (written, memory) = (format_size(written_bytes), format_size(memory_bytes));
+    let warning = kinds::SMALLER_THAN_MEMORY.warning().of(backend).figure("written_bytes", written_bytes);
+    (written_bytes < memory_bytes).then(|| {
+        warning.figure("memory_bytes", memory_bytes).told(
+            format!("wrote {written}, the hosts have {memory} of memory: a cache of the file system can hold it"),
+            format!(
+                "{backend}: the first write moved {written}, the hosts have {memory} of memory: a file system cache can hold all of it."
+            ),
+        )
     })
 }
 
-fn rank_shift_on_one_host(result: &RunResult) -> Option<IoWarning> {
+fn rank_shift_on_one_host(result: &RunResult) -> Option<Warning> {
     let [host] = result.manifest.machine.hosts.as_slice() else { return None };
     let ranks = result.partitions.iter().map(|p| p.ranks).max().unwrap_or(host.ranks);
-    (result.config.cache == CachePolicy::RankShift)
-        .then(|| IoWarning::RankShiftOnOneHost { host: host.name.clone(), ranks })
+    let (name, all) = (&host.name, count(ranks, "rank"));
+    (result.config.cache == CachePolicy::RankShift).then(|| {
+        kinds::RANK_SHIFT_ON_ONE_HOST.warning().figure("host", name).figure("ranks", ranks).told(
+            "rank-shift on one host: reads may come from memory",
+            format!("{all} on one host, {name}: rank-shift cannot avoid this host's page cache, reads may come from memory."),
+        )
+    })
 }
 
 /// From what was resident after the drop, of the pattern of which most was.
-fn cache_not_dropped(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+fn cache_not_dropped(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     if result.config.cache != CachePolicy::Drop {
         return None;
     }
@@ -174,19 +234,23 @@ fn cache_not_dropped(result: &RunResult, backend: &str, own: &[&PatternRecord]) 
     };
     let stayed: Vec<&PatternRecord> = own.iter().copied().filter(stayed).collect();
     let worst = largest(&stayed, |p| resident(p) as f64)?;
-    Some(IoWarning::CacheNotDropped {
-        backend: backend.to_owned(),
-        patterns: stayed.len() as u64,
-        pattern: worst.pattern,
-        access: worst.access,
-        ranks: worst.ranks,
-        resident_bytes: resident(worst),
-        of_bytes: worst.evidence.range_bytes,
-    })
+    let (patterns, resident_bytes, of_bytes) = (stayed.len() as u64, resident(worst), worst.evidence.range_bytes);
+    let warning = at(kinds::CACHE_NOT_DROPPED.warning().of(backend).figure("patterns", patterns), worst);
+    Some(warning.figure("resident_bytes", resident_bytes).figure("of_bytes", of_bytes).told(
+        format!("pages stayed in the cache before {}", count(patterns, "pattern")),
+        format!(
+            "{backend}: pages stayed in the page cache although they were to be dropped before {}; the most, {} of {}, \
+             before {}.",
+            count(patterns, "pattern run"),
+            format_size(resident_bytes),
+            format_size(of_bytes),
+            place(worst)
+        ),
+    ))
 }
 
 /// The partitions that read less from storage than they should, over the patterns for which the kernel tells.
-fn read_from_cache(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+fn read_from_cache(result: &RunResult, backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     let mut of_ranks: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for p in own.iter().filter(|p| p.access == Access::Read) {
         let Some(storage) = storage_bytes(result, p) else { continue };
@@ -195,254 +259,84 @@ fn read_from_cache(result: &RunResult, backend: &str, own: &[&PatternRecord]) ->
     }
     let of_partition = |ranks: u64| of_ranks.get(&ranks).copied().unwrap_or_default();
     let cached = Cached::of(result.partitions.iter().map(|p| of_partition(p.ranks)))?;
-    Some(IoWarning::ReadFromCache {
-        backend: backend.to_owned(),
-        partitions: cached.reads,
-        asked_bytes: cached.asked_bytes,
-        storage_bytes: cached.storage_bytes,
-    })
+    let Cached { reads: partitions, asked_bytes, storage_bytes } = cached;
+    let memory = percent(asked_bytes.saturating_sub(storage_bytes) as f64 / asked_bytes.max(1) as f64);
+    let place = if partitions > 1 { format!(" in {}", count(partitions, "partition")) } else { String::new() };
+    let warning = kinds::READ_FROM_CACHE.warning().of(backend).figure("partitions", partitions);
+    Some(warning.figure("asked_bytes", asked_bytes).figure("storage_bytes", storage_bytes).told(
+        format!("{memory} of what was read came from memory, not from storage: --direct required"),
+        format!(
+            "{backend}{place}: of {} read only {} came from storage; {memory} of the bytes came from memory.",
+            format_size(asked_bytes),
+            format_size(storage_bytes)
+        ),
+    ))
 }
 
-fn buffered(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+fn buffered(backend: &str, own: &[&PatternRecord]) -> Option<Warning> {
     let (patterns, first) = number_and_first(own.iter().filter(|p| p.calls > 0 && p.direct == Some(false)))?;
-    Some(IoWarning::Buffered { backend: backend.to_owned(), patterns, reason: first.strategy.clone() })
+    let how = clause(&first.strategy);
+    Some(with_reason(&kinds::BUFFERED, backend, (patterns, &first.strategy)).told(
+        format!("{} through the page cache although direct I/O was asked for: {how}", count(patterns, "pattern")),
+        format!(
+            "{backend}: {} went through the page cache although direct I/O was asked for, the first with {how}.",
+            count(patterns, "pattern run")
+        ),
+    ))
 }
 
-/// From the access method that went furthest beyond its schedule.
-fn overrun(times: &[AccessTime], backend: &str) -> Option<IoWarning> {
+/// From the access method that went furthest beyond its schedule. Parts that are too small to matter are not told in words.
+fn overrun(times: &[AccessTime], backend: &str) -> Option<Warning> {
     let is_late = |t: &&AccessTime| t.backend == backend && is_overrun(t.real_seconds, t.scheduled_seconds);
     let late: Vec<&AccessTime> = times.iter().filter(is_late).collect();
     let worst = largest(&late, |t| t.real_seconds - t.scheduled_seconds)?;
-    Some(IoWarning::Overrun {
-        backend: backend.to_owned(),
-        methods: late.len() as u64,
-        ranks: worst.ranks,
-        access: worst.access,
-        scheduled_seconds: worst.scheduled_seconds,
-        real_seconds: worst.real_seconds,
-        sync_seconds: worst.sync_seconds,
-        open_close_seconds: worst.open_close_seconds,
-        counted_seconds: worst.counted_seconds,
-        loop_seconds: worst.loop_seconds,
-    })
+    let AccessTime { ranks, access, scheduled_seconds, real_seconds, .. } = *worst;
+    let parts = [
+        ("sync_seconds", worst.sync_seconds, "syncs"),
+        ("open_close_seconds", worst.open_close_seconds, "opening and closing"),
+        ("counted_seconds", worst.counted_seconds, "patterns driven by counts"),
+        ("loop_seconds", worst.loop_seconds, "loops driven by time"),
+    ];
+    let matters = |seconds: f64| seconds > 0.01 * (real_seconds - scheduled_seconds);
+    let told = parts.iter().filter(|(_, seconds, _)| matters(*seconds));
+    let told: Vec<String> = told.map(|(_, seconds, what)| format!("{what} {}", format_seconds(*seconds))).collect();
+    let (name, scheduled, real) = (access.name(), format_seconds(scheduled_seconds), format_seconds(real_seconds));
+    let methods = late.len() as u64;
+    let warning = kinds::OVERRUN.warning().of(backend).figure("methods", methods).figure("ranks", ranks);
+    let warning = warning.figure("access", access).figure("scheduled_seconds", scheduled_seconds);
+    let warning = warning.figure("real_seconds", real_seconds);
+    Some(parts.iter().fold(warning, |warning, (figure, seconds, _)| warning.figure(figure, seconds)).told(
+        format!("{name} took {real} of {scheduled} scheduled"),
+        format!(
+            "{backend}, {name} on {}{}: {scheduled} scheduled, {real} used. Beyond the schedule: {}.",
+            count(ranks, "rank"),
+            others(methods, "access method"),
+            list(&told)
+        ),
+    ))
 }
 
-fn decision_cost(backend: &str, own: &[&PatternRecord]) -> Option<IoWarning> {
+fn decision_cost(backend: &str, own: &[&PatternRecord], termination: Termination) -> Option<Warning> {
     let share = |p: &PatternRecord| p.decision_cost_seconds / p.seconds();
     let is_dear = |p: &PatternRecord| p.seconds() > DECISION_NOISE_SECONDS && share(p) > DECISION_SHARE;
     let dear: Vec<&PatternRecord> = own.iter().copied().filter(|p| is_dear(p)).collect();
     let worst = largest(&dear, share)?;
-    Some(IoWarning::DecisionCost {
-        backend: backend.to_owned(),
-        patterns: dear.len() as u64,
-        pattern: worst.pattern,
-        access: worst.access,
-        ranks: worst.ranks,
-        share: share(worst),
+    let (patterns, most) = (dear.len() as u64, percent(share(worst)));
+    let warning = at(kinds::DECISION_COST.warning().of(backend).figure("patterns", patterns), worst);
+    let warning = warning.figure("share", share(worst)).told(
+        format!("agreeing when to stop cost up to {most} of the time of {}", count(patterns, "pattern")),
+        format!(
+            "{backend}: deciding to go on or stop cost more than 1 % of the time of {}; the most, {most}, in {}.",
+            count(patterns, "pattern run"),
+            place(worst)
+        ),
+    );
+    Some(match termination {
+        Termination::Geometric => warning,
+        Termination::PerCall => warning.next("Use --termination geometric: one decision for each batch of calls."),
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::b_eff_io::records::SampleRecord;
-    use crate::b_eff_io::values::derive;
-    use crate::b_eff_io::values::fixture::{edit, full_run};
-    use crate::frame::records::{Evidence, HostRecord, Warning};
-
-    fn warnings(result: &RunResult) -> Vec<IoWarning> {
-        derive(result).warnings
-    }
-
-    fn kinds(result: &RunResult) -> Vec<String> {
-        let kind = |w: &IoWarning| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned();
-        warnings(result).iter().map(kind).collect()
-    }
-
-    #[test]
-    fn a_run_by_the_book_has_none() {
-        assert_eq!(warnings(&full_run()), []);
-    }
-
-    type Damage = fn(&mut RunResult);
-
-    #[test]
-    fn every_kind_has_its_cause() {
-        let damages: [(Damage, &[&str]); 25] = [
-            (|r| r.manifest.machine.hosts[0].cores = 1, &["oversubscribed"]),
-            (|r| r.manifest.storage.fs_type = "tmpfs".into(), &["memory_file_system"]),
-            (|r| r.cold.push(loads(40.0)), &["warm_memory"]),
-            (|r| r.cold.push(loads(60.0)), &[]),
-            (|r| in_small_pages(r, 1, Some(true)), &["small_pages"]),
-            (|r| in_small_pages(r, 1, Some(false)), &[]),
-            (|r| in_small_pages(r, 0, Some(true)), &[]),
-            (|r| r.partitions[0].m_part_wanted_bytes *= 2, &["m_part_reduced"]),
-            (|r| r.manifest.machine.hosts[0].memory_bytes = 1 << 50, &["smaller_than_memory"]),
-            (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::Space), &["ended_by_space"]),
-            (|r| edit(r, 4, Access::Write, 28, |p| p.ended = Ended::TimeGuard), &["time_guard"]),
-            (|r| edit(r, 4, Access::Write, 3, |p| p.budget_seconds *= 0.89), &["short_of_time"]),
-            (|r| edit(r, 4, Access::Write, 3, |p| p.calls = 9), &["few_calls"]),
-            (|r| edit(r, 4, Access::Write, 3, |p| p.ended = Ended::NotRun("x".into())), &["not_run"]),
-            (|r| edit(r, 4, Access::Write, 3, |p| p.sample = unread()), &["not_sampled"]),
-            (|r| edit(r, 4, Access::Read, 3, |p| p.intervals.sync_seconds = 400.0), &["overrun"]),
-            (|r| edit(r, 4, Access::Read, 3, |p| p.decision_cost_seconds = 1.0), &["decision_cost"]),
-            (|r| edit(r, 4, Access::Read, 3, |p| p.hints_requested = hint("a", "1")), &["hint_not_granted"]),
-            (|r| r.types[0].hints_requested = hint("cb_nodes", "7"), &["hint_not_granted"]),
-            (|r| r.types[0].hints_requested = hint("cb_nodes", "2"), &[]),
-            (all_reads_cached, &["read_from_cache"]),
-            (|r| r.config.cache = CachePolicy::RankShift, &["rank_shift_on_one_host"]),
-            (|r| stay(r, CachePolicy::Drop, Access::Rewrite), &["cache_not_dropped"]),
-            (|r| stay(r, CachePolicy::Drop, Access::Write), &[]),
-            (|r| stay(r, CachePolicy::Keep, Access::Read), &[]),
-        ];
-        for (damage, expected) in damages {
-            let mut result = full_run();
-            damage(&mut result);
-            assert_eq!(kinds(&result), expected);
-        }
-    }
-
-    fn hint(key: &str, value: &str) -> Vec<(String, String)> {
-        vec![(key.into(), value.into())]
-    }
-
-    fn loads(found_ns: f64) -> ColdRecord {
-        ColdRecord { found_ns, flushed_ns: 100.0, cached_ns: 5.0, ..ColdRecord::default() }
-    }
-
-    fn in_small_pages(result: &mut RunResult, ranks_with_small: u64, direct: Option<bool>) {
-        let pages =
-            PagesRecord { memory_bytes: 100, huge_page_bytes: Some(10), ranks_with_small, ..Default::default() };
-        result.pages.push(pages);
-        edit(result, 4, Access::Read, 3, |p| p.direct = direct);
-    }
-
-    fn unread() -> Option<SampleRecord> {
-        Some(SampleRecord { not_read: Some("no such file".into()), ..SampleRecord::default() })
-    }
-
-    fn stay(result: &mut RunResult, cache: CachePolicy, access: Access) {
-        result.config.cache = cache;
-        edit(result, 4, access, 3, |p| {
-            p.evidence = Evidence { resident_before_bytes: Some(1 << 20), range_bytes: 8 << 20, ..Evidence::default() };
-        });
-    }
-
-    fn all_reads_cached(result: &mut RunResult) {
-        for p in result.patterns.iter_mut().filter(|p| p.access == Access::Read) {
-            p.storage_read_bytes = Some(p.moved_bytes / 2);
-        }
-    }
-
-    /// Whatever goes wrong in every pattern, partition and host, a backend has one warning of a kind.
-    #[test]
-    fn warnings_do_not_multiply() {
-        let mut result = full_run();
-        let host = HostRecord { ranks: 3, cores: 2, name: "node2".into(), ..result.manifest.machine.hosts[0].clone() };
-        result.manifest.machine.hosts = vec![HostRecord { ranks: 4, name: "node1".into(), ..host.clone() }, host];
-        all_reads_cached(&mut result);
-        for partition in &mut result.partitions {
-            partition.m_part_bytes /= partition.ranks;
-        }
-        for p in &mut result.patterns {
-            p.ended = if p.pattern < 20 { Ended::Space } else { Ended::TimeGuard };
-            p.intervals.decide_seconds = p.intervals.transfer_seconds;
-            p.decision_cost_seconds = f64::from(p.pattern) / 100.0 * p.seconds();
-            p.hints_requested = hint("a", &p.pattern.to_string());
-        }
-        let found = warnings(&result);
-        let mut kinds = kinds(&result);
-        kinds.sort();
-        kinds.dedup();
-        assert_eq!(kinds.len(), found.len(), "{found:#?}");
-        let patterns = result.patterns.iter().filter(|p| p.seconds() > 0.05 && p.pattern > 1).count() as u64;
-        let (backend, access, share) = ("mpiio".to_owned(), Access::Write, 0.41);
-        for expected in [
-            Warning::Oversubscribed { hosts: 2, host: "node1".into(), ranks: 4, cores: 2 }.into(),
-            IoWarning::MPartReduced { partitions: 2, ranks: 4, wanted_bytes: 32 << 20, used_bytes: 8 << 20 },
-            IoWarning::TimeGuard { backend: backend.clone(), patterns: 23 * 6, pattern: 20 },
-            IoWarning::DecisionCost { backend, patterns, pattern: 41, access, ranks: 2, share },
-        ] {
-            let text = format!("{found:#?}");
-            assert!(found.contains(&expected), "{expected:?} {text}");
-        }
-    }
-
-    #[test]
-    fn an_overrun_names_its_longest_case_and_parts() {
-        let mut result = full_run();
-        edit(&mut result, 2, Access::Write, 10, |p| p.intervals.sync_seconds = 200.0);
-        edit(&mut result, 4, Access::Write, 27, |p| p.intervals.transfer_seconds += 300.0);
-        let Some(IoWarning::Overrun { methods, ranks, access, counted_seconds, sync_seconds, .. }) =
-            warnings(&result).pop()
-        else {
-            panic!("{:?}", warnings(&result));
-        };
-        assert_eq!((methods, ranks, access), (2, 4, Access::Write));
-        assert!((counted_seconds - 300.0).abs() < 0.1 && sync_seconds == 0.0, "{counted_seconds} {sync_seconds}");
-    }
-
-    #[test]
-    fn the_null_backend_is_no_measurement() {
-        let mut result = full_run();
-        result.config.backends = vec![NULL_BACKEND.into()];
-        all_reads_cached(&mut result);
-        for p in &mut result.patterns {
-            p.backend = NULL_BACKEND.into();
-            p.ended = Ended::Space;
-            p.decision_cost_seconds = p.seconds();
-        }
-        assert_eq!(warnings(&result), []);
-    }
-
-    #[test]
-    fn what_is_not_known_gives_no_warning() {
-        let mut result = full_run();
-        result.patterns.iter_mut().for_each(|p| p.storage_read_bytes = None);
-        assert_eq!(warnings(&result), []);
-    }
-
-    #[test]
-    fn buffered_transfers_matter_where_direct_ones_can_be_chosen() {
-        for (backend, policy, expected) in [
-            ("posix", DirectPolicy::Auto, 1),
-            ("uring", DirectPolicy::Required, 1),
-            ("posix", DirectPolicy::Off, 0),
-            ("posix", DirectPolicy::ByBackend, 0),
-            ("uring", DirectPolicy::ByBackend, 1),
-            ("mpiio", DirectPolicy::Auto, 0),
-        ] {
-            let mut result = full_run();
-            result.config.backends = vec![backend.into()];
-            result.config.direct = policy;
-            result.types.iter_mut().for_each(|t| t.backend = backend.into());
-            result.patterns.iter_mut().for_each(|p| {
-                p.backend = backend.into();
-                p.direct = Some(p.chunk_bytes % 512 == 0);
-            });
-            let found = kinds(&result);
-            assert_eq!(found.iter().filter(|k| *k == "buffered").count(), expected, "{backend} {found:?}");
-        }
-    }
-
-    #[test]
-    fn short_patterns_may_decide_dearly_and_repetitions_are_told_once() {
-        let mut result = full_run();
-        edit(&mut result, 4, Access::Read, 3, |p| {
-            p.intervals.transfer_seconds = 0.04;
-            p.decision_cost_seconds = 0.01;
-        });
-        assert_eq!(kinds(&result), Vec::<String>::new());
-        let repeated = IoWarning::from(Warning::MemoryFileSystem { fs_type: "tmpfs".into() });
-        result.manifest.storage.fs_type = "tmpfs".into();
-        result.warnings.push(repeated.clone());
-        assert_eq!(warnings(&result), [repeated]);
-    }
-
-    #[test]
-    fn warnings_of_the_run_are_kept() {
-        let mut result = full_run();
-        result.warnings.push(Warning::FilesLeft { path: "run".into(), reason: "busy".into() }.into());
-        assert_eq!(kinds(&result), ["files_left"]);
-    }
-}
+#[path = "warning_tests.rs"]
+mod tests;

@@ -6,9 +6,10 @@ use beff_ffi::{Comm, MpiError};
 
 use super::start::Early;
 use crate::frame::error::UsageError;
-use crate::frame::records::{Outcome, Warning};
+use crate::frame::records::{kinds, Outcome, Warning};
 use crate::frame::report::Outputs;
 use crate::frame::run::run_dir::RunDir;
+use crate::frame::words::clause;
 
 /// Makes the directory; without a `name`, one from time and process of rank 0. `outputs` come back if it is made, and
 /// are taken away if not. Collective.
@@ -52,5 +53,18 @@ pub(crate) fn clean_up(world: &Comm, run_dir: &RunDir, keep_files: bool, outcome
     if !world.is_root() || (keep_files && outcome == Outcome::Complete) {
         return None;
     }
-    run_dir.remove().err().map(|e| Warning::FilesLeft { path: run_dir.whereabouts(), reason: e.to_string() })
+    run_dir.remove().err().map(|e| files_left(&run_dir.whereabouts(), &e.to_string()))
+}
+
+/// The run directory could not be removed.
+pub(crate) fn files_left(path: &str, reason: &str) -> Warning {
+    kinds::FILES_LEFT
+        .warning()
+        .figure("path", path)
+        .figure("reason", reason)
+        .told(
+            format!("files are left: look into {path}"),
+            format!("The run directory {path} could not be removed: {}.", clause(reason)),
+        )
+        .next(format!("Look into {path}, and remove by hand what nobody needs."))
 }

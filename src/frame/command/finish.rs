@@ -95,10 +95,8 @@ fn conclude<R: Views>(
         collector.record(R::end_line(ending));
         exit = report(collector, page);
     }
-    if let Some(Warning::FilesLeft { path, reason }) =
-        files.filter(|_| result_first).and_then(|files| files.clean_up(world, outcome))
-    {
-        complain(&format!("{path} could not be removed: {reason}"));
+    if let Some(left) = files.filter(|_| result_first).and_then(|files| files.clean_up(world, outcome)) {
+        complain(&format!("{} could not be removed: {}", left.text("path"), left.text("reason")));
     }
     Ok(start::exit_of_root(world, exit)?)
 }

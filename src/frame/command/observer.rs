@@ -2,9 +2,10 @@
 
 use super::complain;
 use super::progress::Progress;
-use crate::frame::records::{Outcome, Record, Warning};
+use crate::frame::records::{kinds, Outcome, Record, Warning};
 use crate::frame::report::Outputs;
 use crate::frame::run::{Live, Moved, Observer, Standing};
+use crate::frame::words::clause;
 
 /// Collects the records of a run. Lives on rank 0.
 pub struct Collector<R> {
@@ -42,7 +43,7 @@ impl<R: Record> Collector<R> {
             complain(&format!(
                 "the journal {path} cannot be written any more: {e}. The run goes on, results in memory"
             ));
-            self.result.warn(Warning::JournalBroken { path, reason: e.to_string() });
+            self.result.warn(journal_broken(&path, &e.to_string()));
         }
     }
 
@@ -59,6 +60,15 @@ impl<R: Record> Collector<R> {
         self.progress.end(self.result.outcome() == Outcome::Complete);
         (self.result, self.outputs)
     }
+}
+
+/// The journal could not be written to its end.
+pub(crate) fn journal_broken(path: &str, reason: &str) -> Warning {
+    let cause = clause(reason);
+    kinds::JOURNAL_BROKEN.warning().figure("path", path).figure("reason", reason).told(
+        format!("the journal {path} is not whole"),
+        format!("The journal {path} could not be written to its end: {cause}. These results come from memory."),
+    )
 }
 
 impl<R: Record> Observer<R::Line> for Collector<R> {

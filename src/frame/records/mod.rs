@@ -8,6 +8,7 @@ pub mod cold;
 mod evidence;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod kinds;
 mod machine;
 mod machine_share;
 mod pages;
@@ -25,7 +26,8 @@ pub use placement::{Numbering, Placement, Transport};
 pub use probe::{ProbeAt, ProbeRecord};
 pub(crate) use record::{run_record, TakeIn};
 pub use record::{Record, RunEnd};
-pub use warning::Warning;
+pub(crate) use warning::{kinds, DEFINITION};
+pub use warning::{Figure, Kind, Warning};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -98,7 +98,6 @@ macro_rules! run_record {
         line $Line:ident,
         start { $($(#[$of_start:meta])* $start:ident: $Start:ty,)+ }
         records { $($(#[$of_field:meta])* $field:ident: $Field:ty = $(#[$of_variant:meta])* $Variant:ident($Content:ty),)+ }
-        warnings $Warning:ty,
         ending $Ending:ident $(cleaned up in $cleanup_seconds:ident)?,
     ) => {
         $(#[$of_result])*
@@ -118,7 +117,7 @@ macro_rules! run_record {
             pub errors: Vec<$crate::frame::records::ErrorRecord>,
             /// Warnings of the run itself (the journal broke or is torn, files left, ...); those that follow from the
             /// records are derived.
-            pub warnings: Vec<$Warning>,
+            pub warnings: Vec<$crate::frame::records::Warning>,
             /// How the run ended.
             pub ending: $Ending,
         }
@@ -145,7 +144,7 @@ macro_rules! run_record {
             /// An error.
             Error($crate::frame::records::ErrorRecord),
             /// A warning.
-            Warning($Warning),
+            Warning($crate::frame::records::Warning),
             /// Last line of a run that was not killed.
             End($Ending),
         }
@@ -200,7 +199,7 @@ macro_rules! run_record {
             }
 
             fn warning_line(warning: $crate::frame::records::Warning) -> $Line {
-                $Line::Warning(warning.into())
+                $Line::Warning(warning)
             }
 
             fn end_line(ending: $Ending) -> $Line {

@@ -2,6 +2,7 @@
 
 use super::text::{count, list};
 use crate::frame::records::{BindState, Binding, HostBinding, Machine};
+use crate::frame::values::binding::of_cpus;
 
 /// Hosts named of a group that was treated alike.
 const HOST_NAMES: usize = 6;
@@ -68,11 +69,6 @@ fn of_host(binding: &Binding, host: &HostBinding) -> String {
     }
 }
 
-/// A use of CPUs, in percent of one.
-fn of_cpus(percent: u64) -> String {
-    format!("{:.1}", percent as f64 / 100.0)
-}
-
 fn is_on_cores(host: &HostBinding) -> bool {
     host.ranks.iter().all(|rank| rank.cores == Some(1))
 }
@@ -97,46 +93,6 @@ pub(super) fn in_short(binding: Option<&Binding>) -> String {
         }
     }
     all.join(", ")
-}
-
-/// Behind the sentence that a rank is not bound: why.
-pub(super) fn because(state: &BindState) -> String {
-    match state {
-        BindState::Before => "; the launcher gave it several cores".into(),
-        BindState::Program => String::new(),
-        BindState::NotAsked => "; --bind none leaves it there".into(),
-        BindState::Alone => "; it is alone on its host, where --bind auto binds nobody".into(),
-        BindState::TooFewCpus { ranks, cpus } => {
-            format!("; {} have {}", count(*ranks, "rank"), count(*cpus, "CPU"))
-        }
-        BindState::Neighbours { first, .. } => format!(
-            "; other programs are bound to CPUs that the ranks would need (process {}, {}, CPUs {})",
-            first.process, first.program, first.cpus
-        ),
-        BindState::Busy { others_percent } => {
-            format!(
-                "; others used {} CPUs before the start, and a bound rank would wait for them",
-                of_cpus(*others_percent)
-            )
-        }
-        BindState::Refused { message } => format!("; {message}"),
-    }
-}
-
-/// What to do about a rank that is not bound.
-pub(super) fn remedy(state: Option<&BindState>) -> &'static str {
-    match state {
-        Some(BindState::NotAsked) => "Leave --bind none out, or bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
-        Some(BindState::Before) => "--bind core binds each rank to one of its CPUs; or let the launcher do it: with Open MPI --bind-to core, with MPICH -bind-to core.",
-        Some(BindState::Alone) => "--bind core binds it to a CPU.",
-        Some(BindState::Neighbours { .. }) => {
-            "Give each run CPUs of its own (a cpuset, taskset, numactl), or wait for the other program. --bind core binds the ranks beside it."
-        }
-        Some(BindState::Busy { .. }) => {
-            "Measure on a machine that nobody else uses. --bind core binds the ranks whatever others do."
-        }
-        _ => "Bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
-    }
 }
 
 #[cfg(test)]

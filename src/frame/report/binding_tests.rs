@@ -2,6 +2,7 @@ use super::*;
 use crate::frame::config::BindPolicy;
 use crate::frame::records::fixture::{host, machine};
 use crate::frame::records::Neighbour;
+use crate::frame::values::binding::{because, remedy};
 
 fn neighbour() -> Neighbour {
     Neighbour { process: 4711, program: "beff-raw".into(), cpus: "0".into() }

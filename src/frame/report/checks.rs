@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use super::facts::Field;
-use super::journal::read;
+use super::journal::{read, torn};
 use super::place::{Level, Place, Saved};
 use super::views::{parse, Views};
 use crate::frame::plain;
-use crate::frame::records::{Outcome, Record, Warning};
+use crate::frame::records::{kinds, Outcome, Record, Warning};
 
 /// Columns of the terminals that a screen is promised for.
 pub(crate) const COLUMNS: usize = 80;
@@ -52,17 +52,32 @@ pub(crate) fn hostile_name() -> String {
     "a\u{1b}[31m/very \u{202e}long\nname ".repeat(40)
 }
 
-/// Kinds of warnings are told apart by their place on a screen: no two have the same.
-pub(crate) fn assert_every_kind_has_its_place<W: serde::Serialize>(all: &[W], brief: impl Fn(&W) -> super::Brief) {
-    let kind = |w: &W| serde_json::to_value(w).unwrap()["kind"].as_str().unwrap().to_owned();
-    let places: BTreeSet<(u8, String)> = all.iter().map(|w| (brief(w).rank, kind(w))).collect();
-    let ranks: BTreeSet<u8> = places.iter().map(|(rank, _)| *rank).collect();
-    let kinds: BTreeSet<&str> = places.iter().map(|(_, kind)| kind.as_str()).collect();
-    assert!(ranks.len() == places.len() && kinds.len() == places.len(), "{places:?}");
+/// Every warning is of a kind that is listed, with the figures that are listed, and its words are sentences.
+fn assert_warnings_are_listed<R: Views>(derived: &R::Derived) {
+    for warning in R::warnings(derived) {
+        let kind = kinds::find(R::KINDS, &warning.kind).unwrap_or_else(|| panic!("{} is not listed", warning.kind));
+        assert_eq!(kind.misfits(warning), Vec::<String>::new(), "{warning:?}");
+    }
+}
+
+/// Kinds have names, places and next steps, and no two of a benchmark the same name.
+fn assert_kinds_are_told_apart<R: Views>() {
+    let all: Vec<_> = R::KINDS.iter().chain(kinds::KINDS).collect();
+    let names: BTreeSet<&str> = all.iter().map(|kind| kind.name).collect();
+    assert_eq!(names.len(), all.len());
+    assert!(all.iter().all(|kind| kind.next_step.ends_with('.') && !kind.meaning.is_empty()));
+}
+
+/// One of each kind, with more words than there is room for.
+pub(crate) fn one_of_each<R: Views>() -> Vec<Warning> {
+    let words = "more words of it than a line has ".repeat(9);
+    let all = R::KINDS.iter().chain(kinds::KINDS);
+    all.map(|kind| kind.warning().of("mpiio").told(&words, format!("{words}."))).collect()
 }
 
 /// The schema in docs/ is what the types say. It is written anew as goldens are, with `INSTA_UPDATE=always`.
 pub(crate) fn assert_published<R: Views>() {
+    assert_kinds_are_told_apart::<R>();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(R::SCHEMA);
     let text = R::schema();
     if std::env::var_os("INSTA_UPDATE").is_some_and(|how| how == "always") {
@@ -76,12 +91,24 @@ pub(crate) fn assert_published<R: Views>() {
 
 /// A document fits the schema and reads back, and one with a field of `list` that nobody knows does not fit.
 pub(crate) fn assert_fits<R: Views + PartialEq + std::fmt::Debug>(result: &R, list: &str) {
-    let bytes = result.document(&result.derived()).unwrap();
+    let derived = result.derived();
+    assert_warnings_are_listed::<R>(&derived);
+    let bytes = result.document(&derived).unwrap();
     assert_valid::<R>(&bytes);
     assert_eq!(parse::<R>(&bytes).unwrap(), *result);
     let mut document: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    without_words(&mut document["warnings"]);
+    assert!(validator::<R>().is_valid(&document), "of an older version");
+    assert_warnings_are_listed::<R>(&parse::<R>(document.to_string().as_bytes()).unwrap().derived());
     document[list][0]["speed"] = 1.into();
     assert!(!validator::<R>().is_valid(&document));
+}
+
+/// As versions recorded warnings that made the words anew whenever they showed them.
+fn without_words(warnings: &mut serde_json::Value) {
+    for warning in warnings.as_array_mut().unwrap().iter_mut().filter_map(|one| one.as_object_mut()) {
+        warning.retain(|name, _| !["summary", "cause", "next_step"].contains(&name.as_str()));
+    }
 }
 
 /// A field that is missing is named with the schema that describes it.
@@ -114,7 +141,7 @@ pub(crate) fn assert_a_cut_keeps_the_rest<R: Record + PartialEq + std::fmt::Debu
     let whole = journal_of(&lines[..5]);
     let mut expected: R = read(&whole[..before]).unwrap();
     assert_eq!(expected.outcome(), Outcome::Killed);
-    expected.warn(Warning::JournalTorn { line: 5, bytes: 100 });
+    expected.warn(torn(5, 100));
     assert_eq!(read::<R>(&whole[..before + 100]).unwrap(), expected);
 }
 

@@ -90,9 +90,8 @@ pub(crate) fn troubles<R: Views, C>(page: &mut Page, result: &R, derived: &R::De
         if number == 0 {
             page.heading("Warnings");
         }
-        let (cause, next_step) = result.explain(warning);
-        page.hanging("  - ", &cause);
-        page.hanging("    -> ", &next_step);
+        page.hanging("  - ", &warning.cause);
+        page.hanging("    -> ", &warning.next_step);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{Record, Warning, SCHEMA_VERSION};
+use crate::frame::records::{kinds, Record, Warning, SCHEMA_VERSION};
 
 /// A journal being written.
 #[derive(Debug)]
@@ -129,8 +129,18 @@ pub(crate) fn benchmark(bytes: &[u8]) -> Result<Option<String>, JournalError> {
     Ok(head.benchmark)
 }
 
+/// It ends inside a line.
+pub(crate) fn torn(line: u64, bytes: usize) -> Warning {
+    kinds::JOURNAL_TORN.warning().figure("line", line).figure("bytes", bytes).told(
+        "the journal ends inside a line: the run was killed while it wrote",
+        format!(
+            "The journal ends inside line {line} ({bytes} bytes of it are there): the run was killed while it wrote."
+        ),
+    )
+}
+
 /// Rebuilds a result from a journal, whole or cut off anywhere. Without an end line the outcome is
-/// [`crate::frame::records::Outcome::Killed`]; a torn last line is left out and noted as [`Warning::JournalTorn`].
+/// [`crate::frame::records::Outcome::Killed`]; a torn last line is left out and noted as [`kinds::JOURNAL_TORN`].
 ///
 /// # Errors
 /// [`JournalError`].
@@ -151,7 +161,7 @@ pub(crate) fn read<R: Record>(bytes: &[u8]) -> Result<R, JournalError> {
             }
             Ok(Err(record)) => run.absorb(record),
             Err(_) if !line.ends_with(b"\n") => {
-                run.warn(Warning::JournalTorn { line: number, bytes: line.len() as u64 });
+                run.warn(torn(number, line.len()));
             }
             Err(error) => {
                 return Err(JournalError::BadLine { line: number, cause: error.to_string() });

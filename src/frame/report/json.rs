@@ -11,7 +11,7 @@ use super::elements;
 use super::schema::published;
 
 use crate::frame::plain;
-use crate::frame::records::{Record, SCHEMA_VERSION};
+use crate::frame::records::{Kind, Record, SCHEMA_VERSION};
 
 /// Value of the field `program`, by which the document is recognised.
 pub const PROGRAM: &str = "beff-raw";
@@ -75,10 +75,9 @@ pub(crate) fn write(result: &impl Serialize, derived: impl Serialize) -> Result<
 }
 
 /// The JSON Schema of such a document.
-pub(crate) fn schema<R: JsonSchema, D: JsonSchema>(benchmark: &str) -> String {
-    published::<Document<R, D>>(&format!(
-        "Results of {benchmark} by {PROGRAM} (PREFIX.json), schema version {SCHEMA_VERSION}"
-    ))
+pub(crate) fn schema<R: JsonSchema, D: JsonSchema>(benchmark: &str, own: &[Kind]) -> String {
+    let title = format!("Results of {benchmark} by {PROGRAM} (PREFIX.json), schema version {SCHEMA_VERSION}");
+    published::<Document<R, D>>(&title, Some(own))
 }
 
 /// The records alone, in one line, as they are read back.

@@ -3,7 +3,6 @@
 
 pub mod bars;
 mod binding;
-pub mod brief;
 #[cfg(test)]
 pub(crate) mod checks;
 pub(crate) mod columns;
@@ -32,7 +31,6 @@ pub mod text;
 mod views;
 pub mod warnings;
 
-pub use brief::Brief;
 pub use outputs::{OutputError, Outputs};
 pub use place::{Level, Place, Saved};
 pub use sheet::Sheet;

@@ -1,12 +1,15 @@
 //! The JSON Schema of a document, from its types and their docstrings.
 
 mod text;
+mod warnings;
 
 use std::collections::BTreeSet;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
+
+use crate::frame::records::Kind;
 
 /// What has schemas in it that hold for the same value.
 const COMPOSITIONS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
@@ -18,10 +21,17 @@ const ELEMENTS: [&str; 2] = ["items", "prefixItems"];
 const DEFINITIONS: &str = "$defs";
 
 /// The schema of `T` as it is published: no object has a field that is not described; every field is required but those that came
-/// later, which have a default; descriptions speak of JSON.
-pub(crate) fn published<T: JsonSchema>(title: &str) -> String {
+/// later, which have a default; descriptions speak of JSON. Results of a benchmark have warnings, of its `own` kinds and those that
+/// every one has.
+pub(crate) fn published<T: JsonSchema>(title: &str, own: Option<&[Kind]>) -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(publish);
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut generator = settings.into_generator();
+    if let Some(own) = own {
+        // Definitions stand in the order in which they are met: those of the document come first.
+        let _ = T::json_schema(&mut generator);
+        warnings::define(&mut generator, own);
+    }
+    let mut schema = generator.into_root_schema_for::<T>();
     schema.insert("title".into(), title.into());
     let mut text = text::lines(schema.as_value());
     text.push('\n');
@@ -174,7 +184,7 @@ mod tests {
     }
 
     fn schema() -> Value {
-        serde_json::from_str(&published::<Drawing>("Drawings")).unwrap()
+        serde_json::from_str(&published::<Drawing>("Drawings", None)).unwrap()
     }
 
     #[test]

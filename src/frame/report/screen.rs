@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::frame::records::{Machine, Outcome, Record, StorageRecord};
+use crate::frame::records::{Machine, Outcome, Record, StorageRecord, Warning};
 use crate::frame::values::Criterion;
 
-use super::brief::{by_kind, Brief};
 use super::columns::NONE;
 use super::ending;
 use super::library::short_name;
@@ -14,6 +13,8 @@ use super::marks::{Cell, Legend, Mark};
 use super::place::{Place, Saved};
 use super::sheet::{fixed, span, Look, Room, Screen, Span, LABEL};
 use super::text::{count, list};
+use super::warnings::by_kind;
+use super::Views;
 use crate::frame::digits::shown;
 
 /// Backends with lines or columns of their own; a damaged file may name any number.
@@ -177,15 +178,15 @@ pub(crate) fn findings(screen: &mut Screen, result: &impl Record, texts: &[Strin
 }
 
 /// What to trust and what not: `checked` is what was compared, then warnings, the most important first.
-pub(crate) fn trust(
+pub(crate) fn trust<'w, R: Views>(
     screen: &mut Screen,
-    result: &impl Record,
+    result: &R,
     checked: Option<String>,
-    briefs: Vec<Brief>,
+    warnings: impl IntoIterator<Item = &'w Warning>,
     several: bool,
 ) {
     screen.blank();
-    let warnings = by_kind(briefs, several);
+    let warnings = by_kind(warnings, R::KINDS, several);
     let told = number(screen, WARNINGS).saturating_sub(result.errors().len().min(1));
     let mut label = "trust";
     if let Some(checked) = checked.filter(|_| !result.is_corrupt()) {

@@ -3,6 +3,7 @@
 use crate::frame::digits::shown;
 use crate::frame::plain;
 pub use crate::frame::units::count;
+pub use crate::frame::words::{figure, list, nanoseconds, percent};
 
 /// Widest line of any table, in characters.
 pub const WIDTH: usize = 110;
@@ -129,63 +130,11 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `a, b and c`.
-#[must_use]
-pub fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [front @ .., last] => format!("{} and {last}", front.join(", ")),
-    }
-}
-
 /// What was chosen otherwise than by default; None: nothing.
 #[must_use]
 pub fn settings(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// A share in percent with as many digits as it deserves: `0.04 %`, `7.3 %`, `63 %`.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent == 0.0 {
-        "0 %".to_owned()
-    } else if percent < 1.0 {
-        format!("{percent:.2} %")
-    } else if percent < 10.0 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
-}
-
-/// Two or three significant digits: `0.034`, `1.2`, `41`, `1234`.
-#[must_use]
-pub fn figure(value: f64) -> String {
-    match value.abs() {
-        size if size >= 10.0 => format!("{value:.0}"),
-        size if size >= 1.0 => format!("{value:.1}"),
-        size if size >= 0.1 => format!("{value:.2}"),
-        size if size >= 0.01 => format!("{value:.3}"),
-        0.0 => "0".to_owned(),
-        _ => format!("{value:.1e}"),
-    }
-}
-
-/// A short time given in nanoseconds, with the unit that suits it.
-#[must_use]
-pub fn nanoseconds(ns: f64) -> String {
-    if ns < 100.0 {
-        format!("{ns:.1} ns")
-    } else if ns < 1e4 {
-        format!("{ns:.0} ns")
-    } else if ns < 1e7 {
-        format!("{:.1} us", ns / 1e3)
-    } else {
-        format!("{:.1} ms", ns / 1e6)
-    }
 }
 
 /// Three digits behind the point, or as many as fit into `width`.
@@ -248,17 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_words() {
-        assert_eq!(count(1, "rank"), "1 rank");
-        assert_eq!(count(0, "rank"), "0 ranks");
-        assert_eq!(count(2, "process"), "2 processes");
-        assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
-        assert_eq!([figure(1234.5), figure(41.26), figure(1.25), figure(0.0312)].join(" "), "1234 41 1.2 0.031");
+    fn numbers_fit_their_column() {
         assert_eq!([fit(1.5, 8), fit(123_456.75, 8), fit(1e9, 8)].join(" "), "1.500 123456.8 1000000000");
         assert_eq!(
             [fit_known(1.26, 2, 8), fit_known(1e9, 6, 8), fit_known(123_456.75, 6, 8)].join(" "),
             "1.3 1000000000 123457"
         );
-        assert_eq!([percent(0.0), percent(0.0004), percent(0.073), percent(0.63)].join(" "), "0 % 0.04 % 7.3 % 63 %");
     }
 }

@@ -1,10 +1,9 @@
 //! A result as it is shown: on stdout, in the files of a run, and again by `report`.
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::OnceLock;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
@@ -14,19 +13,19 @@ use super::picture::Point;
 use super::place::{Level, Place};
 use super::sheet::{Screen, Sheet};
 use super::{html, journal as jsonl, json};
-use crate::frame::records::Record;
+use crate::frame::records::{Kind, Record, Warning};
 use crate::frame::values::comparable::Comparable;
 
 /// How the results of a benchmark are shown. Pure functions of the records and of what was derived from them.
 pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Sync {
     /// What follows from the records.
     type Derived: Serialize + JsonSchema + Send + Sync + 'static;
-    /// What the reader must know of them.
-    type Warning: Serialize + JsonSchema + 'static;
     /// The name of the benchmark in a sentence.
     const TITLE: &'static str;
     /// The file that describes the fields of its document.
     const SCHEMA: &'static str;
+    /// What it warns of, besides what every benchmark does.
+    const KINDS: &'static [Kind];
 
     /// Derives everything, also from a result that ended early.
     fn derived(&self) -> Self::Derived;
@@ -37,10 +36,7 @@ pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Syn
     }
 
     /// Warnings of the run and those that follow from the records.
-    fn warnings(derived: &Self::Derived) -> &[Self::Warning];
-
-    /// Cause and next step of a warning, each a few plain sentences.
-    fn explain(&self, warning: &Self::Warning) -> (String, String);
+    fn warnings(derived: &Self::Derived) -> &[Warning];
 
     /// Everything that a user may read on stdout.
     fn table(&self, derived: &Self::Derived, details: bool) -> String;
@@ -131,11 +127,9 @@ pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Syn
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Derived")]
-struct DerivedView<'a, D, W, M> {
+struct DerivedView<'a, D, M> {
     #[serde(flatten)]
     derived: &'a D,
-    /// Warnings of the run and those that follow from the records, with their texts.
-    warnings: Vec<WarningView<'a, W>>,
     #[serde(flatten)]
     more: Option<M>,
 }
@@ -144,56 +138,18 @@ struct DerivedView<'a, D, W, M> {
 #[derive(Serialize, JsonSchema)]
 struct NoMore {}
 
-/// A warning with its words.
-#[derive(Serialize)]
-struct WarningView<'a, W> {
-    #[serde(flatten)]
-    warning: &'a W,
-    #[serde(flatten)]
-    words: Words,
-}
-
-/// A warning with its texts.
-#[derive(Serialize, JsonSchema)]
-struct Words {
-    /// What happened, with figures.
-    cause: String,
-    /// What to do about it.
-    next_step: String,
-}
-
-/// Refers to the warning; by `flatten` all kinds would stand there once more.
-impl<W: JsonSchema> JsonSchema for WarningView<'_, W> {
-    fn schema_name() -> Cow<'static, str> {
-        "DerivedWarning".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Words::json_schema(generator);
-        if let Some(warning) = generator.subschema_for::<W>().remove("$ref") {
-            schema.insert("$ref".into(), warning);
-        }
-        schema
-    }
-}
-
 /// The JSON Schema of a document with `M` that is only there to be read.
 pub(crate) fn schema_of<R: Views, M: JsonSchema>() -> String {
-    json::schema::<R, DerivedView<'static, R::Derived, R::Warning, M>>(R::TITLE)
+    json::schema::<R, DerivedView<'static, R::Derived, M>>(R::TITLE, R::KINDS)
 }
 
-/// The JSON document, the warnings explained, with `more` that is only there to be read.
+/// The JSON document with `more` that is only there to be read.
 pub(crate) fn write_document<R: Views>(
     result: &R,
     derived: &R::Derived,
     more: Option<impl Serialize>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let view = |warning| {
-        let (cause, next_step) = result.explain(warning);
-        WarningView { warning, words: Words { cause, next_step } }
-    };
-    let warnings = R::warnings(derived).iter().map(view).collect();
-    json::write(result, DerivedView { derived, warnings, more })
+    json::write(result, DerivedView { derived, more })
 }
 
 /// Reads PREFIX.json as the result of this benchmark.

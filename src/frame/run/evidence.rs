@@ -14,7 +14,7 @@ use beff_backends::{FilePath, Pattern};
 use beff_ffi::{Comm, MpiError};
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{DeviceTraffic, Evidence, Warning};
+use crate::frame::records::{kinds, DeviceTraffic, Evidence, Warning};
 use crate::frame::run::agree::{any, count, first_message};
 use crate::frame::system::residency;
 use crate::frame::system::residency::By;
@@ -355,7 +355,13 @@ pub fn drop_pages(site: &Site, comm: &Comm, target: &Target<'_>, backend: &str) 
         return Ok(None);
     }
     told.push(backend.to_owned());
-    Ok(Some(Warning::AllCachesDropped { backend: backend.to_owned() }))
+    Ok(Some(kinds::ALL_CACHES_DROPPED.warning().of(backend).told(
+        "the caches of the whole host were dropped, which other programs feel",
+        format!(
+            "{backend}: pages of the files stayed in the page cache after they were told to leave, so the cached pages of \
+             all files of the host were dropped (vm.drop_caches): other programs there had to read theirs again."
+        ),
+    )))
 }
 
 /// True if more of the pattern's range than can be left stays in the cache.

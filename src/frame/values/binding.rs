@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::frame::records::{BindState, Machine, Placement, Warning};
+use crate::frame::records::{kinds, BindState, Machine, Placement, Warning};
+use crate::frame::units::count;
 
 /// CPUs that two hardware threads of one core are.
 const CPUS_OF_A_CORE: u64 = 2;
@@ -46,13 +47,67 @@ fn of_ranks(machine: &Machine, placement: &[Placement], loose: impl IntoIterator
     let loose: Vec<usize> = loose.into_iter().filter(has_room).collect();
     let rank = *loose.first()?;
     let first = &placement[rank];
-    Some(Warning::NotBound {
-        ranks: loose.len() as u64,
-        rank: rank as u64,
-        cpus: first.cpus.clone(),
-        host: machine.hosts.get(index(first.host)).map(|host| host.name.clone()).unwrap_or_default(),
-        state: state_of(machine, first),
-    })
+    let ranks = loose.len() as u64;
+    let all = count(ranks, "rank");
+    let which = if ranks == 1 { String::new() } else { format!(" ({all} in all)") };
+    let host = machine.hosts.get(index(first.host)).map_or("", |host| host.name.as_str());
+    let (cpus, state) = (&first.cpus, state_of(machine, first));
+    let why = state.as_ref().map_or_else(String::new, because);
+    let warning = kinds::NOT_BOUND.warning().figure("ranks", ranks).figure("rank", rank).figure("cpus", cpus);
+    let warning = warning.figure("host", host).figure("state", &state).next(remedy(state.as_ref()));
+    Some(warning.told(
+        format!("{all} not bound to a core"),
+        format!(
+            "Rank {rank}{which} is not bound to a core: it may run on CPUs {cpus} of host {host}, and the kernel may move it inside the \
+             clock{why}."
+        ),
+    ))
+}
+
+/// Behind the sentence that a rank is not bound: why.
+pub(crate) fn because(state: &BindState) -> String {
+    match state {
+        BindState::Before => "; the launcher gave it several cores".into(),
+        BindState::Program => String::new(),
+        BindState::NotAsked => "; --bind none leaves it there".into(),
+        BindState::Alone => "; it is alone on its host, where --bind auto binds nobody".into(),
+        BindState::TooFewCpus { ranks, cpus } => {
+            format!("; {} have {}", count(*ranks, "rank"), count(*cpus, "CPU"))
+        }
+        BindState::Neighbours { first, .. } => format!(
+            "; other programs are bound to CPUs that the ranks would need (process {}, {}, CPUs {})",
+            first.process, first.program, first.cpus
+        ),
+        BindState::Busy { others_percent } => {
+            format!(
+                "; others used {} CPUs before the start, and a bound rank would wait for them",
+                of_cpus(*others_percent)
+            )
+        }
+        BindState::Refused { message } => format!("; {message}"),
+    }
+}
+
+/// What to do about a rank that is not bound.
+pub(crate) fn remedy(state: Option<&BindState>) -> &'static str {
+    match state {
+        Some(BindState::NotAsked) => "Leave --bind none out, or bind each rank to a core: with Open MPI --bind-to core, with MPICH -bind-to core.",
+        Some(BindState::Before) => "--bind core binds each rank to one of its CPUs; or let the launcher do it: with Open MPI --bind-to core, with MPICH -bind-to core.",
+        Some(BindState::Alone) => "--bind core binds it to a CPU.",
+        Some(BindState::Neighbours { .. }) => {
+            "Give each run CPUs of its own (a cpuset, taskset, numactl), or wait for the other program. --bind core binds the ranks beside it."
+        }
+        Some(BindState::Busy { .. }) => {
+            "Measure on a machine that nobody else uses. --bind core binds the ranks whatever others do."
+        }
+        _ => kinds::NOT_BOUND.next_step,
+    }
+}
+
+/// A use of CPUs, in percent of one.
+#[must_use]
+pub fn of_cpus(percent: u64) -> String {
+    format!("{:.1}", percent as f64 / 100.0)
 }
 
 /// The ranks that are not bound to a core, ascending: they may run on several cores. Where cores are not known: on several CPUs, and they
@@ -109,10 +164,11 @@ mod tests {
         for (rank, (cpus, cores)) in ranks.zip(cpus.into_iter().zip(cores)) {
             (rank.cpus, rank.cores) = (cpus.into(), Some(cores));
         }
-        match in_each_others_way(&machine) {
-            Some(Warning::NotBound { ranks, rank, state, .. }) => Some((ranks, rank, state)),
-            _ => None,
-        }
+        in_each_others_way(&machine).map(|warning| {
+            let of = |name: &str| warning.figures[name].clone();
+            let number = |name: &str| of(name).as_u64().unwrap();
+            (number("ranks"), number("rank"), serde_json::from_value(of("state")).unwrap())
+        })
     }
 
     #[test]
@@ -145,9 +201,11 @@ mod tests {
         (of_host.ranks[0].cpus, of_host.ranks[0].cores) = ("0-7".into(), Some(8));
         assert_eq!(in_each_others_way(&alone), None);
         let placement = [Placement { host: 0, cpus: "0-7".into(), cores: Some(8) }];
-        assert!(matches!(not_bound(&alone, &placement), Some(Warning::NotBound { state: Some(BindState::Alone), .. })));
+        let found = not_bound(&alone, &placement).unwrap();
+        assert!(found.cause.ends_with("binds nobody.") && found.next_step == "--bind core binds it to a CPU.");
         alone.binding = None;
         assert_eq!(in_each_others_way(&alone), None);
-        assert!(matches!(not_bound(&alone, &placement), Some(Warning::NotBound { state: None, .. })));
+        let found = not_bound(&alone, &placement).unwrap();
+        assert!(found.figures["state"].is_null() && found.cause.ends_with("inside the clock."));
     }
 }

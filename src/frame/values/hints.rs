@@ -1,6 +1,7 @@
 //! Hints asked for and not in force.
 
-use crate::frame::records::Warning;
+use crate::frame::records::{kinds, Warning};
+use crate::frame::words::others;
 
 /// Hints as key and value.
 pub(crate) type Hints = [(String, String)];
@@ -21,13 +22,13 @@ pub(crate) fn missing<'a>(
         }
     }
     let &(key, requested, granted) = missing.first()?;
-    Some(Warning::HintNotGranted {
-        backend: backend.to_owned(),
-        hints: missing.len() as u64,
-        key: key.clone(),
-        requested: requested.clone(),
-        granted: granted.cloned(),
-    })
+    let hints = missing.len() as u64;
+    let in_force = granted.map_or("the library does not list it".to_owned(), |value| format!("{value} is in force"));
+    let warning = kinds::HINT_NOT_GRANTED.warning().of(backend).figure("hints", hints).figure("key", key);
+    Some(warning.figure("requested", requested).figure("granted", granted).told(
+        format!("the library did not take the hint {key} = {requested}"),
+        format!("{backend}: hint {key} = {requested} was asked for, {in_force}{}.", others(hints, "hint")),
+    ))
 }
 
 /// Libraries change the case of words such as "enable" and pad values.

@@ -1,6 +1,8 @@
 //! Which part of the machine others had: shares, and what of it is worth a mark.
 
-use crate::frame::records::{MachineShare, Warning};
+use crate::frame::records::{kinds, MachineShare, Warning};
+use crate::frame::units::count;
+use crate::frame::words::percent;
 
 /// Others had too much of what was measured above this share.
 pub const OTHERS_SHARE: f64 = 0.05;
@@ -77,16 +79,20 @@ pub(crate) fn warning<'a>(
         .collect();
     let (worst, worst_share) = marked.iter().copied().reduce(|most, one| if one.1 > most.1 { one } else { most })?;
     let Shares { steal, others, waited } = shares(all.iter().map(|(_, share)| *share))?;
-    Some(Warning::MachineShared {
-        noun: noun.to_owned(),
-        marked: marked.len() as u64,
-        of: all.len() as u64,
-        steal_share: steal,
-        others_share: others,
-        waited_share: waited,
-        worst: worst.to_owned(),
-        worst_share,
-    })
+    let (marked, of) = (marked.len(), all.len());
+    let of_all = count(of as u64, noun);
+    let warning = kinds::MACHINE_SHARED.warning().figure("noun", noun).figure("marked", marked).figure("of", of);
+    let warning = warning.figure("steal_share", steal).figure("others_share", others).figure("waited_share", waited);
+    let most = percent(worst_share);
+    let [steal, others, waited] = [steal, others, waited].map(percent);
+    Some(warning.figure("worst", worst).figure("worst_share", worst_share).told(
+        format!("the machine was shared during {marked} of {of_all}: others had up to {most} of it"),
+        format!(
+            "Others had more than 5 % of the machine during {marked} of {of_all}, most ({most}) during {worst}. Over all of them the \
+             hypervisor took {steal} of the ranks' CPUs (steal), other programs used {others}, and ranks that were ready \
+             waited {waited} of the time for a CPU."
+        ),
+    ))
 }
 
 #[cfg(test)]
@@ -147,17 +153,11 @@ mod tests {
         let shared = [share(4.0, 0.0, 0.0), share(0.0, 0.0, 0.0), share(0.0, 3.0, 0.0)];
         let named = |of: &'static str| shared.iter().map(move |s| (format!("{of} {}", s.steal_seconds), Some(s)));
         let known = named("pattern").chain([("not known".to_owned(), None)]);
-        let expected = Warning::MachineShared {
-            noun: "pattern run".into(),
-            marked: 2,
-            of: 3,
-            steal_share: 4.0 / 60.0,
-            others_share: 3.0 / 60.0,
-            waited_share: 0.0,
-            worst: "pattern 4".into(),
-            worst_share: 0.2,
-        };
-        assert_eq!(warning("pattern run", known), Some(expected));
+        let expected = serde_json::json!({
+            "noun": "pattern run", "marked": 2, "of": 3, "steal_share": 4.0 / 60.0, "others_share": 3.0 / 60.0,
+            "waited_share": 0.0, "worst": "pattern 4", "worst_share": 0.2,
+        });
+        assert_eq!(serde_json::json!(warning("pattern run", known).unwrap().figures), expected);
         assert_eq!(warning("pattern run", named("pattern").skip(1).take(1)), None);
         assert_eq!(warning("pattern run", std::iter::empty()), None);
     }

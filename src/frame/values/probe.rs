@@ -4,7 +4,7 @@ use beff_statistics::student;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::frame::records::{Access, ProbeAt, ProbeRecord, Warning};
+use crate::frame::records::{kinds, Access, ProbeAt, ProbeRecord, Warning};
 
 /// A move of more than this is told.
 const MOVED: f64 = 0.10;
@@ -57,7 +57,18 @@ pub fn warning(probes: &[ProbeRecord]) -> Option<Warning> {
     let changed = moves(probes).into_iter().filter(|m| m.verdict == Verdict::Changed);
     let most = changed.max_by(|a, b| a.ratio.ln().abs().total_cmp(&b.ratio.ln().abs()))?;
     let StorageMove { access, start_mb_per_second, end_mb_per_second, ratio, interval, .. } = most;
-    Some(Warning::StorageChanged { access, start_mb_per_second, end_mb_per_second, ratio, interval })
+    let what = if access == Access::Read { "reads of" } else { "rewrites of" };
+    let [low, high] = interval;
+    let warning = kinds::STORAGE_CHANGED.warning().figure("access", access);
+    let warning =
+        warning.figure("start_mb_per_second", start_mb_per_second).figure("end_mb_per_second", end_mb_per_second);
+    Some(warning.figure("ratio", ratio).figure("interval", interval).told(
+        format!("the storage changed under the run: {} at its end {ratio:.2} times as fast as at its start", access.name()),
+        format!(
+            "The storage changed under the run: a short probe of rank 0 alone, past the page cache, saw {what} {start_mb_per_second:.0} MB/s \
+             before it and {end_mb_per_second:.0} MB/s after it, {ratio:.2} times as much [{low:.2}, {high:.2}]."
+        ),
+    ))
 }
 
 /// Welch's interval of the difference of the means of the logarithms. None without two rounds on each side.
@@ -147,10 +158,9 @@ mod tests {
     #[test]
     fn the_largest_move_is_the_warning_and_one_probe_alone_says_nothing() {
         let probes = [probe(ProbeAt::Start, [100.0, 200.0], 0.01, 50), probe(ProbeAt::End, [130.0, 100.0], 0.01, 50)];
-        let Some(Warning::StorageChanged { access, ratio, start_mb_per_second, .. }) = warning(&probes) else {
-            panic!("no warning")
-        };
-        assert_eq!(access, Access::Read);
+        let found = warning(&probes).unwrap();
+        assert_eq!(found.text("access"), "read");
+        let [ratio, start_mb_per_second] = ["ratio", "start_mb_per_second"].map(|name| found.number(name).unwrap());
         assert!((ratio - 0.5).abs() < 0.001 && (start_mb_per_second - 200.0).abs() < 1.0, "{ratio}");
         assert_eq!(moves(&probes[..1]), []);
         let unknown = ProbeRecord { not_known: Some("x".into()), ..probes[1].clone() };

@@ -3,12 +3,13 @@
 use crate::frame::config::Repeat;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
+use crate::frame::report::journal::torn;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::Mode;
 use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
 use crate::imb_io::records::*;
 use crate::imb_io::values::fixture::{from_cache, row, run};
-use crate::imb_io::values::{ImbDerived, ImbWarning};
+use crate::imb_io::values::ImbDerived;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, ImbResult, ImbDerived)> {
@@ -171,7 +172,7 @@ pub fn failed() -> ImbResult {
         next_step: "Look for a full file system or a quota.".into(),
         no_space: false,
     });
-    result.warnings.push(Warning::JournalTorn { line: 17, bytes: 99 });
+    result.warnings.push(torn(17, 99));
     result.ending.outcome = Outcome::Interrupted;
     result.ending.real_seconds = 14.5;
     result
@@ -193,69 +194,6 @@ fn corruption() -> ImbCorruption {
         looks_like: "one bit flipped".into(),
         bytes_wrong: 3,
     }
-}
-
-/// One of each kind.
-pub fn every_warning() -> Vec<ImbWarning> {
-    let backend = || "mpiio".to_owned();
-    vec![
-        ImbWarning::AllocationsInClock { allocations: 2, rows: 1, benchmark: "S_Write_Indv".into() },
-        ImbWarning::NotVerified { rows: 3, benchmark: "P_Write_Shared".into() },
-        ImbWarning::NotRun { backend: "posix".into(), rows: 24, reason: "no shared file pointer".into() },
-        ImbWarning::ReadFromCache { backend: backend(), rows: 2, of: 9, asked_bytes: 40 << 20, storage_bytes: 1 << 20 },
-        ImbWarning::ReadFromCache { backend: backend(), rows: 1, of: 1, asked_bytes: 4096, storage_bytes: 0 },
-        ImbWarning::SourceUnknown { backend: backend(), rows: 1 },
-        ImbWarning::LoadNotCalibrated { calibration_error: 0.25 },
-        ImbWarning::ClockCost {
-            rows: 3,
-            of: 90,
-            benchmark: "S_Write_Indv".into(),
-            sample_bytes: Some(0),
-            seconds: 80e-9,
-            lap_ns: 24.5,
-        },
-        ImbWarning::ClockCost {
-            rows: 1,
-            of: 1,
-            benchmark: "Open_Close".into(),
-            sample_bytes: None,
-            seconds: 80e-6,
-            lap_ns: 5000.0,
-        },
-        ImbWarning::NotNarrow {
-            rows: 12,
-            of: 90,
-            until_share: 0.05,
-            benchmark: "P_Read_Priv".into(),
-            sample_bytes: Some(4096),
-            measured: 7,
-            reach_share: Some(0.23),
-        },
-        ImbWarning::NotNarrow {
-            rows: 1,
-            of: 1,
-            until_share: 0.02,
-            benchmark: "Open_Close".into(),
-            sample_bytes: None,
-            measured: 1,
-            reach_share: None,
-        },
-        ImbWarning::Overrun { limit_seconds: 240.0, expected_seconds: 200.0, real_seconds: 300.0 },
-        ImbWarning::Overrun { limit_seconds: 2.11, expected_seconds: 2.1, real_seconds: 3.0 },
-        ImbWarning::Shared(Warning::Oversubscribed { hosts: 1, host: "node01".into(), ranks: 4, cores: 2 }),
-        ImbWarning::Shared(Warning::MemoryFileSystem { fs_type: "tmpfs".into() }),
-        ImbWarning::Shared(Warning::MemoryTakenBack {
-            hosts: 2,
-            host: "node01".into(),
-            by: "virtio balloon with free page reporting".into(),
-            first_touch_ns: 10_500.0,
-            touch_again_ns: 1600.0,
-        }),
-        ImbWarning::Shared(Warning::AllCachesDropped { backend: backend() }),
-        ImbWarning::Shared(Warning::FilesLeft { path: "/scratch/run/beff-raw-1".into(), reason: "busy".into() }),
-        ImbWarning::Shared(Warning::JournalBroken { path: "run1.jsonl".into(), reason: "no space".into() }),
-        ImbWarning::Shared(Warning::JournalTorn { line: 17, bytes: 99 }),
-    ]
 }
 
 /// The journal a run with this result would have written, but for the order among the kinds of records.

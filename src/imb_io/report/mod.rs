@@ -16,12 +16,13 @@ pub mod plan;
 mod screen;
 mod state;
 mod table;
-mod warnings;
 
 pub use imb_format::imb_format;
 
 use super::records::ImbResult;
-use super::values::{derive, ImbDerived, ImbWarning};
+use super::values::kinds::KINDS;
+use super::values::{derive, ImbDerived};
+use crate::frame::records::{Kind, Warning};
 use crate::frame::report::picture::Point;
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{html, Place, Views};
@@ -32,20 +33,16 @@ pub(super) const SUFFIXES: [&str; 3] = [".json", ".csv", ".imb"];
 
 impl Views for ImbResult {
     type Derived = ImbDerived;
-    type Warning = ImbWarning;
     const TITLE: &'static str = "IMB-IO";
     const SCHEMA: &'static str = "docs/imb-schema.json";
+    const KINDS: &'static [Kind] = KINDS;
 
     fn derived(&self) -> ImbDerived {
         derive(self)
     }
 
-    fn warnings(derived: &ImbDerived) -> &[ImbWarning] {
+    fn warnings(derived: &ImbDerived) -> &[Warning] {
         &derived.warnings
-    }
-
-    fn explain(&self, warning: &ImbWarning) -> (String, String) {
-        warnings::text(warning)
     }
 
     fn table(&self, derived: &ImbDerived, details: bool) -> String {

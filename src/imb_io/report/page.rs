@@ -19,7 +19,7 @@ use crate::imb_io::values::{ImbDerived, Verdict};
 
 use super::blocks::{cause, is_wrong, usec, with_all_groups};
 use super::table::{rows_by_end, verdict};
-use super::{comparable, screen, warnings};
+use super::{comparable, screen};
 
 /// Alias of what the records call a block of sizes.
 type Rows<'a> = super::blocks::Block<'a>;
@@ -33,10 +33,9 @@ pub(super) fn page(result: &ImbResult, derived: &ImbDerived) -> Run {
     let (machine, storage) = (&result.setup.machine, &result.setup.storage);
     let several = result.config.backends.len() > 1;
     let found = findings(result, &derived.rows);
-    let briefs = derived.warnings.iter().map(warnings::brief).collect();
     let words = [
         facts::stands_out(found.iter().filter_map(|f| screen::sentence(result, f, several)).collect()),
-        Some(facts::trust(result, screen::checked(derived), briefs, several)),
+        Some(facts::trust(result, screen::checked(derived), &derived.warnings, several)),
     ];
     let blocks = with_all_groups(result, derived);
     let own =

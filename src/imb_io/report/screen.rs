@@ -19,7 +19,6 @@ use crate::imb_io::values::{ImbDerived, Verdict};
 use super::blocks::{is_wrong, mode, with_all_groups, Block};
 use super::table::header;
 use super::table::{rows_by_end, verdict};
-use super::warnings;
 
 /// Lines of benchmarks at most.
 const ROWS: [usize; 4] = [14, 12, 10, 9];
@@ -56,7 +55,7 @@ fn write(page: &mut Screen, result: &ImbResult, derived: &ImbDerived, place: &Pl
     let several = backends(result).len() > 1;
     let texts: Vec<String> = found.iter().filter_map(|finding| sentence(result, finding, several)).collect();
     screen::findings(page, result, &texts);
-    screen::trust(page, result, checked(derived), derived.warnings.iter().map(warnings::brief).collect(), several);
+    screen::trust(page, result, checked(derived), &derived.warnings, several);
     screen::end(page, place, screen::has_failed(result), None);
 }
 

@@ -6,6 +6,7 @@
 mod bare;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod kinds;
 mod repeated;
 mod row;
 pub mod standout;
@@ -16,11 +17,11 @@ pub use bare::ImbBareValue;
 pub use repeated::RepeatedRow;
 pub use row::{GroupValue, RowValue};
 pub use verdict::{ImbVerdict, Verdict};
-pub use warning::{ImbWarning, CALIBRATION_ERROR, CLOCK_SHARE};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::frame::records::Warning;
 use crate::imb_io::records::ImbResult;
 
 /// Everything derived from one result of IMB-IO.
@@ -33,8 +34,7 @@ pub struct ImbDerived {
     /// Whether the run is whole and its data right.
     pub verdict: ImbVerdict,
     /// Warnings of the run and those that follow from the records.
-    #[serde(skip)]
-    pub warnings: Vec<ImbWarning>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Derives everything from one result, also from one that ended early.

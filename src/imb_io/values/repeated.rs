@@ -63,7 +63,7 @@ mod tests {
     use crate::frame::records::{Outcome, Record};
     use crate::imb_io::plan::Mode;
     use crate::imb_io::records::{ImbLine, RowRepeat};
-    use crate::imb_io::values::{derive, fixture, ImbWarning, Verdict};
+    use crate::imb_io::values::{derive, fixture, kinds, Verdict};
 
     fn result(factors: &[f64]) -> ImbResult {
         let mut result = fixture::run();
@@ -110,12 +110,9 @@ mod tests {
             result.rows.truncate(2);
             result.config.until_share = until;
             result.ending.outcome = outcome;
-            derive(&result).warnings.into_iter().find_map(|w| match w {
-                ImbWarning::NotNarrow { rows, of, measured, reach_share, .. } => {
-                    Some((rows, of, measured, reach_share.is_some()))
-                }
-                _ => None,
-            })
+            let found = derive(&result).warnings.into_iter().find(|w| w.is(&kinds::NOT_NARROW))?;
+            let number = |name: &str| found.figures[name].as_u64().unwrap();
+            Some((number("rows"), number("of"), number("measured"), found.number("reach_share").is_some()))
         };
         let (complete, narrow, wide) = (Outcome::Complete, [1.001, 0.999, 1.0, 1.002], [2.0, 4.0, 3.0, 1.0]);
         // The first row was measured once.
@@ -129,8 +126,8 @@ mod tests {
         second.repeats.iter_mut().for_each(|again| again.row = 0);
         let mut is_told = |until| {
             second.config.until_share = Some(until);
-            let mut all = derive(&second).warnings.into_iter();
-            all.any(|w| matches!(w, ImbWarning::NotNarrow { measured: 5, reach_share: Some(_), .. }))
+            let found = derive(&second).warnings.into_iter().find(|w| w.is(&kinds::NOT_NARROW));
+            found.is_some_and(|w| w.number("measured") == Some(5.0) && w.cause.contains(" reaches "))
         };
         assert!(is_told(0.05) && !is_told(50.0));
     }

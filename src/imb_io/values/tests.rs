@@ -2,7 +2,10 @@ use proptest::prelude::*;
 
 use super::fixture::{from_cache, row, run};
 use super::*;
-use crate::frame::records::{Outcome, Warning};
+use crate::frame::records::{kinds as frame_kinds, Outcome};
+use crate::frame::report::checks::assert_valid;
+use crate::frame::report::Views;
+use crate::frame::values::warning::shown;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::catalogue::all;
 use crate::imb_io::plan::Mode::{Aggregate, NonAggregate};
@@ -133,13 +136,13 @@ fn verdicts() {
 
 #[test]
 fn each_warning_has_its_cause() {
-    let kinds = |change: &dyn Fn(&mut ImbResult)| {
+    let warnings = |change: &dyn Fn(&mut ImbResult)| {
         let mut result = with(vec![row("S_Read_Indv", 1, Aggregate, Some(4096))]);
         change(&mut result);
-        let warnings = serde_json::to_value(derive(&result).warnings).unwrap();
-        let kind = |w: &serde_json::Value| w["kind"].as_str().unwrap().to_owned();
-        warnings.as_array().unwrap().iter().map(kind).collect::<Vec<_>>()
+        derive(&result).warnings
     };
+    let kinds =
+        |change: &dyn Fn(&mut ImbResult)| warnings(change).iter().map(|w| w.kind.to_string()).collect::<Vec<_>>();
     let none: &[&str] = &[];
     assert_eq!(kinds(&|_| {}), none);
     type Case<'a> = (&'a dyn Fn(&mut ImbResult), &'a [&'a str]);
@@ -156,10 +159,15 @@ fn each_warning_has_its_cause() {
         (&|r| r.rows[0].times[0].max_seconds = 480e-9, &["clock_cost"]),
         (&|r| r.ending.real_seconds = 199.0, &["overrun"]),
     ];
+    let mut told = Vec::new();
     for (change, expected) in cases {
         assert_eq!(kinds(change), expected);
+        told.extend(warnings(change));
     }
-    let torn = Warning::JournalTorn { line: 3, bytes: 9 };
+    insta::assert_snapshot!("warnings", told.iter().map(shown).collect::<String>());
+    let result = with(Vec::new());
+    assert_valid::<ImbResult>(&result.document(&ImbDerived { warnings: told, ..derive(&result) }).unwrap());
+    let torn = frame_kinds::JOURNAL_TORN.warning();
     assert_eq!(kinds(&|r| r.warnings = vec![torn.clone(), torn.clone()]), ["journal_torn"], "once");
 }
 
@@ -222,8 +230,7 @@ fn rows_that_say_nothing_of_hints_miss_none() {
         change(&mut record);
         let mut result = with(vec![record]);
         result.config.hints = vec![("cb_nodes".into(), "2".into())];
-        let is_hint = |w: &ImbWarning| matches!(w, ImbWarning::Shared(Warning::HintNotGranted { .. }));
-        derive(&result).warnings.iter().any(is_hint)
+        derive(&result).warnings.iter().any(|w| w.is(&frame_kinds::HINT_NOT_GRANTED))
     };
     assert!(missing(|_| {}, Some(4096)));
     assert!(!missing(|r| r.hints_granted = vec![("cb_nodes".into(), "2".into())], Some(4096)));

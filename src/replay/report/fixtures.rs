@@ -1,12 +1,13 @@
 //! Hand-made results of replays for the tests of the reports.
 
+use crate::frame::command::directory::files_left;
 use crate::frame::records::*;
 use crate::frame::report::checks::with_derived;
 use crate::replay::config::{Detail, Pace};
 use crate::replay::plan::left_out::LeftOut;
 use crate::replay::records::*;
 use crate::replay::values::fixture::{difference, run};
-use crate::replay::values::{ReplayDerived, ReplayWarning};
+use crate::replay::values::ReplayDerived;
 
 /// The fixtures by name, with their derived values.
 pub fn all() -> Vec<(&'static str, ReplayResult, ReplayDerived)> {
@@ -86,43 +87,9 @@ pub fn failed() -> ReplayResult {
         next_step: "look at the log of the file system".into(),
         no_space: false,
     });
-    result.warnings.push(Warning::FilesLeft { path: "/scratch/run/beff-raw-1".into(), reason: "busy".into() });
+    result.warnings.push(files_left("/scratch/run/beff-raw-1", "busy"));
     result.ending.outcome = Outcome::Interrupted;
     result
-}
-
-/// One of each kind.
-pub fn every_warning() -> Vec<ReplayWarning> {
-    vec![
-        ReplayWarning::ProfileCut { processes: 1, of: 4, calls_cut: 12 },
-        ReplayWarning::LeftOut {
-            backend: "posix".into(),
-            calls: 3,
-            bytes: 3 << 20,
-            function: "File_write_shared".into(),
-            reason: "it has no shared file pointer".into(),
-        },
-        ReplayWarning::NotRun {
-            backend: "uring".into(),
-            passes: 2,
-            reason: "cannot work here: io_uring_setup: Function not implemented (rank 0)".into(),
-        },
-        ReplayWarning::NotAsRecorded { backend: "mpiio".into(), calls: 2, of: 100, first: difference() },
-        ReplayWarning::Threads { threads: 4 },
-        ReplayWarning::OrderLost { orderings: 5 },
-        ReplayWarning::CacheDiffers { backend: "mpiio".into(), recorded_share: 0.0, replayed_share: 0.97 },
-        ReplayWarning::Late { backend: "mpiio".into(), late_seconds: 0.0125 },
-        ReplayWarning::Unchecked { share: 0.25 },
-        ReplayWarning::AllocationsInClock { backend: "mpiio".into(), allocations: 7 },
-        ReplayWarning::Shared(Warning::MemoryFileSystem { fs_type: "tmpfs".into() }),
-        ReplayWarning::Shared(Warning::MemoryTakenBack {
-            hosts: 2,
-            host: "node01".into(),
-            by: "virtio balloon with free page reporting".into(),
-            first_touch_ns: 10_500.0,
-            touch_again_ns: 1600.0,
-        }),
-    ]
 }
 
 /// The lines of the journal of a result.

@@ -14,10 +14,11 @@ mod picture;
 pub mod plan;
 mod screen;
 mod table;
-mod warnings;
 
 use super::records::ReplayResult;
-use super::values::{derive, ReplayDerived, ReplayWarning};
+use super::values::kinds::KINDS;
+use super::values::{derive, ReplayDerived};
+use crate::frame::records::{Kind, Warning};
 use crate::frame::report::picture::Point;
 use crate::frame::report::sheet::Screen;
 use crate::frame::report::{html, Place, Views};
@@ -28,20 +29,16 @@ pub(super) const SUFFIXES: [&str; 2] = [".json", ".csv"];
 
 impl Views for ReplayResult {
     type Derived = ReplayDerived;
-    type Warning = ReplayWarning;
     const TITLE: &'static str = "replay";
     const SCHEMA: &'static str = "docs/replay-schema.json";
+    const KINDS: &'static [Kind] = KINDS;
 
     fn derived(&self) -> ReplayDerived {
         derive(self)
     }
 
-    fn warnings(derived: &ReplayDerived) -> &[ReplayWarning] {
+    fn warnings(derived: &ReplayDerived) -> &[Warning] {
         &derived.warnings
-    }
-
-    fn explain(&self, warning: &ReplayWarning) -> (String, String) {
-        warnings::text(warning)
     }
 
     fn table(&self, derived: &ReplayDerived, details: bool) -> String {

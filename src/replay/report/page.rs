@@ -11,8 +11,8 @@ use crate::replay::plan::CallClass;
 use crate::replay::records::ReplayResult;
 use crate::replay::values::{Level, LevelKind, Part, ReplayDerived, VerdictKind};
 
+use super::comparable;
 use super::table::{header, levels};
-use super::{comparable, warnings};
 
 /// Classes with a colour; the others are one part.
 const CLASSES: usize = 7;
@@ -27,7 +27,7 @@ pub(super) fn page(result: &ReplayResult, derived: &ReplayDerived) -> Run {
     let found = &derived.verdict;
     let share = found.checked_share.map_or_else(|| "nothing".to_owned(), percent);
     let mut trust = vec![format!("{share} of what was read compared, {} wrong", count(found.bytes_wrong, "byte"))];
-    trust.extend(derived.warnings.iter().map(|w| warnings::text(w).0));
+    trust.extend(derived.warnings.iter().map(|w| w.cause.clone()));
     let findings = vec![
         Finding { title: "What was replayed", texts: vec![header::profile(profile), header::content(profile)] },
         Finding { title: "What to trust", texts: trust },

@@ -1,10 +1,11 @@
 //! What a replay adds to the picture of the papers: bandwidth per process over processes, recorded beside replayed, a row of panels for
 //! each file system and a panel for each class of functions.
 
+use crate::frame::records::Warning;
 use crate::frame::report::picture::Point;
 use crate::replay::plan::names::shown;
 use crate::replay::records::ReplayResult;
-use crate::replay::values::{LevelKind, ReplayDerived, ReplayWarning, VerdictKind};
+use crate::replay::values::{kinds, LevelKind, ReplayDerived, VerdictKind};
 
 /// Longest name of a file system.
 const NAME: usize = 40;
@@ -46,7 +47,7 @@ fn doubts(derived: &ReplayDerived, backend: &str) -> String {
         VerdictKind::WrongData => Some("WRONG DATA"),
     };
     let is_other_cache =
-        |warning: &ReplayWarning| matches!(warning, ReplayWarning::CacheDiffers { backend: of, .. } if of == backend);
+        |warning: &Warning| warning.is(&kinds::CACHE_DIFFERS) && warning.backend.as_deref() == Some(backend);
     let cache = derived.warnings.iter().any(is_other_cache).then_some("other cache state");
     verdict.into_iter().chain(cache).map(|doubt| format!(", {doubt}")).collect()
 }
@@ -69,9 +70,7 @@ mod tests {
         // A replay that is no fair comparison is not drawn as one.
         let mut doubtful = derived.clone();
         doubtful.verdict.verdict = VerdictKind::WrongData;
-        let (recorded_share, replayed_share) = (1.0, 0.0);
-        let backend = result.config.backends[0].clone();
-        doubtful.warnings = vec![ReplayWarning::CacheDiffers { backend, recorded_share, replayed_share }];
+        doubtful.warnings = vec![kinds::CACHE_DIFFERS.warning().of(&result.config.backends[0])];
         let curves = super::points(result, &doubtful);
         assert!(curves.iter().any(|p| p.curve.ends_with(", WRONG DATA, other cache state")), "{curves:?}");
         // What moves no bytes has no bandwidth.

@@ -5,18 +5,20 @@
 mod numbers;
 mod words;
 
+use serde_json::Value;
+
+use crate::frame::records::Warning;
 use crate::frame::report::sheet::{span, Look, Screen};
 use crate::frame::report::text::{count, percent};
-use crate::frame::report::warnings::clause;
-use crate::frame::report::{ending, screen, Brief, Place};
+use crate::frame::report::{ending, screen, Place};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::NULL_BACKEND;
+use crate::frame::words::clause;
 use crate::replay::records::{PassEnd, PassRecord, ProfileFacts, ReplayResult};
 use crate::replay::values::standout::findings;
-use crate::replay::values::{caches, LevelKind, Part, ReplayDerived, ReplayWarning, VerdictKind};
+use crate::replay::values::{caches, kinds, LevelKind, Part, ReplayDerived, VerdictKind};
 
 use super::table::{closing, header, trust};
-use super::warnings;
 
 /// The screen of one replay.
 #[must_use]
@@ -50,7 +52,7 @@ fn write(page: &mut Screen, result: &ReplayResult, derived: &ReplayDerived, plac
         page.field(span(Look::Strong, label), &text, Look::Plain, 1);
     }
     page.field(span(Look::Strong, "left out"), &left_out(result, derived), Look::Plain, screen::lines(page));
-    screen::trust(page, result, None, briefs(derived), several);
+    screen::trust(page, result, None, others(derived), several);
     screen::end(page, place, screen::has_failed(result), None);
 }
 
@@ -171,12 +173,14 @@ fn storage(result: &ReplayResult) -> String {
 
 /// What each backend does not replay, with the reason for most of it.
 fn left_out(result: &ReplayResult, derived: &ReplayDerived) -> String {
-    let of = |w: &ReplayWarning| match w {
-        ReplayWarning::LeftOut { backend, calls, function, reason, .. } => {
-            Some(format!("{backend}: {} ({function}: {})", count(*calls, "call"), clause(reason)))
+    let of = |w: &Warning| {
+        let (backend, reason) = (w.backend.as_deref().unwrap_or_default(), clause(w.text("reason")));
+        if w.is(&kinds::LEFT_OUT) {
+            let calls = w.figures.get("calls").and_then(Value::as_u64).unwrap_or(0);
+            Some(format!("{backend}: {} ({}: {reason})", count(calls, "call"), w.text("function")))
+        } else {
+            w.is(&kinds::NOT_RUN).then(|| format!("{backend}: all, not run: {reason}"))
         }
-        ReplayWarning::NotRun { backend, reason, .. } => Some(format!("{backend}: all, not run: {}", clause(reason))),
-        _ => None,
     };
     let cut = match result.setup.profile.calls_cut {
         0 => None,
@@ -191,9 +195,8 @@ fn left_out(result: &ReplayResult, derived: &ReplayDerived) -> String {
 }
 
 /// What has no line of its own.
-fn briefs(derived: &ReplayDerived) -> Vec<Brief> {
-    let has_line = |w: &&ReplayWarning| matches!(w, ReplayWarning::LeftOut { .. } | ReplayWarning::NotRun { .. });
-    derived.warnings.iter().filter(|w| !has_line(w)).map(warnings::brief).collect()
+fn others(derived: &ReplayDerived) -> impl Iterator<Item = &Warning> {
+    derived.warnings.iter().filter(|w| !w.is(&kinds::LEFT_OUT) && !w.is(&kinds::NOT_RUN))
 }
 
 #[cfg(test)]

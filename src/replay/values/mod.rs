@@ -6,6 +6,7 @@
 pub mod caches;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod kinds;
 mod level;
 pub mod standout;
 mod verdict;
@@ -13,11 +14,11 @@ mod warning;
 
 pub use level::{Level, LevelKind, Part};
 pub use verdict::{Verdict, VerdictKind};
-pub use warning::ReplayWarning;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::frame::records::Warning;
 use crate::replay::records::ReplayResult;
 
 /// Everything derived from one replay.
@@ -28,8 +29,7 @@ pub struct ReplayDerived {
     /// Whether it is whole and can be trusted.
     pub verdict: Verdict,
     /// Warnings of the run and those that follow from the records.
-    #[serde(skip)]
-    pub warnings: Vec<ReplayWarning>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Derives everything from one result, also from one that ended early.

@@ -3,13 +3,13 @@
 
 use beff_trace::Function;
 
-use super::{Level, LevelKind, Part, ReplayDerived};
+use super::{kinds, Level, LevelKind, Part, ReplayDerived};
 use crate::frame::config::DirectPolicy;
+use crate::frame::records::Warning;
 use crate::frame::values::{machine_share, NULL_BACKEND};
 use crate::replay::config::Pace;
 use crate::replay::plan::CallClass;
 use crate::replay::records::{PassEnd, PassRecord, ReplayResult};
-use crate::replay::values::ReplayWarning;
 
 /// Smaller factors do not stand out: against the recorded run, between backends, between processes.
 const FACTOR: f64 = 1.25;
@@ -204,12 +204,9 @@ fn cause(
     if others > 0 {
         return Some(Cause::OtherResults(others));
     }
-    let caches = derived.warnings.iter().find_map(|w| match w {
-        ReplayWarning::CacheDiffers { backend, recorded_share, replayed_share } if backend == times.backend => {
-            Some((*recorded_share, *replayed_share))
-        }
-        _ => None,
-    });
+    let is_it = |w: &&Warning| w.is(&kinds::CACHE_DIFFERS) && w.backend.as_deref() == Some(times.backend);
+    let caches = derived.warnings.iter().find(is_it);
+    let caches = caches.and_then(|w| Some((w.number("recorded_share")?, w.number("replayed_share")?)));
     // More from storage explains slower reads, less explains faster ones.
     if let Some((then, now)) = caches.filter(|(then, now)| class.is_read() && (now > then) == (factor < 1.0)) {
         return Some(Cause::Caches(then, now));

@@ -92,8 +92,6 @@ fn warnings_come_when_there_is_something_to_warn_of() {
     result.setup.profile.threads = 2;
     result.passes[0].storage_read_bytes = Some(0);
     let found = derive(&result).warnings;
-    assert!(found.contains(&ReplayWarning::Threads { threads: 2 }));
-    let not_as_recorded = found.iter().filter(|w| matches!(w, ReplayWarning::NotAsRecorded { .. }));
-    assert_eq!(not_as_recorded.count(), 1, "what moves nothing is not asked");
-    assert!(found.iter().any(|w| matches!(w, ReplayWarning::CacheDiffers { .. })), "{found:?}");
+    let kinds: Vec<&str> = found.iter().map(|w| w.kind.as_ref()).collect();
+    assert_eq!(kinds, ["threads", "not_as_recorded", "cache_differs"], "what moves nothing is not asked");
 }

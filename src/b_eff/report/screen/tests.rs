@@ -1,7 +1,7 @@
 use super::*;
 use crate::b_eff::report::fixtures;
 use crate::frame::records::Outcome;
-use crate::frame::report::checks::{assert_every_kind_has_its_place, assert_fits_a_screen, hostile_name};
+use crate::frame::report::checks::{assert_fits_a_screen, hostile_name};
 use crate::frame::report::Saved;
 
 fn assert_fits(result: &CommResult, what: &str) -> String {
@@ -50,9 +50,4 @@ fn the_value_is_one_line_for_grep() {
     let text = assert_fits(&fixtures::complete(), "complete");
     let values: Vec<&str> = text.lines().filter(|line| line.starts_with("b_eff = ")).collect();
     assert!(values.len() == 1 && values[0].contains(" on 4 processes, "), "{text}");
-}
-
-#[test]
-fn every_kind_of_warning_has_its_place() {
-    assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::b_eff::cli::CommArgs;
 use crate::b_eff::plan::Buffers;
 use crate::b_eff::report::fixtures;
-use crate::b_eff::values::derive;
+use crate::b_eff::values::{derive, kinds};
 use crate::frame::benchmark::has_option;
 use crate::frame::records::Outcome;
 use crate::frame::report::text::WIDTH;
@@ -94,8 +94,7 @@ fn every_option_in_a_report_exists() {
         let name = name.trim_start_matches('-');
         ["bind-to", "map-by"].contains(&name) || has_option::<CommArgs>(name)
     };
-    let texts =
-        fixtures::every_warning().into_iter().map(|w| super::super::warnings::text(&w, &fixtures::failed().config).1);
+    let texts = kinds::KINDS.iter().map(|kind| kind.next_step.to_owned());
     let page = fixtures::all().into_iter().map(|(_, result, derived)| table(&result, &derived, true));
     for text in page.chain(texts) {
         for word in text.split_whitespace().filter(|w| w.starts_with("--") && !w.trim_matches('-').is_empty()) {

@@ -3,7 +3,7 @@ use crate::b_eff_io::records::{Ended, PatternRecord};
 use crate::b_eff_io::report::fixtures;
 use crate::b_eff_io::values::derive;
 use crate::frame::records::{Access, Outcome};
-use crate::frame::report::checks::{assert_every_kind_has_its_place, assert_fits_a_screen, hostile_name};
+use crate::frame::report::checks::{assert_fits_a_screen, hostile_name, one_of_each};
 use crate::frame::report::{Level, Saved, Sheet, Views};
 
 fn place() -> Place {
@@ -45,12 +45,12 @@ fn no_run_is_longer_or_wider_than_a_screen() {
         with(&|r| r.patterns.clear(), "no patterns");
         with(&|r| two_phase(r, |p| p.access == Access::Write), "two-phase first writes");
         with(&|r| (r.patterns.clear(), r.types.clear(), r.partitions.clear()).0, "nothing");
-        with(&|r| r.warnings = fixtures::every_warning(), "every warning");
+        with(&|r| r.warnings = one_of_each::<RunResult>(), "every warning");
         with(&|r| r.corruptions = fixtures::failed().corruptions, "corrupt");
         with(&|r| r.errors = vec![fixtures::failed().errors.remove(0); 9], "many errors");
         with(
             &|r| {
-                r.warnings = fixtures::every_warning();
+                r.warnings = one_of_each::<RunResult>();
                 r.corruptions = fixtures::failed().corruptions;
                 r.errors = vec![fixtures::failed().errors.remove(0); 9];
                 r.ending.outcome = Outcome::Interrupted;
@@ -159,12 +159,6 @@ fn full_and_details_are_the_whole_report() {
         let Sheet::Text(text) = result.sheet(&derived, level, &place()) else { panic!("a screen") };
         assert_eq!(text, result.table(&derived, details));
     }
-}
-
-/// Kinds of warnings are told apart by their place, so no two have the same.
-#[test]
-fn every_kind_of_warning_has_its_place() {
-    assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
 }
 
 fn two_phase(result: &mut RunResult, is_so: impl Fn(&PatternRecord) -> bool) {

@@ -1,11 +1,12 @@
 //! Parts of a page that every benchmark has.
 
 use super::{Block, Finding, Section, Table, Tone};
-use crate::frame::records::{Machine, Outcome, Record, StorageRecord};
+use crate::frame::records::{Machine, Outcome, Record, StorageRecord, Warning};
 use crate::frame::report::library::short_name;
 use crate::frame::report::machine::took;
 use crate::frame::report::text::{count, list};
-use crate::frame::report::{brief, ending, Brief, Views};
+use crate::frame::report::warnings::by_kind;
+use crate::frame::report::{ending, Views};
 use crate::frame::values::comparable::{Fact, Kind};
 use crate::frame::values::Criterion;
 
@@ -83,9 +84,9 @@ pub fn stands_out(texts: Vec<String>) -> Option<Finding> {
 
 /// What was checked, and the warnings in a few words.
 #[must_use]
-pub fn trust(result: &impl Record, checked: Option<String>, briefs: Vec<Brief>, several: bool) -> Finding {
+pub fn trust<R: Views>(result: &R, checked: Option<String>, warnings: &[Warning], several: bool) -> Finding {
     let mut texts: Vec<String> = checked.filter(|_| !result.is_corrupt()).into_iter().collect();
-    texts.extend(brief::by_kind(briefs, several));
+    texts.extend(by_kind(warnings, R::KINDS, several));
     if texts.is_empty() {
         texts.push("No warnings.".to_owned());
     }
@@ -123,8 +124,7 @@ pub fn warnings<R: Views>(result: &R, derived: &R::Derived) -> Section {
         table.row([what, error.next_step.clone()]);
     }
     for warning in R::warnings(derived) {
-        let (cause, next_step) = result.explain(warning);
-        table.row([cause, next_step]);
+        table.row([warning.cause.clone(), warning.next_step.clone()]);
     }
     let block = if table.is_empty() { Block::List(vec!["There are none.".into()]) } else { Block::Table(table) };
     Section { name: "warnings", title: "Warnings".into(), note: String::new(), blocks: vec![block] }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::frame::records::Outcome;
-use crate::frame::report::checks::{assert_every_kind_has_its_place, assert_fits_a_screen, hostile_name};
+use crate::frame::report::checks::{assert_fits_a_screen, hostile_name};
 use crate::frame::report::Saved;
 use crate::imb_io::plan::catalogue;
 use crate::imb_io::report::fixtures;
@@ -72,11 +72,6 @@ fn the_verdict_is_one_line_for_grep() {
 fn every_name_fits_into_its_column() {
     let longest = catalogue::all().iter().map(|b| b.name.len()).max().unwrap();
     assert!(longest <= NAME, "{longest}");
-}
-
-#[test]
-fn every_kind_of_warning_has_its_place() {
-    assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::frame::records::{ErrorRecord, Outcome};
-use crate::frame::report::checks::{assert_every_kind_has_its_place, assert_fits_a_screen, hostile_name};
+use crate::frame::report::checks::{assert_fits_a_screen, hostile_name};
 use crate::frame::report::{Level, Saved, Sheet, Views};
 use crate::replay::config::Pace;
 use crate::replay::plan::left_out::LeftOut;
@@ -199,11 +199,6 @@ fn full_and_details_are_the_whole_report() {
         let Sheet::Text(text) = result.sheet(&derived, level, &place) else { panic!("a screen") };
         assert_eq!(text, result.table(&derived, details));
     }
-}
-
-#[test]
-fn every_kind_of_warning_has_its_place() {
-    assert_every_kind_has_its_place(&fixtures::every_warning(), warnings::brief);
 }
 
 #[test]
