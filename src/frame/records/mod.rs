@@ -17,12 +17,14 @@ mod probe;
 mod record;
 mod warning;
 
+pub use beff_host::placement::{Numbering, Transport};
+pub use beff_host::traffic::DeviceTraffic;
 pub use binding::{BindState, Binding, HostBinding, Neighbour, RankBinding};
 pub use cold::ColdRecord;
 pub use machine::{HostRecord, Machine, StorageRecord, TakenBack};
 pub use machine_share::MachineShare;
 pub use pages::PagesRecord;
-pub use placement::{Numbering, Placement, Transport};
+pub use placement::Placement;
 pub use probe::{ProbeAt, ProbeRecord};
 pub(crate) use record::{run_record, TakeIn};
 pub use record::{Record, RunEnd};
@@ -76,21 +78,6 @@ pub struct RoundRecord {
     pub moved_bytes: u64,
     /// Time of the slowest rank, all intervals.
     pub seconds: f64,
-}
-
-/// Bytes a block device has moved while a pattern ran, for whomever.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceTraffic {
-    /// Name as in /proc/diskstats; the members of an array joined with `+`; with several hosts, `host:name`.
-    pub device: String,
-    /// Read from it.
-    pub read_bytes: u64,
-    /// Written to it.
-    pub written_bytes: u64,
-    /// Read requests completed, after merging.
-    pub read_requests: u64,
-    /// Write requests completed, after merging.
-    pub write_requests: u64,
 }
 
 /// Where the bytes of a pattern went, as far as the kernel tells.

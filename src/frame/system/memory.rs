@@ -1,182 +1,15 @@
-//! Memory of the node and what this process may use of it, the last-level cache, and what the process itself used.
+//! Memory of the node and of this process, and what the process moved.
 
-use std::path::{Path, PathBuf};
+pub use beff_host::memory::*;
 
-use procfs::process::Process;
-use procfs::{Current, Meminfo};
-
-use super::caches::{kernel_size, ASSUMED_LAST_LEVEL_CACHE_BYTES};
-use super::cgroup;
-use super::cgroup::{Hierarchy, Version};
-use super::{names_in, read_number, read_trimmed, SystemError};
-
-/// Memory of the node: MemTotal of /proc/meminfo, bytes.
-///
-/// # Errors
-/// If /proc/meminfo cannot be read.
-pub fn node_memory_bytes() -> Result<u64, SystemError> {
-    // procfs has already turned kB into bytes.
-    Meminfo::current().map(|info| info.mem_total).map_err(|error| SystemError {
-        operation: "read",
-        subject: "/proc/meminfo".into(),
-        cause: error.to_string(),
-        next_step: "Mount /proc, or give the memory with --memory-per-process.",
-    })
-}
-
-/// Memory limit of the control groups of this process, bytes: the smallest over the group and all its parents, of both
-/// versions. None: no limit, or none below `node_memory_bytes`.
-///
-/// Of version 2 both `memory.max` and `memory.high` count: above the latter the kernel reclaims at once, so a page cache
-/// never grows beyond it.
-#[must_use]
-pub fn cgroup_memory_limit_bytes(node_memory_bytes: u64) -> Option<u64> {
-    smallest_limit(&cgroup::hierarchies("memory"), read_trimmed).filter(|limit| *limit < node_memory_bytes)
-}
-
-/// Memory that this process can use: that of the node, or the limit of its control groups if it is smaller, bytes.
-///
-/// # Errors
-/// As [`node_memory_bytes`].
-pub fn usable_node_memory_bytes() -> Result<u64, SystemError> {
-    let node = node_memory_bytes()?;
-    Ok(cgroup_memory_limit_bytes(node).unwrap_or(node))
-}
-
-/// The word "unlimited" is `max` in version 2 and no number; in version 1 it is 2^63 rounded down to a page, larger
-/// than any node and so dropped by the comparison with the node's memory.
-fn smallest_limit(hierarchies: &[Hierarchy], read: impl Fn(PathBuf) -> Option<String>) -> Option<u64> {
-    let number = |file: PathBuf| read(file)?.parse::<u64>().ok();
-    let mut limits = Vec::new();
-    for hierarchy in hierarchies {
-        for directory in &hierarchy.directories {
-            let files: &[&str] = match hierarchy.version {
-                Version::V1 => &["memory.limit_in_bytes"],
-                Version::V2 => &["memory.max", "memory.high"],
-            };
-            limits.extend(files.iter().filter_map(|name| number(directory.join(name))));
-        }
-        // Version 1 also tells the limit of parents that a container does not see.
-        let stat = hierarchy.directories.first().filter(|_| hierarchy.version == Version::V1);
-        limits.extend(stat.and_then(|directory| hierarchical_limit(&read(directory.join("memory.stat"))?)));
-    }
-    limits.into_iter().min()
-}
-
-fn hierarchical_limit(stat: &str) -> Option<u64> {
-    stat.lines().find_map(|line| line.strip_prefix("hierarchical_memory_limit "))?.trim().parse().ok()
-}
-
-/// Size of the last-level cache of CPU 0 as /sys tells it, bytes; None if it does not.
-#[must_use]
-pub fn known_last_level_cache_bytes() -> Option<u64> {
-    last_level_cache(Path::new("/sys/devices/system/cpu/cpu0/cache"))
-}
-
-/// Size of the last-level cache, bytes; [`ASSUMED_LAST_LEVEL_CACHE_BYTES`] where it is not known.
-#[must_use]
-pub fn last_level_cache_bytes() -> u64 {
-    known_last_level_cache_bytes().unwrap_or(ASSUMED_LAST_LEVEL_CACHE_BYTES)
-}
-
-fn last_level_cache(directory: &Path) -> Option<u64> {
-    let names = names_in(directory);
-    let caches = names.iter().map(|name| directory.join(name)).filter_map(|index| {
-        if read_trimmed(index.join("type"))? == "Instruction" {
-            return None;
-        }
-        let level: u32 = read_number(index.join("level"))?;
-        Some((level, kernel_size(&read_trimmed(index.join("size"))?)?))
-    });
-    caches.max().map(|(_, bytes)| bytes)
-}
-
-/// Largest resident memory of this process so far (VmHWM of /proc/self/status), bytes; None if the kernel does not tell.
-#[must_use]
-pub fn high_water_bytes() -> Option<u64> {
-    let status = Process::myself().ok()?.status().ok()?;
-    status.vmhwm.map(|kilobytes| kilobytes * 1024)
-}
-
-/// What of this process is resident now, by kind (/proc/self/status).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resident {
-    /// RssAnon: its own alone.
-    pub private_bytes: u64,
-    /// RssShmem: memory that several processes map, counted in each of them.
-    pub shared_bytes: u64,
-    /// RssFile: pages of files, of programs and libraries too; they belong to the page cache.
-    pub file_bytes: u64,
-    /// Pss of /proc/self/smaps_rollup: a page that n processes map counts as 1/n of a page; None: the kernel does not tell, or asking
-    /// would take long ([`MOST_ASKED_BYTES`]).
-    pub proportional_bytes: Option<u64>,
-}
-
-/// The kernel looks at every page for Pss, some milliseconds for each GiB: processes above this are not asked.
-pub const MOST_ASKED_BYTES: u64 = 4 << 30;
-
-/// What is resident now; None if the kernel does not tell.
-#[must_use]
-pub fn resident() -> Option<Resident> {
-    let status = Process::myself().ok()?.status().ok()?;
-    let [private_bytes, shared_bytes, file_bytes] =
-        [status.rssanon?, status.rssshmem?, status.rssfile?].map(|kilobytes| kilobytes * 1024);
-    let asked = private_bytes + shared_bytes + file_bytes <= MOST_ASKED_BYTES;
-    let rollup = || proportional(&std::fs::read_to_string("/proc/self/smaps_rollup").ok()?);
-    let proportional_bytes = if asked { rollup() } else { None };
-    Some(Resident { private_bytes, shared_bytes, file_bytes, proportional_bytes })
-}
-
-fn proportional(rollup: &str) -> Option<u64> {
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
-}
-
-/// Bytes of these memories that are in huge pages (AnonHugePages, and ShmemPmdMapped for what processes share, of their mappings in
-/// /proc/self/smaps; the kernel may join neighbouring mappings); None if it does not tell.
-#[must_use]
-pub fn huge_page_bytes(memories: &[&[u8]]) -> Option<u64> {
-    let ranges: Vec<(u64, u64)> =
-        memories.iter().map(|memory| (memory.as_ptr() as u64, memory.as_ptr() as u64 + memory.len() as u64)).collect();
-    let maps = Process::myself().ok()?.smaps().ok()?;
-    let of_ours = maps.into_iter().filter(|map| ranges.iter().any(|r| map.address.0 < r.1 && r.0 < map.address.1));
-    let of_one = |map: &procfs::process::MMapExtension| {
-        let told = |name: &str| map.map.get(name).copied();
-        // Linux before 4.8 has no huge pages of shared memory.
-        Some(told("AnonHugePages")? + told("ShmemPmdMapped").unwrap_or(0))
-    };
-    let huge = of_ours.map(|map| of_one(&map.extension)).sum::<Option<u64>>()?;
-    Some(huge.min(memories.iter().map(|memory| memory.len() as u64).sum()))
-}
-
-/// What this process, with all its threads, moved to and from storage so far; see proc_pid_io(5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ProcessIo {
-    /// Bytes fetched from storage: 0 if they came from the page cache.
-    pub read_bytes: u64,
-    /// Bytes sent to storage, counted when a page becomes dirty, not when it is written back.
-    pub written_bytes: u64,
-    /// Bytes that read(2), pread(2) and the like have returned, wherever they came from (rchar). io_uring and mappings are not counted.
-    pub call_read_bytes: u64,
-    /// Bytes that write(2), pwrite(2) and the like have taken (wchar).
-    pub call_written_bytes: u64,
-}
-
-/// The counters of /proc/self/io; None if the kernel keeps none (CONFIG_TASK_IO_ACCOUNTING) or forbids to read them.
-/// Network file systems and file systems in memory are counted incompletely or not at all.
+/// The counters of /proc/self/io; in tests those of their script.
 #[must_use]
 pub fn process_io() -> Option<ProcessIo> {
     #[cfg(test)]
     if let Some(scripted) = crate::frame::run::testing::io() {
         return scripted;
     }
-    let io = Process::myself().ok()?.io().ok()?;
-    Some(ProcessIo {
-        read_bytes: io.read_bytes,
-        written_bytes: io.write_bytes,
-        call_read_bytes: io.rchar,
-        call_written_bytes: io.wchar,
-    })
+    beff_host::memory::process_io()
 }
 
 /// What it moved since the counters were `before`; None if they are not known.
@@ -193,17 +26,7 @@ pub fn process_io_since(before: Option<ProcessIo>) -> Option<ProcessIo> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-
-    #[test]
-    fn huge_pages_are_asked_of_the_mappings_of_a_memory() {
-        // Shorter than a huge page: it may lie beside one, and never says more than it has.
-        let short = vec![1_u8; 4096];
-        assert!(huge_page_bytes(&[&short]).is_some_and(|bytes| bytes <= 4096));
-        assert_eq!(huge_page_bytes(&[]), Some(0));
-    }
 
     /// Where the kernel has not refused: all of it.
     #[test]
@@ -216,77 +39,6 @@ mod tests {
                 println!("SKIPPED: {why}");
                 assert!(huge_page_bytes(&[ring.mapped()]).is_some_and(|bytes| bytes < all));
             }
-        }
-    }
-
-    fn hierarchy(version: Version, directories: &[&str]) -> Hierarchy {
-        Hierarchy { version, directories: directories.iter().map(PathBuf::from).collect() }
-    }
-
-    fn files<'a>(list: &'a [(&'a str, &'a str)]) -> impl Fn(PathBuf) -> Option<String> + 'a {
-        |path| list.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
-    }
-
-    #[test]
-    fn the_smallest_limit_of_all_parents_holds() {
-        let v2 = [hierarchy(Version::V2, &["/c/a/b", "/c/a", "/c"])];
-        let read = [("/c/a/b/memory.max", "max"), ("/c/a/memory.max", "4096000"), ("/c/a/memory.high", "max")];
-        assert_eq!(smallest_limit(&v2, files(&read)), Some(4_096_000));
-        let high = [("/c/a/memory.max", "4096000"), ("/c/a/b/memory.high", "1000")];
-        assert_eq!(smallest_limit(&v2, files(&high)), Some(1000));
-        assert_eq!(smallest_limit(&v2, files(&[("/c/a/b/memory.max", "max")])), None);
-    }
-
-    #[test]
-    fn version_1_sees_limits_of_hidden_parents() {
-        let v1 = [hierarchy(Version::V1, &["/c"]), hierarchy(Version::V2, &["/u"])];
-        let unlimited = "9223372036854771712";
-        let read =
-            [("/c/memory.limit_in_bytes", unlimited), ("/c/memory.stat", "cache 1\nhierarchical_memory_limit 512\n")];
-        assert_eq!(smallest_limit(&v1, files(&read)), Some(512));
-        // Unlimited is a number here; it must be larger than any node.
-        assert_eq!(smallest_limit(&v1, files(&read[..1])).filter(|l| *l < 1 << 60), None);
-    }
-
-    #[test]
-    fn the_largest_level_is_the_last() {
-        let dir = tempfile::tempdir().unwrap();
-        let caches =
-            [("1", "48K", "Data"), ("1", "64K", "Instruction"), ("3", "32768K", "Unified"), ("2", "64M", "Unified")];
-        for (i, (level, size, kind)) in caches.iter().enumerate() {
-            let index = dir.path().join(format!("index{i}"));
-            fs::create_dir(&index).unwrap();
-            fs::write(index.join("level"), format!("{level}\n")).unwrap();
-            fs::write(index.join("size"), format!("{size}\n")).unwrap();
-            fs::write(index.join("type"), format!("{kind}\n")).unwrap();
-        }
-        fs::write(dir.path().join("uevent"), "").unwrap();
-        assert_eq!(last_level_cache(dir.path()), Some(32 << 20));
-        assert_eq!(last_level_cache(&dir.path().join("absent")), None);
-    }
-
-    #[test]
-    fn resident_memory_is_told_by_kind() {
-        let memory = vec![1_u8; 8 << 20];
-        let seen = resident().expect("Linux since 4.5");
-        assert!(seen.private_bytes >= memory.len() as u64 && seen.file_bytes > 0, "{seen:?}");
-        assert!(seen.proportional_bytes.is_none_or(|pss| pss >= memory.len() as u64), "{seen:?}");
-        assert_eq!(proportional("Rss: 9 kB\nPss:            12 kB\nPss_Anon: 5 kB\n"), Some(12 << 10));
-        assert_eq!(proportional("Pss_Anon: 5 kB\n"), None);
-    }
-
-    #[test]
-    fn this_machine_answers() {
-        let node = node_memory_bytes().unwrap();
-        assert!(node > 64 << 20, "{node}");
-        assert!(usable_node_memory_bytes().unwrap() <= node);
-        assert!(high_water_bytes().unwrap() > 100 << 10);
-        assert!(last_level_cache_bytes() >= 1 << 10);
-        let before = process_io();
-        let file = tempfile::NamedTempFile::new_in(".").unwrap();
-        fs::write(file.path(), vec![1; 1 << 20]).unwrap();
-        if let (Some(before), Some(after)) = (before, process_io()) {
-            assert!(after.written_bytes >= before.written_bytes);
         }
     }
 }

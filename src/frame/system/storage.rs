@@ -11,9 +11,11 @@ use nix::fcntl::OFlag;
 use nix::sys::statvfs::{statvfs, Statvfs};
 use procfs::process::MountInfo;
 
+use beff_host::device;
+use beff_host::mount::{mount_point, mount_under, source};
+
 use super::keeper::{keeper, Keeper};
-use super::mount::{mount_point, mount_under, source};
-use super::{device, SystemError};
+use super::SystemError;
 use crate::frame::records::StorageRecord;
 
 /// True if files of this file system type live in memory.

@@ -3,7 +3,7 @@
 //! A rate is a mean over calls. Its error falls with the root of their number: a hundred times as many give one digit more.
 //! The first digits are a convention: two below [`FEW_CALLS`], three from there on.
 
-use super::units::MIB;
+use crate::units::MIB;
 
 /// Fewer calls of one rank than this are few.
 pub const FEW_CALLS: u64 = 10;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use procfs::process::{MountInfo, Process};
 
 /// The mount an existing directory is on, and all mounts.
-pub(super) fn mount_under(directory: &Path) -> Result<(MountInfo, Vec<MountInfo>), String> {
+pub fn mount_under(directory: &Path) -> Result<(MountInfo, Vec<MountInfo>), String> {
     let canonical = fs::canonicalize(directory).map_err(|error| error.to_string())?;
     let mounts = Process::myself().and_then(|process| process.mountinfo()).map_err(|error| error.to_string())?.0;
     let mount = exact_mount(&canonical, &mounts).or_else(|| mount_of(&canonical, &mounts)).cloned();
@@ -25,7 +25,7 @@ fn exact_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo
 }
 
 /// The mount with the longest mount point above `path`; of several on the same point the last, which hides the others.
-pub(super) fn mount_of<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
+pub fn mount_of<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
     mounts
         .iter()
         .filter(|mount| path.starts_with(mount_point(mount)))
@@ -33,12 +33,12 @@ pub(super) fn mount_of<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a M
 }
 
 /// Where it is mounted.
-pub(super) fn mount_point(mount: &MountInfo) -> PathBuf {
+pub fn mount_point(mount: &MountInfo) -> PathBuf {
     unescape(&mount.mount_point.to_string_lossy())
 }
 
 /// The device or export that is mounted, if it has one.
-pub(super) fn source(mount: &MountInfo) -> Option<PathBuf> {
+pub fn source(mount: &MountInfo) -> Option<PathBuf> {
     mount.mount_source.as_deref().map(unescape)
 }
 

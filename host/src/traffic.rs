@@ -16,7 +16,23 @@ use super::device::{disk_of, number_of};
 use super::keeper::{keeper, Keeper};
 use super::mount::{mount_of, mount_under};
 use super::{names_in, read_trimmed};
-use crate::frame::records::DeviceTraffic;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes a block device has moved while a pattern ran, for whomever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceTraffic {
+    /// Name as in /proc/diskstats; the members of an array joined with `+`; with several hosts, `host:name`.
+    pub device: String,
+    /// Read from it.
+    pub read_bytes: u64,
+    /// Written to it.
+    pub written_bytes: u64,
+    /// Read requests completed, after merging.
+    pub read_requests: u64,
+    /// Write requests completed, after merging.
+    pub write_requests: u64,
+}
 
 /// The unit of the counters, whatever the device uses (block/stat of the kernel's documentation).
 const SECTOR_BYTES: u64 = 512;

@@ -43,7 +43,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
 
 /// A JSON document with the same values: what acts can only stand inside of strings, where `\u001b` means the same.
 #[must_use]
-pub(crate) fn json(document: Vec<u8>) -> Vec<u8> {
+pub fn json(document: Vec<u8>) -> Vec<u8> {
     // Nearly every document is of these.
     let is_printable = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
     if document.iter().all(is_printable) {

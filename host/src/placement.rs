@@ -6,7 +6,35 @@ use std::path::Path;
 use procfs::process::{MMapPath, Process};
 
 use super::{names_in, read_number, read_trimmed};
-use crate::frame::records::{Numbering, Transport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How ranks are numbered over the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Numbering {
+    /// All on one host.
+    OneHost,
+    /// One rank on each host: nothing to choose.
+    OneEach,
+    /// Neighbouring ranks share a host until it is full.
+    Sequential,
+    /// Rank r is on host r modulo their number.
+    RoundRobin,
+    /// Neither.
+    Mixed,
+}
+
+/// What is known of the way messages take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Transport {
+    /// What the library's version text says, e.g. `ch4:ofi`; None: nothing.
+    pub device: Option<String>,
+    /// Components and communication libraries loaded after the start, e.g. `btl vader`, `libucp`.
+    pub loaded: Vec<String>,
+    /// Network interfaces of the first host that are up, loopback left out.
+    pub interfaces: Vec<String>,
+}
 
 /// How ranks are numbered, from the index of each rank's host (hosts counted in the order of their first rank).
 #[must_use]

@@ -9,13 +9,13 @@ use procfs::process::MountInfo;
 
 use super::mount::{mount_of, source};
 use super::{names_in, read_number, read_trimmed};
-use crate::frame::units::format_size;
+use beff_report::units::format_size;
 
 /// Loop devices on loop devices end here.
 const MAX_DEPTH: u32 = 4;
 
 /// Facts about the device of `mount` in one line; None if no local block device is under it (network, memory).
-pub(super) fn device_of(mount: &MountInfo, mounts: &[MountInfo]) -> Option<String> {
+pub fn device_of(mount: &MountInfo, mounts: &[MountInfo]) -> Option<String> {
     describe_mount(Path::new("/sys/dev/block"), mount, mounts, 0)
 }
 
@@ -24,7 +24,7 @@ fn describe_mount(sys: &Path, mount: &MountInfo, mounts: &[MountInfo], depth: u3
 }
 
 /// Number of the block device of a mount as in /sys/dev/block; None if it is none.
-pub(super) fn number_of(mount: &MountInfo) -> Option<String> {
+pub fn number_of(mount: &MountInfo) -> Option<String> {
     if !mount.majmin.starts_with("0:") {
         return Some(mount.majmin.clone());
     }
@@ -34,7 +34,7 @@ pub(super) fn number_of(mount: &MountInfo) -> Option<String> {
 }
 
 /// The directory of the disk that a device is or is a part of: a partition lies inside that of its disk, which has the facts.
-pub(super) fn disk_of(device: &Path) -> Option<PathBuf> {
+pub fn disk_of(device: &Path) -> Option<PathBuf> {
     if device.join("partition").exists() {
         device.parent().map(Path::to_path_buf)
     } else {

@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn this_machine_answers() {
-        let cpus = crate::frame::system::host::allowed_cpus().unwrap();
+        let cpus = crate::host::allowed_cpus().unwrap();
         assert_eq!(Topology::of_this_host(cpus.iter().copied()).0.len(), cpus.len());
     }
 }

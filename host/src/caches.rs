@@ -122,7 +122,7 @@ fn data_caches(directory: &Path) -> Vec<(u32, u64, String)> {
 }
 
 /// Cache sizes of /sys: a number with K or M behind it.
-pub(super) fn kernel_size(text: &str) -> Option<u64> {
+pub fn kernel_size(text: &str) -> Option<u64> {
     let (digits, factor) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),
         b'M' => (&text[..text.len() - 1], 1 << 20),
@@ -145,7 +145,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::frame::units::MIB;
+    use beff_report::units::MIB;
 
     /// CPUs in groups of four under 32 MiB each, with 1 MiB of their own.
     fn groups(cpus: u32) -> tempfile::TempDir {

@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn this_process_is_seen_where_it_is() {
-        let cpus = crate::frame::system::host::allowed_cpus().unwrap();
+        let cpus = crate::host::allowed_cpus().unwrap();
         let me = u64::from(std::process::id());
         assert!(claims(&cpus, |_| true, &[]).iter().any(|claim| claim.process == me));
         assert!(!claims(&cpus, |_| true, &[me]).iter().any(|claim| claim.process == me));
