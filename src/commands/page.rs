@@ -12,8 +12,10 @@ use super::results::open;
 use crate::frame::command::publish;
 use crate::frame::error::{Exit, UsageError};
 use crate::frame::plain::line;
-use crate::frame::report::html::{self, raw, Picture, Section, Source};
-use crate::frame::report::picture::Point;
+use crate::frame::report::html::{self, raw, Source};
+use crate::frame::report::model::Section;
+use crate::frame::report::picture::{Picture, Point};
+use crate::frame::report::Level;
 
 /// Stdout instead of a file.
 const STDOUT: &str = "-";
@@ -91,15 +93,15 @@ fn read(files: &[PathBuf]) -> anyhow::Result<(Vec<Source>, Vec<Section>)> {
     let mut left = raw::MOST_BYTES;
     for path in files {
         let (_, report) = open(path)?;
-        let (run, records) = thread::scope(|scope| {
+        let (model, records) = thread::scope(|scope| {
             // Both take long with many records.
             let records = scope.spawn(|| report.records(left));
-            let run = report.page();
-            (run, records.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            let model = report.model(Level::Page);
+            (model, records.join().unwrap_or_else(|panic| resume_unwind(panic)))
         });
         left -= records.as_ref().map_or(0, Vec::len);
         points.extend(report.over_ranks());
-        sources.push(Source { run, file: path.display().to_string(), records });
+        sources.push(Source { model, file: path.display().to_string(), records });
         // Millions of values: nobody waits until they are freed.
         drop(thread::spawn(move || drop(report)));
     }
@@ -114,8 +116,8 @@ fn named<'a>(sources: &'a [Source], common: &'a [Section]) -> Vec<(String, &'a P
     for (number, source) in sources.iter().enumerate() {
         let stem = Path::new(&source.file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let of = if sources.len() > 1 { format!("{}-{}-", number + 1, html::slug(&stem)) } else { String::new() };
-        let own = source.run.sections.iter().flat_map(Section::pictures);
-        all.extend(own.map(|p| (format!("{of}{}-{}", source.run.benchmark, p.name), p)));
+        let own = source.model.sections.iter().flat_map(Section::pictures);
+        all.extend(own.map(|p| (format!("{of}{}-{}", source.model.benchmark, p.name), p)));
     }
     let mut names: Vec<String> = Vec::new();
     for (name, _) in &mut all {

@@ -17,6 +17,5 @@ pub mod report;
 pub mod run;
 pub mod system;
 pub mod values;
-pub mod words;
 
-pub use beff_report::{digits, plain, units};
+pub use beff_report::{digits, plain, units, words};

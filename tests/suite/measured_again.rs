@@ -166,7 +166,7 @@ fn rows_are_repeated_with_as_many_repetitions_and_have_an_interval() {
                 assert!(ends[0].as_f64().unwrap() <= mean && mean <= ends[1].as_f64().unwrap(), "{found}");
             }
         }
-        assert!(run.stdout.contains("t_mean[usec]"), "{run}");
+        assert!(run.stdout.contains("Measured again\n"), "{run}");
         assert_eq!(report(&scratch.join("out.jsonl"), &["--full"]), run.stdout);
         let csv = fs::read_to_string(scratch.join("out.csv")).unwrap();
         assert!(csv.lines().next().unwrap().contains("repeated_low_mb_per_second"), "{csv}");

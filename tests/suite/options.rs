@@ -50,8 +50,8 @@ fn check_memory(result: &Value) {
 }
 
 fn check_values(result: &Value, stdout: &str) {
-    for name in ["release 0.5", "release 1 ", "release 2.1"] {
-        assert!(stdout.contains(&format!("b_eff_io, {name}")), "{name}");
+    for name in ["release 0.5 (", "release 1 (", "release 2.1 ("] {
+        assert!(stdout.contains(name), "{name}");
     }
     let values = &items(&result["derived"]["systems"])[0]["values"];
     for name in ["release_0_5", "release_1", "release_2_1"] {

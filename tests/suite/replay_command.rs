@@ -141,7 +141,7 @@ fn the_plan_needs_no_mpi() {
     fs::write(&path, program()).unwrap();
     let run = Launch::alone().arg("replay").arg(&path).args(["--plan", "--backend", "mpiio,posix"]).run();
     run.expect(0);
-    for part in ["16 calls, 6 of them move data", "mpirun -n 2", "file-0002: /work/in.dat (100000 B before)"] {
+    for part in ["16 calls, 6 with data", "mpirun -n 2", "file-0002: /work/in.dat (100000 B before)"] {
         assert!(run.stdout.contains(part), "no '{part}'; {run}");
     }
 }

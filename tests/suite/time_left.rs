@@ -139,7 +139,7 @@ fn measures_again(runs: &[(&str, u64)]) {
         }
         let path = scratch.join("out.json");
         let details = Launch::alone().args(["report", "--details"]).arg(&path).run();
-        let known = "95 % intervals of patterns, MB/s 0 [";
+        let known = "95 % intervals, MB/s 0 [";
         assert!(details.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(known), "{details}");
         assert_eq!(scratch.list("disk"), [] as [&str; 0], "files are left");
     }

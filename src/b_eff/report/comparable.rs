@@ -50,7 +50,12 @@ pub(super) fn comparable(result: &CommResult, derived: &CommDerived) -> Comparab
     }
 }
 
-pub(super) fn facts(result: &CommResult) -> Vec<Fact> {
+fn facts(result: &CommResult) -> Vec<Fact> {
+    own_facts(result).into_iter().chain(facts::of_machine(&result.setup.machine)).collect()
+}
+
+/// Those that are no facts of the machine.
+pub(super) fn own_facts(result: &CommResult) -> Vec<Fact> {
     let setup = &result.setup;
     let device = setup.transport.device.clone().unwrap_or_else(|| "not told".into());
     let numbering = serde_json::to_value(setup.numbering).ok();
@@ -63,7 +68,6 @@ pub(super) fn facts(result: &CommResult) -> Vec<Fact> {
     facts.push(Fact::new(Kind::SetUp, "numbering of the ranks", numbering));
     facts.push(Fact::new(Kind::SetUp, "transport", device));
     facts.push(Fact::new(Kind::SetUp, "libraries of the transport", setup.transport.loaded.join(", ")));
-    facts.extend(facts::of_machine(&setup.machine));
     facts
 }
 

@@ -1,26 +1,35 @@
-//! Reports of b_eff: the table on stdout, PREFIX.csv, PREFIX.json and the journal PREFIX.jsonl. Pure functions of the
-//! records and of what [`crate::b_eff::values`] derived from them.
+//! Reports of b_eff: its model, PREFIX.csv, PREFIX.json and the journal PREFIX.jsonl. Pure functions of the records and of what
+//! [`crate::b_eff::values`] derived from them.
 
 mod comparable;
 mod csv;
+mod curves;
 #[cfg(test)]
 pub mod fixtures;
+mod head;
 #[cfg(test)]
 mod journal_tests;
 #[cfg(test)]
 mod json_tests;
-mod page;
+mod method;
+mod patterns;
 pub mod plan;
-mod screen;
-mod table;
+mod published;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod values;
 
-use super::records::CommResult;
+use super::records::{CommCorruption, CommResult};
 use super::values::kinds::KINDS;
+use super::values::standout::{findings, Finding};
 use super::values::{derive, CommDerived};
-use crate::frame::records::{Kind, Warning};
+use crate::frame::records::{Kind, Record, Warning};
+use crate::frame::report::model::{Corruption, Judged, Model};
 use crate::frame::report::picture::Point;
-use crate::frame::report::sheet::Screen;
-use crate::frame::report::{html, Place, Views};
+use crate::frame::report::text::{count, figure};
+use crate::frame::report::{common, Level, Views};
+use crate::frame::units::format_size;
 use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
@@ -40,20 +49,12 @@ impl Views for CommResult {
         &derived.warnings
     }
 
-    fn table(&self, derived: &CommDerived, details: bool) -> String {
-        table::table(self, derived, details)
-    }
-
-    fn screen(&self, derived: &CommDerived, place: &Place) -> Option<Screen> {
-        Some(screen::screen(self, derived, place))
-    }
-
-    fn page(&self, derived: &CommDerived) -> html::Run {
-        page::page(self, derived)
+    fn model(&self, derived: &CommDerived, level: Level) -> Model {
+        model(self, derived, level)
     }
 
     fn over_ranks(&self, derived: &CommDerived) -> Vec<Point> {
-        page::over_ranks(self, derived)
+        curves::over_ranks(self, derived)
     }
 
     fn comparable(&self, derived: &CommDerived) -> Comparable {
@@ -63,4 +64,92 @@ impl Views for CommResult {
     fn csv(&self, derived: &CommDerived) -> Result<Vec<u8>, ::csv::Error> {
         csv::csv(self, derived)
     }
+}
+
+fn model(result: &CommResult, derived: &CommDerived, level: Level) -> Model {
+    let machine = &result.setup.machine;
+    let common = common::model(
+        result,
+        derived,
+        &common::Of {
+            machine,
+            storage: None,
+            name: "b_eff",
+            subject: "effective bandwidth (b_eff)",
+            units: "sizes: 1 KiB = 1024 bytes, 1 MiB = 1024 KiB; bandwidth: 1 MB/s = 1 000 000 bytes/s",
+            wrong_data: "DATA CORRUPTION: messages received were not the messages sent.",
+            real_seconds: result.ending.real_seconds,
+        },
+    );
+    let is_screen = level == Level::Screen;
+    let patterns = count(result.patterns.len() as u64, "pattern");
+    let checked = format_size(result.bytes_checked());
+    let sections = [values::section(result, derived), values::methods(derived), curves::section(derived)]
+        .into_iter()
+        .chain(patterns::sections(derived, level))
+        .chain([Some(published::section(result, derived))]);
+    let method = [method::bare(derived), Some(method::costs(result)), Some(method::set_up(result))];
+    Model {
+        head: head::head(result, derived, common.head),
+        corruption: result.is_corrupt().then(|| corruption(result)),
+        values: vec![values::value(result, derived)],
+        notes: vec![values::repetitions(derived)],
+        judged: vec![Judged { name: "b_eff".into(), criteria: derived.criteria.clone(), is_main: true }],
+        findings: findings(&derived.value, &derived.methods, &derived.sizes).iter().map(sentence).collect(),
+        checked: (result.bytes_checked() > 0).then(|| format!("{checked} received and compared: all as sent")),
+        summary: if is_screen { summary::blocks(derived) } else { Vec::new() },
+        sections: if is_screen { Vec::new() } else { sections.flatten().collect() },
+        method: if is_screen { Vec::new() } else { method.into_iter().flatten().collect() },
+        complete: format!("Run complete: {patterns}, {checked} of data compared with what was sent."),
+        ..common
+    }
+}
+
+fn sentence(finding: &Finding) -> String {
+    match finding {
+        Finding::Method { slow, fast, factor } => {
+            format!("{}: {} times slower than {}", slow.name(), figure(*factor), fast.name())
+        }
+        Finding::Random { factor } => {
+            format!("random rings: {} times slower than rings; neighbours in rings are nearer", figure(*factor))
+        }
+        Finding::Drop { from_bytes, to_bytes, factor } => {
+            let [from, to] = [from_bytes, to_bytes].map(|bytes| format_size(*bytes));
+            format!(
+                "messages of {to}: {} times slower than those of {from}; bandwidth should grow with the size",
+                figure(*factor)
+            )
+        }
+    }
+}
+
+fn corruption(result: &CommResult) -> Corruption {
+    let wrong = count(result.bytes_wrong(), "byte");
+    let amount = format!("{wrong} of {} compared are wrong", format_size(result.bytes_checked()));
+    let next_step = if result.config.inject {
+        "One byte was turned over on purpose: this shows that it is found."
+    } else {
+        "Do not trust this MPI library with this transport. Repeat with another transport or library to find out whether the network, \
+         the library or the memory of a host is at fault."
+    };
+    Corruption::of("DATA CORRUPTION", amount, &result.corruptions, place, next_step)
+}
+
+fn place(c: &CommCorruption) -> String {
+    format!(
+        "{}, {} of {}, repetition {}, iteration {}: from rank {} to rank {} at byte {}: {} ({} wrong; first: expected \
+         {:02x}, found {:02x})",
+        c.pattern,
+        c.method.name(),
+        format_size(c.message_bytes),
+        c.repetition,
+        c.iteration,
+        c.sender,
+        c.receiver,
+        c.offset_bytes,
+        c.looks_like,
+        count(c.bytes_wrong, "byte"),
+        c.expected,
+        c.found
+    )
 }

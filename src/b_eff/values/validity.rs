@@ -48,7 +48,7 @@ fn complete(result: &CommResult) -> Criterion {
     match (&result.whole, result.ending.outcome) {
         (Some(_), Outcome::Interrupted) => Criterion::new("run complete (but for the repeats: interrupted)", true),
         (Some(_), Outcome::Killed) => Criterion::new("run complete (but for the repeats: killed)", true),
-        (_, outcome) => Criterion::complete(outcome, "interrupted by a signal"),
+        (_, outcome) => Criterion::complete(outcome.how("interrupted by a signal"), outcome == Outcome::Complete),
     }
 }
 

@@ -14,7 +14,8 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::frame::records::Access;
 use crate::frame::report::csv::{table, Column, Origin};
 use crate::frame::report::html;
-use crate::frame::report::{Level, Place, Report, Sheet};
+use crate::frame::report::model::Model;
+use crate::frame::report::{Level, Report};
 use crate::frame::values::comparable::Unit::MegabytesPerSecond;
 use crate::frame::values::comparable::{Comparable, Fact, Kind, Level as Depth, Quantity};
 
@@ -69,8 +70,8 @@ impl OldSummary {
 }
 
 impl Report for OldSummary {
-    fn sheet(&self, _level: Level, place: &Place) -> Sheet {
-        show::sheet(self, place)
+    fn model(&self, level: Level) -> Model {
+        show::model(self, level)
     }
 
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {
@@ -80,10 +81,6 @@ impl Report for OldSummary {
             "sum" => Some(Ok(self.text.clone().into_bytes())),
             _ => None,
         }
-    }
-
-    fn page(&self) -> html::Run {
-        show::page(self)
     }
 
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {

@@ -2,6 +2,7 @@ use super::parse::{BEGIN, MOST_ROWS};
 use super::*;
 use crate::b_eff_io::report::{fixtures, sum};
 use crate::b_eff_io::values::PartitionValue;
+use crate::frame::report::Place;
 
 const TEXT: &str = "\
 b_eff_io.c, Revision 2.1 from Dec. 12, 2001
@@ -54,7 +55,7 @@ fn it_is_shown_and_compared() {
     let csv = String::from_utf8(report.format("csv").unwrap().unwrap()).unwrap();
     assert!(csv.starts_with("run,started_utc,host,mpi,backend,ranks") && csv.lines().count() == 1 + 3 * 5, "{csv}");
     assert!(report.format("json").is_some() && report.format("imb").is_none());
-    assert!(!report.page().sections.is_empty());
+    assert!(!report.model(Level::Page).sections.is_empty());
 }
 
 /// What this program writes in that format comes back as it was derived.

@@ -4,11 +4,51 @@ use crate::b_eff_io::pattern_type::PatternType;
 use crate::b_eff_io::records::{Ended, PatternRecord, RunResult};
 use crate::b_eff_io::values::{cache_share, few_calls, has_source, known_digits, rate, short_of_time, Derived};
 use crate::frame::digits;
-use crate::frame::report::marks::{Cell, Mark};
+use crate::frame::report::marks::{letters, Cell, Mark};
+use crate::frame::report::table;
+use crate::frame::report::text::fit_known;
 use crate::frame::values::machine_share::is_shared;
 use crate::frame::values::CACHE_SHARE;
+use crate::frame::words::rate as short_rate;
 
 use super::layout::Spot;
+
+/// Marks that a screen has room for.
+const MARKS: usize = 2;
+
+/// A cell with all that is known.
+#[must_use]
+pub(super) fn full(cell: &Cell) -> table::Cell {
+    table::Cell::rate(cell.mb_per_second, cell.known_digits, &cell.marks)
+}
+
+/// A rate in five columns; `k` thousands where these are too few.
+#[must_use]
+pub(super) fn few_columns(mb_per_second: f64, known_digits: Option<u32>) -> String {
+    if mb_per_second >= 99_950.0 {
+        format!("{}k", short_rate(mb_per_second / 1e3, known_digits))
+    } else {
+        short_rate(mb_per_second, known_digits)
+    }
+}
+
+/// A cell with no more digits and marks than a screen has room for.
+#[must_use]
+pub(super) fn short(cell: &Cell) -> table::Cell {
+    let stand_in = |mark: &Mark| matches!(mark, Mark::NotMeasured | Mark::NotRun);
+    let (missing, mut marks): (Vec<Mark>, Vec<Mark>) = cell.marks.iter().copied().partition(stand_in);
+    marks.sort();
+    marks.truncate(MARKS);
+    marks.extend(missing);
+    table::Cell::number(cell.mb_per_second.map(|value| few_columns(value, cell.known_digits)), &marks)
+}
+
+/// A cell in a sentence.
+#[must_use]
+pub(super) fn in_words(cell: &Cell) -> String {
+    let shown = cell.mb_per_second.map(|value| fit_known(value, cell.known_digits.unwrap_or(u32::MAX), 9));
+    format!("{} {}", shown.unwrap_or_default(), letters(&cell.marks)).trim().to_owned()
+}
 
 /// The cell of one pattern.
 #[must_use]
@@ -126,7 +166,6 @@ mod tests {
     use super::*;
     use crate::b_eff_io::report::fixtures;
     use crate::frame::records::{Access, Evidence};
-    use crate::frame::report::marks::Legend;
 
     #[test]
     fn a_read_is_a_cache_figure_above_a_tenth_and_what_is_not_known_is_no_storage_figure() {
@@ -212,19 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn marks_stand_beside_numbers_and_in_their_place() {
-        let cell = Cell { mb_per_second: Some(12.345), known_digits: None, marks: vec![Mark::Space, Mark::Cache] };
-        assert_eq!(cell.show(8, 1), "    12.3 sc ");
-        let marks = vec![Mark::Space, Mark::ShortTime, Mark::FewCalls, Mark::Cache, Mark::Shared];
-        let crowded = Cell { marks, ..cell };
-        assert_eq!(crowded.show(8, 1), "  12.3 sdncb", "as wide as the others");
-        let cell = Cell { marks: vec![Mark::Error, Mark::NotMeasured], ..Cell::default() };
-        assert_eq!(cell.show(8, 1), "       - e  ");
-        let cell = Cell { marks: vec![Mark::NotRun], ..Cell::default() };
-        assert_eq!(cell.show(8, 1), "       x    ");
-        let mut legend = Legend::default();
-        assert_eq!(legend.text(), None);
-        legend.note(&cell);
-        assert_eq!(legend.text().as_deref(), Some("x not run"));
+    fn rates_of_a_screen_fit_into_five_columns() {
+        let shown = [0.0434, 12.345, 1234.5, 99_940.0, 123_456.0, 9_994_000.0].map(|v| few_columns(v, None));
+        assert_eq!(shown, ["0.043", "12.3", "1234", "99940", "123k", "9994k"]);
+        let marks = vec![Mark::Cache, Mark::Space, Mark::Shared];
+        let cell = Cell { mb_per_second: Some(12.345), known_digits: Some(2), marks };
+        assert_eq!(in_words(&cell), "12 csb");
+        assert_eq!(in_words(&Cell { marks: vec![Mark::NotRun], ..Cell::default() }), "x");
     }
 }

@@ -70,7 +70,16 @@ pub(super) fn comparable(result: &RunResult, derived: &Derived) -> Comparable {
     }
 }
 
-pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
+fn facts(result: &RunResult) -> Vec<Fact> {
+    let mut facts = own_facts(result);
+    facts.extend(facts::of_machine(&result.manifest.machine));
+    facts.extend(facts::of_storage(&result.manifest.storage));
+    facts.push(Fact::new(Kind::SetUp, "storage under the run", storage_moved(result)));
+    facts
+}
+
+/// Those that are no facts of the machine and of the storage.
+pub(super) fn own_facts(result: &RunResult) -> Vec<Fact> {
     let list = |value: &dyn Fn(&crate::b_eff_io::records::PartitionRecord) -> String| {
         result.partitions.iter().map(value).collect::<Vec<_>>().join(", ")
     };
@@ -80,9 +89,6 @@ pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
     facts.push(Fact::new(Kind::Definition, "M_PART", list(&|p| format_size(p.m_part_bytes))));
     facts.push(Fact::new(Kind::SetUp, "hints", facts::of_hints(hints)));
     facts.push(Fact::new(Kind::SetUp, "MPI-IO layer", result.manifest.mpi_io_layer.clone()));
-    facts.extend(facts::of_machine(&result.manifest.machine));
-    facts.extend(facts::of_storage(&result.manifest.storage));
-    facts.push(Fact::new(Kind::SetUp, "storage under the run", storage_moved(result)));
     facts
 }
 
@@ -101,14 +107,9 @@ fn storage_moved(result: &RunResult) -> String {
 
 /// The value of each backend by the definition of the run.
 fn values(result: &RunResult, derived: &Derived) -> Vec<Quantity> {
-    use crate::b_eff_io::config::Release;
     let release = result.config.release;
     let value = |system: &crate::b_eff_io::values::SystemValue| {
-        let value = match release {
-            Release::R0_5 => system.values.release_0_5,
-            Release::R1 => system.values.release_1,
-            Release::R2_1 => system.values.release_2_1,
-        };
+        let value = super::values::value(&system.values, release);
         let noise = noise(result, |p| p.backend == system.backend);
         let name = format!("b_eff_io (release {})", release.name());
         let quantity = Quantity::new(Level::Value, name, "", MegabytesPerSecond, value?);

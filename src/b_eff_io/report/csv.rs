@@ -14,7 +14,7 @@ use crate::frame::report::marks::letters;
 use super::cells::pattern_marks;
 use super::layout;
 use super::layout::Spot;
-use super::table::values::value;
+use super::values::value;
 
 /// What a row is made of.
 struct Row<'a> {

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::layout::one_partition;
+use super::shown::{Shown, Split};
 use super::verdicts;
 use crate::b_eff_io::records::RunResult;
 use crate::b_eff_io::values::ladder::{PatternRung, TypeRung, Verdict};
-use crate::b_eff_io::values::{without_ladder, Derived};
+use crate::b_eff_io::values::{Derived, Ladder};
 use crate::frame::report::{schema_of, write_document};
 
 /// The ladder, its verdicts in words.
@@ -47,17 +47,13 @@ struct VerdictView<'a> {
 pub fn document(result: &RunResult, derived: &Derived) -> Result<Vec<u8>, serde_json::Error> {
     let ladder = &derived.ladder;
     // Verdicts come partition by partition: each looks at its own, and does not pass over the records of all others.
-    let mut part: Option<(u64, RunResult, Derived)> = None;
+    let none = Ladder::default();
+    let split = Split::new(result, &none, 0);
+    let mut part: Option<Shown> = None;
     let mut verdicts = Vec::with_capacity(ladder.verdicts.len());
     for verdict in &ladder.verdicts {
-        let (_, result, derived) = match part.take().filter(|known| known.0 == verdict.ranks) {
-            Some(known) => part.insert(known),
-            None => {
-                let only = one_partition(result, verdict.ranks);
-                let derived = without_ladder(&only);
-                part.insert((verdict.ranks, only, derived))
-            }
-        };
+        let known = part.take().filter(|known| known.ranks == verdict.ranks);
+        let Shown { result, derived, .. } = part.insert(known.unwrap_or_else(|| split.one(verdict.ranks)));
         let (about, text) = (verdicts::about(result, verdict), verdicts::sentence(result, derived, verdict));
         verdicts.push(VerdictView { verdict, sentence: format!("{}, {about}: {text}", verdict.access.name()) });
     }

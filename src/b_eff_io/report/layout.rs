@@ -101,23 +101,6 @@ impl<'r> Spot<'r> {
     }
 }
 
-/// One partition of a run, and nothing else of it: look-ups then do not pass over the records of all others.
-#[must_use]
-pub fn one_partition(result: &RunResult, ranks: u64) -> RunResult {
-    let mut only = RunResult::new(
-        result.config.clone(),
-        result.manifest.clone(),
-        result.harness,
-        result.partitions.iter().filter(|p| p.ranks == ranks).cloned().collect(),
-    );
-    only.patterns = result.patterns.iter().filter(|p| p.ranks == ranks).cloned().collect();
-    only.repeats = result.repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
-    only.type_repeats = result.type_repeats.iter().filter(|r| r.measured.ranks == ranks).cloned().collect();
-    only.types = result.types.iter().filter(|t| t.ranks == ranks).cloned().collect();
-    only.corruptions = result.corruptions.iter().filter(|c| c.ranks == ranks).cloned().collect();
-    only
-}
-
 /// The value of one partition.
 #[must_use]
 pub fn partition_value<'a>(derived: &'a Derived, backend: &str, ranks: u64) -> Option<&'a PartitionValue> {
@@ -157,6 +140,16 @@ pub fn access_index(access: Access) -> usize {
         Access::Write => 0,
         Access::Rewrite => 1,
         Access::Read => 2,
+    }
+}
+
+/// What is named of an access method in pictures.
+#[must_use]
+pub fn access_label(access: Access) -> &'static str {
+    match access {
+        Access::Write => "first write",
+        Access::Rewrite => "rewrite",
+        Access::Read => "read",
     }
 }
 

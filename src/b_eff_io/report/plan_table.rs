@@ -9,7 +9,8 @@ use crate::frame::units::{format_seconds, format_size};
 
 use super::layout;
 use super::layout::chunk_label;
-use crate::frame::report::columns::Columns;
+use crate::frame::report::render;
+use crate::frame::report::table::Table;
 use crate::frame::report::text::{count, Page};
 
 /// Warm-up and fill-up have no time: what takes no more than this beyond the schedule fits.
@@ -113,21 +114,24 @@ fn table(page: &mut Page, partition: &PartitionPreview) {
         format_seconds(partition.time_seconds),
         format_size(partition.m_part_bytes)
     ));
-    Columns::<&PatternPreview>::new()
-        .right("pat", 3, |p| p.number)
-        .gap(1)
-        .left("type", 13, |p| format!("{} {}", p.pattern_type, p.pattern_type.name()))
-        .right("l", 8, |p| chunk_label(p.chunk_bytes))
-        .right("L", 10, |p| chunk_label(p.call_bytes))
-        .right("U", 3, |p| p.time_units)
-        .right("write s", 11, |p| format!("{:.3}", p.scheduled_seconds[0]))
-        .right("rewrite s", 11, |p| format!("{:.3}", p.scheduled_seconds[1]))
-        .right("read s", 11, |p| format!("{:.3}", p.scheduled_seconds[2]))
-        .right("calls", 11, |p| p.calls)
-        .right("bytes", 13, |p| format_size(p.bytes))
-        .gap(2)
-        .left("ended by", 0, ended_by)
-        .write(page, &partition.patterns);
+    let row = |p: &PatternPreview| {
+        let [write, rewrite, read] = p.scheduled_seconds.map(|seconds| format!("{seconds:.3}"));
+        [
+            p.number.to_string(),
+            format!("{} {}", p.pattern_type, p.pattern_type.name()),
+            chunk_label(p.chunk_bytes),
+            chunk_label(p.call_bytes),
+            p.time_units.to_string(),
+            write,
+            rewrite,
+            read,
+            p.calls.to_string(),
+            format_size(p.bytes),
+            ended_by(p).to_owned(),
+        ]
+    };
+    let head = ["pat", "type", "l", "L", "U", "write s", "rewrite s", "read s", "calls", "bytes", "ended by"];
+    render::table(page, &Table::new("", 2, head).with_words().with(partition.patterns.iter().map(row)));
     for file in &partition.files {
         page.line(format!("  type {} {:<10} {}", file.pattern_type, file.pattern_type.name(), files(file)));
     }

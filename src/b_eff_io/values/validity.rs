@@ -86,7 +86,7 @@ impl Judge<'_> {
         if is_cut && !self.result.repeats.is_empty() && self.result.config.repeat != RepeatPolicy::Off {
             return Criterion::new("run complete (first pass; its repeats were cut off)", true);
         }
-        Criterion::complete(outcome, "interrupted")
+        Criterion::complete(outcome.how("interrupted"), outcome == Outcome::Complete)
     }
 
     fn own_patterns(&self) -> impl Iterator<Item = &PatternRecord> {

@@ -178,6 +178,19 @@ pub enum Outcome {
     Killed,
 }
 
+impl Outcome {
+    /// How a run ended, in a word; `interrupted` says how one ended that a signal stopped.
+    #[must_use]
+    pub fn how(self, interrupted: &'static str) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => interrupted,
+            Self::Failed => "failed",
+            Self::Killed => "killed",
+        }
+    }
+}
+
 impl ErrorRecord {
     /// An error that one rank alone has seen, storage that is full apart.
     #[must_use]

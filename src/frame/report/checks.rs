@@ -7,6 +7,7 @@ use std::path::Path;
 use super::facts::Field;
 use super::journal::{read, torn};
 use super::place::{Level, Place, Saved};
+use super::text::WIDTH;
 use super::views::{parse, Views};
 use crate::frame::plain;
 use crate::frame::records::{kinds, Outcome, Record, Warning};
@@ -45,6 +46,21 @@ fn assert_begins_with_its_error(result: &impl Record, text: &str, what: &str) ->
     }
     assert!(told.contains(&format!("rank{}", error.rank)), "{what}\n{text}");
     begin.len()
+}
+
+/// The full text of a result.
+pub(crate) fn full<R: Views>(result: &R, level: Level) -> String {
+    result.sheet(&result.derived(), level, &Place::default()).render(false)
+}
+
+/// No line of the full text is wider than promised, but for those that scripts look for, and none is padded.
+pub(crate) fn assert_full_fits<R: Views>(result: &R, for_scripts: &str, what: &str) -> String {
+    let text = full(result, Level::Details);
+    for line in text.lines().filter(|line| !line.starts_with(for_scripts)) {
+        assert!(line.chars().count() <= WIDTH, "{what}: {line}");
+        assert_eq!(line, line.trim_end(), "{what}");
+    }
+    text
 }
 
 /// A name as only somebody hostile gives it: long, of several lines, with what a terminal would obey.
@@ -168,17 +184,18 @@ pub(crate) fn assert_all_fields_are_known(config: &impl serde::Serialize, fields
 
 /// The page of a result: written, within its bounds, nothing in it is fetched or run, whatever the names are, and every picture has a
 /// table and is a file of its own too.
-pub(crate) fn assert_page<R: Views>(result: &R, derived: &R::Derived, what: &str) -> String {
-    use super::html::{alone, page, Section, Source};
-    let run = result.page(derived);
-    for picture in run.sections.iter().flat_map(Section::pictures) {
+pub(crate) fn assert_page<R: Views>(result: &R, what: &str) -> String {
+    use super::html::{alone, page, Source};
+    use super::model::Section;
+    let model = result.model(&result.derived_for_page(), Level::Page);
+    for picture in model.sections.iter().flat_map(Section::pictures) {
         assert!(!picture.frames.is_empty() && !picture.table.is_empty(), "{what}: {}", picture.name);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         assert!(picture.name.chars().all(is_plain), "{what}: {}", picture.name);
         let file = alone(picture);
         assert_markup(&file, &format!("{what}, {}", picture.name));
     }
-    let source = Source { run, file: "<run>\u{1b}.json".into(), records: Some(b"records".to_vec()) };
+    let source = Source { model, file: "<run>\u{1b}.json".into(), records: Some(b"records".to_vec()) };
     let text = page(&[source], &[]);
     assert_markup(&text, what);
     text

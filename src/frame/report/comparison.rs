@@ -1,41 +1,17 @@
 //! Two sides of runs against each other, as text for a terminal, as Markdown and as JSON. Pure functions.
 
-mod markdown;
-mod page;
+mod blocks;
+mod view;
 mod words;
 
-pub use markdown::markdown;
-pub use page::text;
+pub use view::{Side, View};
 
 use serde::Serialize;
 
+use super::render;
+use super::render::markdown::escaped;
+use super::text::Page;
 use crate::frame::values::compare::{Comparison, Gate};
-
-/// One side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Side {
-    /// What it is called: `A`, `B`, ...
-    pub name: String,
-    /// Its files.
-    pub files: Vec<String>,
-    /// What must be known of its runs: file and trouble.
-    pub troubles: Vec<String>,
-}
-
-/// What is shown: the second side against the first.
-#[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
-    /// The benchmark, as people know it.
-    pub title: &'a str,
-    /// The sides.
-    pub sides: [&'a Side; 2],
-    /// What came of it.
-    pub comparison: &'a Comparison,
-    /// What was asked of the speeds, if anything.
-    pub gate: Option<&'a Gate>,
-    /// Everything, not only what matters most.
-    pub full: bool,
-}
 
 /// A comparison as a document has it.
 #[derive(Debug, Serialize)]
@@ -45,6 +21,38 @@ struct Compared<'a> {
     comparison: &'a Comparison,
     comparable: bool,
     gate: Option<&'a Gate>,
+}
+
+/// Widest line on a terminal, in characters.
+const WIDTH: usize = 80;
+
+/// On a terminal: some 40 lines unless all of it is asked for.
+#[must_use]
+pub fn text(view: &View<'_>) -> String {
+    let mut page = Page::of_width(WIDTH);
+    let [a, b] = view.sides;
+    page.hanging("", &format!("beff-raw compare: {}, {} against {}", view.title, b.name, a.name));
+    render::blocks(&mut page, &blocks::blocks(view));
+    if let Some(gate) = view.gate {
+        page.blank();
+        page.hanging("", &words::gate(gate, view));
+    }
+    page.finish()
+}
+
+/// As Markdown, for the page of a build.
+#[must_use]
+pub fn markdown(view: &View<'_>) -> String {
+    let [a, b] = view.sides;
+    let title = crate::frame::plain::line(view.title);
+    let gate = view.gate.map(|gate| format!("\n**{}**\n", escaped(&words::gate(gate, view)))).unwrap_or_default();
+    format!(
+        "## {}: {} against {}\n{gate}{}",
+        escaped(&title),
+        b.name,
+        a.name,
+        render::markdown::markdown(&blocks::blocks(view))
+    )
 }
 
 /// All of it as one document.

@@ -7,27 +7,17 @@ use crate::frame::values::memory_of_hosts;
 
 use super::binding;
 use super::library::short_name;
-use super::text::{count, list, Page};
+use super::model::{pairs, Pair};
+use super::text::{count, list};
 
 /// Host names shown of a group of equal hosts.
 const HOST_NAMES: usize = 6;
 
-/// The first lines of a report: the program with what it measures, the meaning of the units.
-pub(crate) fn title(page: &mut Page, machine: &Machine, benchmark: &str, units: &str) {
-    page.line(format!("beff-raw {}: {benchmark}, {}", machine.program_version, machine.started_utc));
-    page.line(units);
-    page.blank();
-}
-
 /// Hosts, library and environment for the head of a report; `layer` is what is beneath MPI-IO.
-pub(crate) fn head(page: &mut Page, machine: &Machine, layer: Option<&str>) {
-    page.short_field("hosts", &hosts(machine));
+pub(crate) fn facts(machine: &Machine, layer: Option<&str>) -> Vec<Pair> {
     let layer = layer.map_or_else(String::new, |layer| format!(", I/O layer {layer}"));
-    let library = short_name(&machine.mpi_library);
-    page.short_field("MPI", &format!("{library} (standard {}){layer}", machine.mpi_standard));
-    if let Some(set) = environment(machine) {
-        page.short_field("environment", &set);
-    }
+    let library = format!("{} (standard {}){layer}", short_name(&machine.mpi_library), machine.mpi_standard);
+    pairs([("hosts", Some(hosts(machine))), ("MPI", Some(library)), ("environment", environment(machine))])
 }
 
 fn hosts(machine: &Machine) -> String {
@@ -55,11 +45,11 @@ fn environment(machine: &Machine) -> Option<String> {
 }
 
 /// The file system of the files, for the head of a report.
-pub(crate) fn storage(page: &mut Page, storage: &StorageRecord) {
+pub(crate) fn storage_facts(storage: &StorageRecord) -> Vec<Pair> {
     let device = storage.device.as_ref().map(|d| format!("; {d}")).unwrap_or_default();
     let [free, total] = [storage.free_bytes, storage.total_bytes].map(format_size);
     let place = format!("{} on {}, {free} of {total} free", storage.fs_type, storage.source);
-    page.short_field("storage", &format!("{place}, under {}{device}", storage.path));
+    pairs([("storage", Some(format!("{place}, under {}{device}", storage.path)))])
 }
 
 /// Which backends bypass the page cache.
@@ -81,28 +71,25 @@ pub(crate) fn took(outcome: Outcome, real_seconds: f64) -> String {
 }
 
 /// The part of the set-up that is about the file system of the files, in full.
-pub(crate) fn write_storage(page: &mut Page, storage: &StorageRecord) {
+pub(crate) fn file_system(storage: &StorageRecord) -> Vec<Pair> {
     let StorageRecord { fs_type, source, mount_point, mount_options, device, .. } = storage;
-    page.field("file system", &format!("{fs_type} on {source}, mounted at {mount_point} ({mount_options})"));
-    page.fields("device", device.clone());
+    let place = format!("{fs_type} on {source}, mounted at {mount_point} ({mount_options})");
+    pairs([("file system", Some(place)), ("device", device.clone())])
 }
 
 /// The part of the set-up that is about the machine, in full.
-pub(crate) fn write(page: &mut Page, machine: &Machine) {
-    page.fields("hosts", host_groups(&machine.hosts));
-    page.field("kernel", &machine.kernel);
+pub(crate) fn set_up(machine: &Machine) -> Vec<Pair> {
     let threads = machine.mpi_thread_level.as_deref().unwrap_or("not recorded");
-    page.field(
-        "MPI",
-        &format!(
-            "{}; built with {}; thread level {threads}; source revision {}",
-            short_name(&machine.mpi_library),
-            machine.mpi_built_with,
-            machine.git_revision
-        ),
+    let library = format!(
+        "{}; built with {}; thread level {threads}; source revision {}",
+        short_name(&machine.mpi_library),
+        machine.mpi_built_with,
+        machine.git_revision
     );
-    page.fields("binding", binding::lines(machine));
-    page.fields("environment", environment(machine));
+    let hosts = host_groups(&machine.hosts).into_iter().map(|text| ("hosts", Some(text)));
+    let own = [("kernel", Some(machine.kernel.clone())), ("MPI", Some(library))];
+    let binding = binding::lines(machine).into_iter().map(|text| ("binding", Some(text)));
+    pairs(hosts.chain(own).chain(binding).chain([("environment", environment(machine))]))
 }
 
 /// One text for each group of hosts that are alike, in order of appearance.

@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use super::journal::JournalError;
 use super::json::JsonError;
+use super::model::Model;
 use super::picture::Point;
 use super::place::{Level, Place};
-use super::sheet::{Screen, Sheet};
-use super::{html, journal as jsonl, json};
+use super::sheet::Sheet;
+use super::{html, journal as jsonl, json, render};
 use crate::frame::records::{Kind, Record, Warning};
 use crate::frame::values::comparable::Comparable;
 
@@ -30,7 +31,7 @@ pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Syn
     /// Derives everything, also from a result that ended early.
     fn derived(&self) -> Self::Derived;
 
-    /// What [`Views::page`] needs of it.
+    /// What [`Views::model`] needs of it for a page.
     fn derived_for_page(&self) -> Self::Derived {
         self.derived()
     }
@@ -38,18 +39,12 @@ pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Syn
     /// Warnings of the run and those that follow from the records.
     fn warnings(derived: &Self::Derived) -> &[Warning];
 
-    /// Everything that a user may read on stdout.
-    fn table(&self, derived: &Self::Derived, details: bool) -> String;
+    /// The result as data, as much of it as this level shows.
+    fn model(&self, derived: &Self::Derived, level: Level) -> Model;
 
-    /// What a user reads if nothing more is asked for; None: all of it.
-    fn screen(&self, _derived: &Self::Derived, _place: &Place) -> Option<Screen> {
-        None
-    }
-
-    /// As much as is asked for.
+    /// What a user reads on stdout.
     fn sheet(&self, derived: &Self::Derived, level: Level, place: &Place) -> Sheet {
-        let screen = if level == Level::Screen { self.screen(derived, place) } else { None };
-        screen.map_or_else(|| self.table(derived, level == Level::Details).into(), Sheet::Screen)
+        render::sheet(&self.model(derived, level), level, place)
     }
 
     /// The JSON document.
@@ -79,9 +74,6 @@ pub trait Views: Record + Serialize + DeserializeOwned + JsonSchema + Send + Syn
     fn points(&self, _derived: &Self::Derived) -> Vec<Point> {
         Vec::new()
     }
-
-    /// What a page for a browser shows of it.
-    fn page(&self, derived: &Self::Derived) -> html::Run;
 
     /// What it adds to the pictures of values over ranks.
     fn over_ranks(&self, derived: &Self::Derived) -> Vec<Point> {
@@ -162,8 +154,13 @@ pub(crate) fn parse<R: Views>(bytes: &[u8]) -> Result<R, JsonError> {
 
 /// A result of some benchmark, read from a file.
 pub trait Report: std::fmt::Debug + Send + Sync {
+    /// The result as data, as much of it as this level shows.
+    fn model(&self, level: Level) -> Model;
+
     /// What a user reads on stdout.
-    fn sheet(&self, level: Level, place: &Place) -> Sheet;
+    fn sheet(&self, level: Level, place: &Place) -> Sheet {
+        render::sheet(&self.model(level), level, place)
+    }
 
     /// What `report --format` prints for this word; None: its benchmark has no such format.
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>>;
@@ -172,9 +169,6 @@ pub trait Report: std::fmt::Debug + Send + Sync {
     fn points(&self) -> Vec<Point> {
         Vec::new()
     }
-
-    /// What a page for a browser shows of it.
-    fn page(&self) -> html::Run;
 
     /// What it adds to the pictures of values over ranks.
     fn over_ranks(&self) -> Vec<Point> {
@@ -218,8 +212,8 @@ impl<R: Views + std::fmt::Debug> Report for Shown<R>
 where
     R::Derived: std::fmt::Debug,
 {
-    fn sheet(&self, level: Level, place: &Place) -> Sheet {
-        self.result.sheet(self.derived(), level, place)
+    fn model(&self, level: Level) -> Model {
+        self.result.model(if level == Level::Page { self.for_page() } else { self.derived() }, level)
     }
 
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {
@@ -228,10 +222,6 @@ where
 
     fn points(&self) -> Vec<Point> {
         self.result.points(self.derived())
-    }
-
-    fn page(&self) -> html::Run {
-        self.result.page(self.for_page())
     }
 
     fn over_ranks(&self) -> Vec<Point> {

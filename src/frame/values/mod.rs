@@ -5,7 +5,6 @@ pub mod binding;
 pub mod causes;
 pub mod comparable;
 pub mod compare;
-mod criterion;
 pub(crate) mod hints;
 pub mod machine_share;
 pub(crate) mod pairs;
@@ -13,7 +12,7 @@ pub mod probe;
 pub mod source;
 pub(crate) mod warning;
 
-pub use criterion::Criterion;
+pub use beff_report::criterion::{in_words, Criterion};
 pub use pairs::Compared;
 pub use source::CACHE_SHARE;
 

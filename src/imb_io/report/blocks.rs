@@ -1,5 +1,9 @@
 //! The rows as they are shown: blocks of sizes below one heading, with the columns of the release.
 
+use beff_backends::Direction;
+
+use crate::frame::report::marks::Mark;
+use crate::frame::values::machine_share::is_shared;
 use crate::imb_io::config::Multi;
 use crate::imb_io::plan::names::find;
 use crate::imb_io::plan::{Benchmark, Group, Mode};
@@ -85,6 +89,25 @@ impl Block<'_> {
         self.rows.iter().any(|(_, value)| !value.groups.is_empty())
     }
 
+    /// True of writes, also of what is not known: reads and Open_Close have no sync that a mode could move.
+    pub(super) fn has_sync(&self) -> bool {
+        self.benchmark.is_none_or(|b| b.transfer().is_some_and(|t| t.direction == Direction::Write))
+    }
+
+    /// Behind what the syncs are: all repetitions, or each; empty: there are none.
+    pub(super) fn sync(&self) -> &'static str {
+        match (self.has_sync(), self.first.mode) {
+            (false, _) => "",
+            (true, Mode::Aggregate) => "all",
+            (true, Mode::NonAggregate) => "each",
+        }
+    }
+
+    /// The row with the largest size.
+    pub(super) fn largest(&self) -> Option<(&RowRecord, &RowValue)> {
+        self.rows.iter().max_by_key(|(record, _)| record.sample_bytes).copied()
+    }
+
     /// Names of the columns of the release, in their order.
     pub(super) fn header(&self) -> &'static [&'static str] {
         match self.kind {
@@ -129,6 +152,30 @@ impl Block<'_> {
             None => value.groups.first(),
         }
     }
+}
+
+/// Bandwidth of a row in MB/s, of several groups the first that is shown.
+pub(super) fn mb_per_second(value: &RowValue) -> Option<f64> {
+    value.groups.first()?.mb_per_second
+}
+
+/// What must be known of the numbers of a row, the most important first.
+pub(super) fn marks(result: &ImbResult, record: &RowRecord, value: &RowValue) -> Vec<Mark> {
+    let ended = match record.ended {
+        RowEnd::Complete => None,
+        RowEnd::Error(_) => Some(Mark::Error),
+        RowEnd::Interrupted => Some(Mark::Interrupted),
+        RowEnd::NotRun(_) => Some(Mark::NotRun),
+    };
+    let is_complete = ended.is_none();
+    let all = [
+        (is_wrong(result, record), Mark::Wrong),
+        (value.cached, Mark::Cache),
+        (value.has_source && value.storage_bytes.is_none(), Mark::CacheUnknown),
+        (is_complete && is_shared(&record.machine), Mark::Shared),
+        (is_complete && record.repetitions < record.repetitions_wanted, Mark::Reduced),
+    ];
+    ended.into_iter().chain(all.into_iter().filter_map(|(is_so, mark)| is_so.then_some(mark))).collect()
 }
 
 /// Why a complete row has no numbers.

@@ -14,6 +14,8 @@ use crate::imb_io::plan::Mode;
 use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 use crate::imb_io::values::{ImbDerived, RowValue};
 
+use super::blocks::mode;
+
 /// Every field of the configuration.
 const FIELDS: [(&str, Field); 24] = [
     ("benchmarks", definition("benchmarks")),
@@ -59,7 +61,14 @@ pub(super) fn comparable(result: &ImbResult, derived: &ImbDerived) -> Comparable
     }
 }
 
-pub(super) fn facts(result: &ImbResult) -> Vec<Fact> {
+fn facts(result: &ImbResult) -> Vec<Fact> {
+    let setup = &result.setup;
+    let machine = facts::of_machine(&setup.machine).into_iter().chain(facts::of_storage(&setup.storage));
+    own_facts(result).into_iter().chain(machine).collect()
+}
+
+/// Those that are no facts of the machine.
+pub(super) fn own_facts(result: &ImbResult) -> Vec<Fact> {
     let setup = &result.setup;
     let sizes: Vec<String> = setup.sizes_bytes.iter().map(|bytes| format_size(*bytes)).collect();
     let ranks: Vec<String> = setup.rank_counts.iter().map(u64::to_string).collect();
@@ -68,16 +77,7 @@ pub(super) fn facts(result: &ImbResult) -> Vec<Fact> {
     facts.push(Fact::new(Kind::Definition, "sizes", sizes.join(", ")));
     facts.push(Fact::new(Kind::Definition, "ranks of the rows", ranks.join(", ")));
     facts.push(Fact::new(Kind::SetUp, "hints", facts::of_hints(hints)));
-    facts.extend(facts::of_machine(&setup.machine));
-    facts.extend(facts::of_storage(&setup.storage));
     facts
-}
-
-fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Aggregate => "aggregate",
-        Mode::NonAggregate => "non-aggregate",
-    }
 }
 
 /// Time of a repetition of the slowest group; None: not complete, or the backend that moves nothing.
@@ -99,7 +99,7 @@ fn noise_of(record: &RowRecord) -> f64 {
 fn row(record: &RowRecord, value: &RowValue) -> Option<Quantity> {
     let seconds = seconds(record)?;
     let size = record.sample_bytes.map_or_else(|| "files".to_owned(), format_size);
-    let row = format!("{}, {}", record.benchmark, mode_name(record.mode));
+    let row = format!("{}, {}", record.benchmark, mode(record.mode));
     let column = format!("{size}, {}", count(record.ranks, "rank"));
     let rate = mb_per_second(record.sample_bytes.unwrap_or(0), seconds).filter(|rate| *rate > 0.0);
     let (unit, number) = rate.map_or((Microseconds, seconds * 1e6), |rate| (MegabytesPerSecond, rate));
@@ -122,15 +122,15 @@ fn groups(result: &ImbResult) -> Vec<Quantity> {
     let mut order: Vec<(&str, &str, Mode)> = Vec::new();
     let mut rows: BTreeMap<(&str, &str, &str), Vec<&RowRecord>> = BTreeMap::new();
     for record in &result.rows {
-        let key = (record.backend.as_str(), record.benchmark.as_str(), mode_name(record.mode));
+        let key = (record.backend.as_str(), record.benchmark.as_str(), mode(record.mode));
         let rows = rows.entry(key).or_default();
         if rows.is_empty() {
             order.push((&record.backend, &record.benchmark, record.mode));
         }
         rows.push(record);
     }
-    let group = |(backend, benchmark, mode): (&str, &str, Mode)| {
-        let own = rows.get(&(backend, benchmark, mode_name(mode)))?;
+    let group = |(backend, benchmark, own_mode): (&str, &str, Mode)| {
+        let own = rows.get(&(backend, benchmark, mode(own_mode)))?;
         let (unit, moving): (_, Vec<&&RowRecord>) = match own.iter().filter(|r| r.sample_bytes > Some(0)).collect() {
             moving if Vec::is_empty(&moving) => (Microseconds, own.iter().collect()),
             moving => (MegabytesPerSecond, moving),
@@ -149,7 +149,7 @@ fn groups(result: &ImbResult) -> Vec<Quantity> {
         let logs = logs?;
         let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
         let noise = moving.iter().map(|r| noise_of(r)).fold(NOISE_DIRECT, f64::max);
-        let quantity = Quantity::new(Level::Group, benchmark, mode_name(mode), unit, mean);
+        let quantity = Quantity::new(Level::Group, benchmark, mode(own_mode), unit, mean);
         Some(quantity.of(backend, 0).noisy(noise))
     };
     order.into_iter().filter_map(group).collect()

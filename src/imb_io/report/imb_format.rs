@@ -9,9 +9,8 @@ use crate::imb_io::records::{ImbResult, RowEnd, RowRecord};
 use crate::imb_io::values::{GroupValue, ImbDerived, RowValue};
 
 use super::blocks::{cause, is_wrong, no_numbers, not_run, with_all_groups, Block, Kind};
-use super::state;
-use super::table;
-use crate::frame::report::grid::Grid;
+use super::grid::Grid;
+use super::{state, value};
 
 /// Least width of a column.
 const COLUMN: usize = 13;
@@ -49,7 +48,7 @@ fn head(page: &mut Page, result: &ImbResult, derived: &ImbDerived) {
         format!("Reads         : {}", state::reads(&result.config)),
         format!("Memory        : {}", state::memory(&result.config)),
         format!("Called with   : {}", machine.command_line.join(" ")),
-        format!("Verdict       : {}", table::verdict(derived.verdict.verdict)),
+        format!("Verdict       : {}", value::verdict(derived.verdict.verdict)),
     ] {
         // A line break inside would end the comment.
         page.line(format!("# {}", line.replace(['\n', '\r'], " ")));
@@ -111,10 +110,10 @@ fn rows(page: &mut Page, result: &ImbResult, block: &Block<'_>) {
         } else if let Some(lines) = lines(block, record, value, each) {
             if each {
                 // A blank line before the groups of a size, as in the release.
-                grid.line(Vec::new(), "");
+                grid.line(Vec::new());
             }
             for cells in lines {
-                grid.line(cells, "");
+                grid.line(cells);
             }
             if value.cached {
                 cached.extend(record.sample_bytes.map(|bytes| bytes.to_string()));

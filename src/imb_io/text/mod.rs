@@ -13,7 +13,8 @@ use parse::parse;
 
 use crate::frame::report::csv::{table, Column, Origin};
 use crate::frame::report::html;
-use crate::frame::report::{Level, Place, Report, Sheet};
+use crate::frame::report::model::Model;
+use crate::frame::report::{Level, Report};
 use crate::frame::units::{count, format_size, mb_per_second};
 use crate::frame::values::comparable::Unit::{MegabytesPerSecond, Microseconds};
 use crate::frame::values::comparable::{Comparable, Fact, Kind, Level as Depth, Quantity, NOISE_CACHED};
@@ -75,8 +76,8 @@ impl ImbText {
 }
 
 impl Report for ImbText {
-    fn sheet(&self, level: Level, place: &Place) -> Sheet {
-        show::sheet(self, level, place)
+    fn model(&self, level: Level) -> Model {
+        show::model(self, level)
     }
 
     fn format(&self, word: &str) -> Option<io::Result<Vec<u8>>> {
@@ -86,10 +87,6 @@ impl Report for ImbText {
             "imb" => Some(Ok(self.text.clone().into_bytes())),
             _ => None,
         }
-    }
-
-    fn page(&self) -> html::Run {
-        show::page(self)
     }
 
     fn records(&self, most_bytes: usize) -> Option<Vec<u8>> {

@@ -1,20 +1,16 @@
-//! Such a text on a screen and on a page.
+//! Such a text as data, as it is shown.
 
 use super::{ImbText, TextSection};
-use crate::frame::report::html::{self, Block, Section, Table};
-use crate::frame::report::sheet::{fixed, span, Look, Screen};
-use crate::frame::report::{screen, Level, Place, Sheet};
-use crate::frame::units::{count, format_size, mb_per_second};
+use crate::frame::report::model::{Block, Head, Model, Section};
+use crate::frame::report::table::Table;
+use crate::frame::report::Level;
+use crate::frame::units::{format_size, mb_per_second};
+use crate::frame::words::rate;
 
-/// Tables shown on one screen.
-const SHOWN: usize = 28;
+/// Tables shown on one screen, by the room there is.
+const SHOWN: [usize; 4] = [28, 28, 28, 28];
 /// Facts that a reader wants to see, of those that are there.
 const FACTS: [&str; 5] = ["Date", "System", "Release", "MPI", "MPI Version"];
-
-fn facts(text: &ImbText) -> String {
-    let known = FACTS.iter().filter_map(|name| text.facts.iter().find(|(key, _)| key == name));
-    known.map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join("; ")
-}
 
 /// Least size and its time, largest size and its rate.
 fn ends(section: &TextSection) -> [String; 2] {
@@ -22,64 +18,51 @@ fn ends(section: &TextSection) -> [String; 2] {
     let size = |bytes: Option<u64>| bytes.map_or_else(String::new, |bytes| format!(" ({})", format_size(bytes)));
     let first = times.first().map_or(String::new(), |(bytes, us)| format!("{us:.1} us{}", size(*bytes)));
     let last = times.last().and_then(|(bytes, us)| {
-        let rate = mb_per_second((*bytes)?, us / 1e6).filter(|rate| *rate > 0.0)?;
-        Some(format!("{} MB/s{}", screen::rate(rate, None), size(*bytes)))
+        let found = mb_per_second((*bytes)?, us / 1e6).filter(|rate| *rate > 0.0)?;
+        Some(format!("{} MB/s{}", rate(found, None), size(*bytes)))
     });
     [first, last.unwrap_or_default()]
 }
 
-/// One screen; all tables where more is asked for.
-pub(super) fn sheet(text: &ImbText, level: Level, place: &Place) -> Sheet {
-    let mut page = Screen::new(place.columns);
-    page.line([span(Look::Strong, "IMB-IO of its own program")]);
-    page.line([span(Look::Plain, format!("  {}", facts(text)))]);
-    page.blank();
-    let head =
-        format!("  {}{}{}{}largest", fixed("benchmark", 20), fixed("ranks", 7), fixed("mode", 15), fixed("least", 20));
-    page.line([span(Look::Quiet, head)]);
-    let most = if level == Level::Screen { SHOWN } else { usize::MAX };
-    for section in text.sections.iter().take(most) {
-        let [least, largest] = ends(section);
-        let name = format!("  {}{}", fixed(&section.benchmark, 20), fixed(&section.ranks.to_string(), 7));
-        page.line([span(Look::Plain, format!("{name}{}{}{largest}", fixed(&section.mode, 15), fixed(&least, 20)))]);
+/// The text; on a screen a line for each table.
+pub(super) fn model(text: &ImbText, level: Level) -> Model {
+    let known = FACTS.iter().filter_map(|name| text.facts.iter().find(|(key, _)| key == name));
+    let facts = known.map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join("; ");
+    let is_screen = level == Level::Screen;
+    Model {
+        benchmark: "imb_io",
+        head: Head { program: "IMB-IO of its own program".into(), about: vec![facts], ..Head::default() },
+        summary: if is_screen { vec![Block::Table(summary(text))] } else { Vec::new() },
+        sections: if is_screen { Vec::new() } else { vec![rows(text)] },
+        ..Model::default()
     }
-    let more = text.sections.len().saturating_sub(most);
-    if more > 0 {
-        page.line([span(Look::Plain, format!("  {} more: --full", count(more as u64, "table")))]);
-    }
-    screen::end(&mut page, place, false, None);
-    Sheet::Screen(page)
 }
 
-/// Its part of a page.
-pub(super) fn page(text: &ImbText) -> html::Run {
-    let mut table =
-        Table::new("Slowest process by table and size", 3, ["benchmark", "ranks", "mode", "bytes", "us", "MB/s"]);
+fn summary(text: &ImbText) -> Table {
+    let row = |section: &TextSection| {
+        let [least, largest] = ends(section);
+        [section.benchmark.clone(), section.ranks.to_string(), section.mode.clone(), least, largest]
+    };
+    let head = ["benchmark", "ranks", "mode", "least", "largest"];
+    Table::new("", 5, head).at_most(SHOWN).with(text.sections.iter().map(row))
+}
+
+fn rows(text: &ImbText) -> Section {
+    let head = ["benchmark", "ranks", "mode", "bytes", "us", "MB/s"];
+    let mut table = Table::new("Slowest process by table and size", 3, head);
     for section in &text.sections {
         for (bytes, us) in section.times() {
-            let rate = bytes.and_then(|bytes| mb_per_second(bytes, us / 1e6)).filter(|rate| *rate > 0.0);
+            let found = bytes.and_then(|bytes| mb_per_second(bytes, us / 1e6)).filter(|rate| *rate > 0.0);
             table.row([
                 section.benchmark.clone(),
                 section.ranks.to_string(),
                 section.mode.clone(),
                 bytes.map_or_else(String::new, |bytes| bytes.to_string()),
                 format!("{us:.2}"),
-                rate.map_or_else(|| "-".to_owned(), |rate| screen::rate(rate, None)),
+                found.map_or_else(|| "-".to_owned(), |found| rate(found, None)),
             ]);
         }
+        table.gap();
     }
-    html::Run {
-        benchmark: "imb_io",
-        title: "IMB-IO of its own program".into(),
-        facts: vec![facts(text)],
-        alarms: Vec::new(),
-        headlines: Vec::new(),
-        findings: Vec::new(),
-        sections: vec![Section {
-            name: "rows",
-            title: "Rows".into(),
-            note: String::new(),
-            blocks: vec![Block::Table(table)],
-        }],
-    }
+    Section { name: "rows", title: "Rows".into(), note: String::new(), blocks: vec![Block::Table(table)] }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::frame::report::Place;
 use crate::frame::report::Shown;
 use crate::imb_io::report::fixtures;
 
@@ -58,7 +59,11 @@ fn it_is_shown_and_compared() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let csv = String::from_utf8(report.format("csv").unwrap().unwrap()).unwrap();
     assert_eq!(csv.lines().count(), 1 + 4, "{csv}");
-    assert!(report.format("json").is_some() && report.format("sum").is_none() && !report.page().sections.is_empty());
+    assert!(
+        report.format("json").is_some()
+            && report.format("sum").is_none()
+            && !report.model(Level::Page).sections.is_empty()
+    );
     let quantities = report.comparable().quantities;
     let of = |row: &str, column: &str| quantities.iter().find(|q| q.row == row && q.column == column).map(|q| q.value);
     assert_eq!(of("P_Read_Priv, aggregate", "1 MiB, 2 ranks"), Some(524.288));

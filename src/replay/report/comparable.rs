@@ -44,7 +44,14 @@ pub(super) fn comparable(result: &ReplayResult, derived: &ReplayDerived) -> Comp
     }
 }
 
-pub(super) fn facts(result: &ReplayResult) -> Vec<Fact> {
+fn facts(result: &ReplayResult) -> Vec<Fact> {
+    let setup = &result.setup;
+    let of_place = facts::of_machine(&setup.machine).into_iter().chain(facts::of_storage(&setup.storage));
+    own_facts(result).into_iter().chain(of_place).collect()
+}
+
+/// Those that are no facts of the machine and its storage.
+pub(super) fn own_facts(result: &ReplayResult) -> Vec<Fact> {
     let profile = &result.setup.profile;
     let recorded = format!(
         "{} processes, {} calls, {} bytes read, {} bytes written",
@@ -57,8 +64,6 @@ pub(super) fn facts(result: &ReplayResult) -> Vec<Fact> {
     facts.push(Fact::new(Kind::Definition, "recorded", recorded));
     facts.push(Fact::new(Kind::Definition, "recorded program", profile.command.join(" ")));
     facts.push(Fact::new(Kind::Definition, "calls left out", left_out.to_string()));
-    facts.extend(facts::of_machine(&result.setup.machine));
-    facts.extend(facts::of_storage(&result.setup.storage));
     facts
 }
 

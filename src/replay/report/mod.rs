@@ -1,27 +1,34 @@
-//! Reports of replays: screen and table on stdout, PREFIX.csv, PREFIX.json, and the journal PREFIX.jsonl. Pure functions of the records and
-//! of what [`crate::replay::values`] derived from them.
+//! Reports of replays: its model, PREFIX.csv, PREFIX.json, and the journal PREFIX.jsonl. Pure functions of the records and of what
+//! [`crate::replay::values`] derived from them.
 
 mod comparable;
 mod csv;
 #[cfg(test)]
 pub mod fixtures;
+mod head;
 #[cfg(test)]
 mod journal_tests;
 #[cfg(test)]
 mod json_tests;
-mod page;
+mod levels;
+mod method;
 mod picture;
 pub mod plan;
-mod screen;
-mod table;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod values;
+mod words;
 
 use super::records::ReplayResult;
 use super::values::kinds::KINDS;
+use super::values::standout::findings;
 use super::values::{derive, ReplayDerived};
-use crate::frame::records::{Kind, Warning};
+use crate::frame::records::{Kind, Record, Warning};
+use crate::frame::report::model::Model;
 use crate::frame::report::picture::Point;
-use crate::frame::report::sheet::Screen;
-use crate::frame::report::{html, Place, Views};
+use crate::frame::report::{common, Level, Views};
 use crate::frame::values::comparable::Comparable;
 
 /// Suffixes of the files beside the journal.
@@ -41,16 +48,8 @@ impl Views for ReplayResult {
         &derived.warnings
     }
 
-    fn table(&self, derived: &ReplayDerived, details: bool) -> String {
-        table::table(self, derived, details)
-    }
-
-    fn screen(&self, derived: &ReplayDerived, place: &Place) -> Option<Screen> {
-        Some(screen::screen(self, derived, place))
-    }
-
-    fn page(&self, derived: &ReplayDerived) -> html::Run {
-        page::page(self, derived)
+    fn model(&self, derived: &ReplayDerived, level: Level) -> Model {
+        model(self, derived, level)
     }
 
     fn comparable(&self, derived: &ReplayDerived) -> Comparable {
@@ -66,17 +65,41 @@ impl Views for ReplayResult {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_suffix_has_its_view() {
-        for (name, result, derived) in fixtures::all() {
-            for suffix in result.suffixes() {
-                assert!(SUFFIXES.contains(&suffix.as_str()));
-                assert!(!result.view(&derived, &suffix).unwrap().is_empty(), "{name} {suffix}");
-            }
-        }
+fn model(result: &ReplayResult, derived: &ReplayDerived, level: Level) -> Model {
+    let setup = &result.setup;
+    let mut common = common::model(
+        result,
+        derived,
+        &common::Of {
+            machine: &setup.machine,
+            storage: Some(&setup.storage),
+            name: "replay",
+            subject: "replay of a recorded application",
+            units: "bandwidths per process: bytes over the time in the calls, MB/s = 1 000 000 bytes/s; ratio: replayed / recorded",
+            wrong_data: "WRONG DATA: bytes read were not what the profile says must be there.",
+            real_seconds: result.ending.real_seconds,
+        },
+    );
+    for (caveat, warning) in common.caveats.iter_mut().zip(&derived.warnings) {
+        caveat.is_on_screen = !trust::is_left_out(warning);
+    }
+    let is_screen = level == Level::Screen;
+    let several = result.config.backends.len() > 1;
+    let sections = || {
+        let first = [levels::run(result, derived, level), Some(trust::section(result, derived))];
+        first.into_iter().chain(levels::others(result, derived, level)).flatten().collect()
+    };
+    Model {
+        head: head::head(result, common.head),
+        corruption: result.is_corrupt().then(|| trust::corruption(result, derived)),
+        values: values::values(result, derived),
+        because: values::because(result, derived),
+        findings: findings(result, derived).iter().map(|f| words::sentence(f, several)).collect(),
+        trust: trust::facts(result, derived, level),
+        has_several: several,
+        summary: if is_screen { summary::blocks(result, derived) } else { Vec::new() },
+        sections: if is_screen { Vec::new() } else { sections() },
+        method: if is_screen { Vec::new() } else { vec![method::costs(result), method::set_up(result)] },
+        ..common
     }
 }

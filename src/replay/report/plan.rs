@@ -1,9 +1,10 @@
 //! What would be replayed.
 
-use super::table::header::{content, profile};
+use super::head::{content, profile, recordings};
 use crate::frame::report::text::{count, list, Page};
 use crate::frame::units::format_size;
 use crate::replay::config::ReplayConfig;
+use crate::replay::plan::left_out::LeftOut;
 use crate::replay::plan::names::shown;
 use crate::replay::records::{BackendLeavings, ProfileFacts};
 
@@ -31,9 +32,7 @@ pub fn text(
     page.field("passes", &format!("{} with each of {}", count(config.repeat, "pass"), list(&config.backends)));
     page.field("space", &format!("up to {} under --path", format_size(space_bytes)));
     page.field("memory", &format!("up to {} for data in a rank", format_size(data_bytes)));
-    let ends: Vec<String> =
-        facts.ended.iter().map(|e| format!("{} {}", count(e.processes, "process"), shown(&e.end, 20))).collect();
-    page.field("recordings", &list(&ends));
+    page.field("recordings", &recordings(facts));
     if facts.calls_cut > 0 {
         let text =
             format!("{} behind a collective call that others never made: not replayed", count(facts.calls_cut, "call"));
@@ -49,30 +48,27 @@ pub fn text(
     if facts.files.len() > MOST {
         page.field("", &format!("... and {} more", facts.files.len() - MOST));
     }
-    leavings(&mut page, left_out);
+    for (number, text) in leavings(left_out).enumerate() {
+        if number == 0 {
+            page.heading("Left out");
+        }
+        page.hanging("  - ", &text);
+    }
     page.finish()
 }
 
-/// What each backend leaves out; nothing if nobody leaves anything out.
-pub(super) fn leavings(page: &mut Page, all: &[BackendLeavings]) {
-    if all.iter().all(|l| l.left_out.is_empty()) {
-        return;
-    }
-    page.heading("Left out");
-    for BackendLeavings { backend, left_out } in all {
-        for l in left_out {
-            page.hanging(
-                "  - ",
-                &format!(
-                    "{backend}: {} of {} with {}: {} (first: rank {} at {} ns)",
-                    count(l.calls, "call"),
-                    shown(&l.function, 60),
-                    format_size(l.bytes),
-                    shown(&l.reason, 300),
-                    l.rank,
-                    l.begin_ns
-                ),
-            );
-        }
-    }
+/// What each backend leaves out.
+pub(super) fn leavings(all: &[BackendLeavings]) -> impl Iterator<Item = String> + '_ {
+    let text = |backend: &str, l: &LeftOut| {
+        format!(
+            "{backend}: {} of {} with {}: {} (first: rank {} at {} ns)",
+            count(l.calls, "call"),
+            shown(&l.function, 60),
+            format_size(l.bytes),
+            shown(&l.reason, 300),
+            l.rank,
+            l.begin_ns
+        )
+    };
+    all.iter().flat_map(move |of| of.left_out.iter().map(move |l| text(&of.backend, l)))
 }

@@ -2,8 +2,8 @@
 
 use crate::b_eff_io::config::Config;
 use crate::frame::records::Machine;
-use crate::frame::report::columns::or_none;
 use crate::frame::report::text::Page;
+use crate::frame::words::or_none;
 
 use super::of::{hosts, names, remark, Of, MIB};
 

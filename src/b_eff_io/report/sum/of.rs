@@ -4,8 +4,8 @@ use crate::b_eff_io::records::{PatternRecord, RunResult};
 use crate::b_eff_io::values::{known_digits, rate, Derived};
 use crate::frame::digits::rounded;
 use crate::frame::records::Machine;
-use crate::frame::report::columns::{or_none, NONE};
 use crate::frame::report::text::Page;
+use crate::frame::words::{or_none, NONE};
 
 pub(super) const MIB: f64 = 1024.0 * 1024.0;
 

@@ -1,6 +1,6 @@
 //! What a comparison says, in words: the same in every form.
 
-use super::View;
+use super::view::View;
 use crate::frame::report::text::{count, figure, list, percent};
 use crate::frame::values::causes::Cause;
 use crate::frame::values::comparable::{Kind, Level};

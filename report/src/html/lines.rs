@@ -1,0 +1,287 @@
+//! Frames with curves over a logarithmic ordinate.
+
+use std::fmt::Write;
+
+use super::escape::escape;
+use super::scale::{is_sound, label, Log};
+use crate::picture::{Frame, Key};
+use crate::picture::{Plot, PlotCurve, PlotPoint};
+
+/// Colours, dashes and marks that differ; further curves begin again.
+pub const STYLES: usize = 8;
+/// Curves with more points have no marks.
+const MARKED: usize = 40;
+const WIDTH: f64 = 340.0;
+const HEIGHT: f64 = 208.0;
+const LEFT: f64 = 42.0;
+const RIGHT: f64 = 8.0;
+const TOP: f64 = 18.0;
+const BOTTOM: f64 = 24.0;
+/// Labels of an abscissa at most.
+const LABELS: usize = 8;
+
+/// What a point is to be taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// What it says.
+    Known,
+    /// Read from a cache: an open circle.
+    Cached,
+    /// From few calls: grey.
+    Few,
+    /// To be compared with known ones: open, in the shape of its curve.
+    Open,
+}
+
+/// A point of a curve.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Place on the abscissa: a value, or the number of a name.
+    pub x: f64,
+    /// Value.
+    pub y: f64,
+    /// What it is to be taken for.
+    pub look: Look,
+    /// What a pointer is told.
+    pub said: String,
+}
+
+/// A curve.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Colour, dashes and mark.
+    pub style: usize,
+    /// Its points in the order of the abscissa.
+    pub points: Vec<Point>,
+}
+
+/// What lies below a frame.
+#[derive(Clone, Debug)]
+pub enum Abscissa {
+    /// Names at equal distances; curves break where one has no value.
+    Names(Vec<String>),
+    /// A logarithmic scale and its labels.
+    Log(Log, Vec<(f64, String)>),
+}
+
+impl Abscissa {
+    /// A logarithmic scale over values that have names; None: there are none above zero.
+    #[must_use]
+    pub fn log(mut values: Vec<(f64, String)>) -> Option<Self> {
+        values.retain(|(v, _)| is_sound(*v));
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        values.dedup_by(|a, b| a.0 == b.0);
+        let scale = Log::between(values.iter().map(|(v, _)| *v))?;
+        // No two labels nearer than one of LABELS equal parts; the first and the last stand in any case.
+        let mut labels: Vec<(f64, String)> = Vec::new();
+        let last = values.last().cloned();
+        let is_free = |a: f64, b: f64| (scale.place(a) - scale.place(b)).abs() >= 0.98 / LABELS as f64;
+        for (value, name) in values {
+            let is_clear = labels.last().is_none_or(|(before, _)| is_free(value, *before));
+            if is_clear && last.as_ref().is_none_or(|(end, _)| *end == value || is_free(value, *end)) {
+                labels.push((value, name));
+            }
+        }
+        Some(Self::Log(scale, labels))
+    }
+
+    fn place(&self, x: f64) -> f64 {
+        let share = match self {
+            Self::Names(names) => (x + 0.5) / names.len().max(1) as f64,
+            // Marks and labels of the ends stay inside.
+            Self::Log(scale, _) => 0.05 + 0.9 * scale.place(x),
+        };
+        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+    }
+}
+
+/// A frame with curves.
+#[must_use]
+pub fn frame(title: &str, said: String, unit: &str, abscissa: &Abscissa, ordinate: Log, curves: &[Curve]) -> Frame {
+    let mut body = String::new();
+    axes(&mut body, unit, abscissa, ordinate);
+    let y = |value: f64| TOP + (1.0 - ordinate.place(value)) * (HEIGHT - TOP - BOTTOM);
+    for curve in curves {
+        let style = curve.style % STYLES;
+        let points: Vec<&Point> = curve.points.iter().filter(|p| is_sound(p.y) && p.x.is_finite()).collect();
+        let mut path = String::new();
+        for (place, point) in points.iter().enumerate() {
+            let is_next = match (abscissa, place.checked_sub(1).map(|before| points[before].x)) {
+                (_, None) => false,
+                (Abscissa::Names(_), Some(before)) => point.x - before <= 1.0,
+                (Abscissa::Log(..), Some(_)) => true,
+            };
+            let _ = write!(path, "{}{:.1} {:.1}", if is_next { 'L' } else { 'M' }, abscissa.place(point.x), y(point.y));
+        }
+        if !path.is_empty() {
+            let _ = write!(body, "<path class=\"c k{style}\" d=\"{path}\"/>");
+        }
+        for point in points.iter().filter(|_| points.len() <= MARKED) {
+            mark(&mut body, style, point.look, (abscissa.place(point.x), y(point.y)), &point.said);
+        }
+    }
+    let plot = plot(unit, abscissa, curves);
+    Frame { title: title.to_owned(), said, width: WIDTH, height: HEIGHT, body, plot: Some(plot) }
+}
+
+/// The frame with what its abscissa is of.
+pub fn over(abscissa: &str, mut frame: Frame) -> Frame {
+    let (x, y) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT + 5.0);
+    let _ = write!(frame.body, "<text x=\"{x}\" y=\"{y}\" class=\"m\">{}</text>", escape(abscissa));
+    Frame { height: HEIGHT + 10.0, ..frame }
+}
+
+/// The same as numbers.
+fn plot(unit: &str, abscissa: &Abscissa, curves: &[Curve]) -> Plot {
+    let (names, labels) = match abscissa {
+        Abscissa::Names(names) => (names.clone(), Vec::new()),
+        Abscissa::Log(_, labels) => (Vec::new(), labels.clone()),
+    };
+    let is_log = names.is_empty();
+    let point = |p: &Point| PlotPoint { x: p.x, y: p.y, look: p.look as u8 };
+    let is_drawn = |p: &&Point| is_sound(p.y) && (is_sound(p.x) || (!is_log && p.x.is_finite()));
+    let curve = |c: &Curve| PlotCurve { style: c.style, points: c.points.iter().filter(is_drawn).map(point).collect() };
+    Plot { unit: unit.to_owned(), names, labels, curves: curves.iter().map(curve).collect() }
+}
+
+fn axes(body: &mut String, unit: &str, abscissa: &Abscissa, ordinate: Log) {
+    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    let _ = write!(body, "<text x=\"2\" y=\"10\" class=\"u\">{}</text>", escape(unit));
+    let mut grid = String::new();
+    for tick in ordinate.ticks() {
+        let y = TOP + (1.0 - ordinate.place(tick)) * (bottom - TOP);
+        let _ = write!(grid, "M{LEFT} {y:.1}H{right}");
+        let _ = write!(body, "<text x=\"{}\" y=\"{:.1}\" class=\"e\">{}</text>", LEFT - 5.0, y + 3.5, label(tick));
+    }
+    let names: Vec<(f64, &str)> = match abscissa {
+        Abscissa::Names(names) => {
+            let step = names.len().div_ceil(2 * LABELS).max(1);
+            names.iter().enumerate().step_by(step).map(|(i, name)| (i as f64, name.as_str())).collect()
+        }
+        Abscissa::Log(_, labels) => labels.iter().map(|(v, name)| (*v, name.as_str())).collect(),
+    };
+    for (x, name) in names {
+        let x = abscissa.place(x);
+        let _ = write!(grid, "M{x:.1} {bottom}v4");
+        let _ = write!(body, "<text x=\"{x:.1}\" y=\"{}\" class=\"m\">{}</text>", bottom + 15.0, escape(name));
+    }
+    let _ = write!(body, "<path class=\"a\" d=\"{grid}\"/>");
+}
+
+fn mark(out: &mut String, style: usize, look: Look, (x, y): (f64, f64), said: &str) {
+    let class = match look {
+        Look::Known => format!("p k{style}"),
+        Look::Cached | Look::Open => format!("o k{style}"),
+        Look::Few => "p g".to_owned(),
+    };
+    // An open circle is one thing, whatever the curve; the others have shapes of their own.
+    let shape = match style {
+        _ if look == Look::Cached => None,
+        1 => Some("h6v6h-6z"),
+        2 => Some("l3.6 6.4h-7.2z"),
+        3 => Some("l4 4l-4 4l-4 -4z"),
+        4 => Some("h7.2l-3.6 6.4z"),
+        5 => Some("h2.4v2.2h2.2v2.4h-2.2v2.2h-2.4v-2.2h-2.2v-2.4h2.2z"),
+        6 => Some("h2.6v8h-2.6z"),
+        7 => Some("h8v2.6h-8z"),
+        _ => None,
+    };
+    let from = match style {
+        1 => (-3.0, -3.0),
+        2 => (0.0, -4.0),
+        3 => (0.0, -4.0),
+        4 => (-3.6, -2.6),
+        5 => (-1.2, -3.4),
+        6 => (-1.3, -4.0),
+        _ => (-4.0, -1.3),
+    };
+    let title = if said.is_empty() { String::new() } else { format!("<title>{}</title>", escape(said)) };
+    let _ = match shape {
+        Some(shape) => {
+            write!(out, "<path class=\"{class}\" d=\"M{:.1} {:.1}{shape}\">{title}</path>", x + from.0, y + from.1)
+        }
+        None => write!(out, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\">{title}</circle>"),
+    };
+}
+
+/// The legend of a curve.
+#[must_use]
+pub fn key(style: usize, text: impl Into<String>) -> Key {
+    key_of(style, Look::Known, text)
+}
+
+/// The same of a curve whose marks have another look.
+pub fn key_of(style: usize, look: Look, text: impl Into<String>) -> Key {
+    let (style, own) = (style % STYLES, style);
+    let mut sample = format!("<path class=\"c k{style}\" d=\"M0 6H26\"/>");
+    mark(&mut sample, style, look, (13.0, 6.0), "");
+    Key { sample, text: text.into(), style: Some(own) }
+}
+
+/// The legend of marks that differ from those of their curves, as far as they are used.
+#[must_use]
+pub fn keys_of_marks(curves: &[Curve]) -> Vec<Key> {
+    let has = |look: Look| curves.iter().flat_map(|c| &c.points).any(|p| p.look == look && is_sound(p.y));
+    let mut keys = Vec::new();
+    for (look, text) in [(Look::Cached, "read from a cache"), (Look::Few, "from few calls")] {
+        if has(look) {
+            let mut sample = String::new();
+            mark(&mut sample, 0, look, (13.0, 6.0), "");
+            keys.push(Key { sample, text: text.to_owned(), style: None });
+        }
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(style: usize, values: &[(f64, f64)]) -> Curve {
+        let point = |&(x, y)| Point { x, y, look: Look::Known, said: "<b>".into() };
+        Curve { style, points: values.iter().map(point).collect() }
+    }
+
+    fn numbers(body: &str, before: &str) -> Vec<f64> {
+        let rest = body.split(before).skip(1);
+        rest.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn everything_is_inside_and_gaps_stay_gaps() {
+        let names = Abscissa::Names(["1k", "<2k>", "3k", "4k"].map(str::to_owned).to_vec());
+        let values = [(0.0, 1.0), (1.0, f64::NAN), (2.0, 1e4), (3.0, 0.0), (3.0, 50.0)];
+        let scale = Log::around(values.iter().map(|v| v.1)).unwrap();
+        let frame = frame("t", "s".into(), "MB/s", &names, scale, &[curve(0, &values)]);
+        assert_eq!(frame.body.matches("<circle").count(), 3);
+        assert!(!frame.body.contains("<2k>") && !frame.body.contains("<b>"), "{}", frame.body);
+        let path = frame.body.split("class=\"c k0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!((path.matches('M').count(), path.matches('L').count()), (2, 1), "{path}");
+        assert!(numbers(&frame.body, "cx=\"").iter().all(|x| (LEFT..=WIDTH).contains(x)));
+        assert!(numbers(&frame.body, "cy=\"").iter().all(|y| (0.0..=HEIGHT).contains(y)));
+    }
+
+    #[test]
+    fn every_style_has_its_mark_and_cached_ones_are_open() {
+        let mut shapes: Vec<String> =
+            (0..STYLES).map(|style| key(style, "").sample.replace(&format!("k{style}"), "k")).collect();
+        shapes.sort();
+        shapes.dedup();
+        assert_eq!(shapes.len(), STYLES);
+        let mut cached = curve(3, &[(1.0, 1.0)]);
+        cached.points[0].look = Look::Cached;
+        assert_eq!(keys_of_marks(&[cached.clone()]).len(), 1);
+        let axis = Abscissa::log(vec![(1.0, "1".into()), (2.0, "2".into())]).unwrap();
+        let frame = frame("t", "s".into(), "", &axis, Log::around([1.0]).unwrap(), &[cached]);
+        assert!(frame.body.contains("<circle class=\"o k3\""));
+    }
+
+    #[test]
+    fn labels_do_not_touch() {
+        let sizes: Vec<(f64, String)> = (0..200).map(|i| (f64::from(i), i.to_string())).collect();
+        let Some(Abscissa::Log(scale, labels)) = Abscissa::log(sizes) else { panic!() };
+        assert!(labels.len() <= LABELS + 1 && labels.last().unwrap().0 == 199.0, "{labels:?}");
+        assert!(labels.windows(2).all(|w| scale.place(w[1].0) - scale.place(w[0].0) > 0.1), "{labels:?}");
+        assert!(Abscissa::log(Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,226 @@
+//! Lines of plain text no wider than [`WIDTH`]: wrapping, labelled fields, headings.
+
+use crate::digits::shown;
+use crate::plain;
+pub use crate::units::count;
+pub use crate::words::{figure, list, nanoseconds, percent};
+
+/// Widest line of any table, in characters.
+pub const WIDTH: usize = 110;
+
+/// Width of the label column of [`Page::field`], with its margin.
+const LABEL: usize = 16;
+
+/// Text that grows line by line. Trailing blanks get in through [`Page::exact_line`] alone.
+#[derive(Debug)]
+pub struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self::of_width(WIDTH)
+    }
+}
+
+impl Page {
+    /// Nothing yet; what wraps does so at `width` characters.
+    #[must_use]
+    pub fn of_width(width: usize) -> Self {
+        Self { text: String::new(), width }
+    }
+
+    /// Characters of a line.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Appends one line. All text goes through here: what a terminal would obey is shown as an escape.
+    pub fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(&plain::line(line.as_ref().trim_end()));
+        self.text.push('\n');
+    }
+
+    /// Appends one line with the blanks at its end: for formats that are given.
+    pub fn exact_line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Appends an empty line.
+    pub fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// An empty line, a title, and a rule below it.
+    pub fn heading(&mut self, title: &str) {
+        self.blank();
+        for line in wrap(title, self.width) {
+            self.line(line);
+        }
+        self.line("-".repeat(title.chars().count().min(self.width)));
+    }
+
+    /// A label and its text, wrapped with a hanging indent. An empty label continues the field above.
+    pub fn field(&mut self, label: &str, text: &str) {
+        self.hanging(&prefix(label), text);
+    }
+
+    /// A field for each text, the label at the first; nothing without any.
+    pub fn fields(&mut self, label: &str, texts: impl IntoIterator<Item = String>) {
+        for (number, text) in texts.into_iter().enumerate() {
+            self.field(if number == 0 { label } else { "" }, &text);
+        }
+    }
+
+    /// A label and as much of its text as one line holds; what is cut off is marked by dots.
+    pub fn short_field(&mut self, label: &str, text: &str) {
+        const DOTS: &str = " ...";
+        let prefix = prefix(label);
+        let room = self.width - prefix.chars().count();
+        match wrap(text, room).as_slice() {
+            [] => self.line(prefix),
+            [whole] => self.line(format!("{prefix}{whole}")),
+            _ => {
+                let start = wrap(text, room - DOTS.len()).swap_remove(0);
+                self.line(format!("{prefix}{start}{DOTS}"));
+            }
+        }
+    }
+
+    /// Text behind a prefix; further lines are indented by the width of the prefix.
+    pub fn hanging(&mut self, prefix: &str, text: &str) {
+        let indent = prefix.chars().count();
+        let lines = wrap(text, self.width.saturating_sub(indent));
+        if lines.is_empty() {
+            self.line(prefix);
+        }
+        for (number, line) in lines.iter().enumerate() {
+            if number == 0 {
+                self.line(format!("{prefix}{line}"));
+            } else {
+                self.line(format!("{:indent$}{line}", ""));
+            }
+        }
+    }
+
+    /// The text so far.
+    #[must_use]
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// The label column; a blank stands behind the longest label too.
+fn prefix(label: &str) -> String {
+    format!("  {label:<width$} ", width = LABEL - 3)
+}
+
+/// Breaks text at white space into lines of at most `width` characters; a longer word (a path, a list of mount
+/// options) is cut.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        // As wide as it will be shown.
+        let mut rest: Vec<char> = plain::line(word).chars().collect();
+        if used > 0 && used + 1 + rest.len() > width {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        while rest.len() > width {
+            lines.push(rest.drain(..width).collect());
+        }
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        used += rest.len();
+        line.extend(rest);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// What was chosen otherwise than by default; None: nothing.
+#[must_use]
+pub fn settings(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Three digits behind the point, or as many as fit into `width`.
+#[must_use]
+pub fn fit(value: f64, width: usize) -> String {
+    format!("{value:.*}", decimals_that_fit(value, width))
+}
+
+/// The same with no more significant digits than are known.
+#[must_use]
+pub fn fit_known(value: f64, known_digits: u32, width: usize) -> String {
+    shown(value, known_digits, decimals_that_fit(value, width))
+}
+
+fn decimals_that_fit(value: f64, width: usize) -> usize {
+    match format!("{value:.3}").len() {
+        n if n <= width => 3,
+        n if n <= width + 2 => 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_keeps_every_word_and_every_width() {
+        assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap("ab abcdefgh", 4), ["ab", "abcd", "efgh"]);
+        assert!(wrap("", 10).is_empty());
+        assert_eq!(wrap("größe größe", 5), ["größe", "größe"], "characters count, not bytes");
+    }
+
+    #[test]
+    fn a_field_hangs_below_its_label() {
+        let mut page = Page::default();
+        page.field("label", &"word ".repeat(30));
+        let text = page.finish();
+        assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
+        assert!(text.lines().nth(1).is_some_and(|l| l.starts_with("                word")));
+    }
+
+    #[test]
+    fn a_short_field_is_one_line_whatever_it_says() {
+        let mut page = Page::default();
+        page.short_field("label", "a few words");
+        page.short_field("label", &"word ".repeat(30));
+        page.short_field("label", &"x".repeat(300));
+        page.short_field("label", "");
+        let text = page.finish();
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.lines().all(|l| l.chars().count() <= WIDTH));
+        assert_eq!(text.lines().filter(|l| l.ends_with(" ...")).count(), 2);
+        assert!(text.starts_with("  label         a few words\n"));
+        let mut page = Page::default();
+        page.field("a label with many words", "text");
+        assert_eq!(page.finish(), "  a label with many words text\n");
+    }
+
+    #[test]
+    fn numbers_fit_their_column() {
+        assert_eq!([fit(1.5, 8), fit(123_456.75, 8), fit(1e9, 8)].join(" "), "1.500 123456.8 1000000000");
+        assert_eq!(
+            [fit_known(1.26, 2, 8), fit_known(1e9, 6, 8), fit_known(123_456.75, 6, 8)].join(" "),
+            "1.3 1000000000 123457"
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! The head of the report: what was measured, where, and what is unusual about it; data that was wrong.
+
+use crate::b_eff_io::config::{
+    Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, PreallocatePolicy, Termination, Verify,
+};
+use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::records::{CorruptionRecord, PatternRecord, RunResult};
+use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
+use crate::frame::backends::any_can;
+use crate::frame::config::{CachePolicy, DirectPolicy};
+use crate::frame::records::Access;
+use crate::frame::report::machine;
+use crate::frame::report::model::{pairs, Corruption, Head};
+use crate::frame::report::sheet::fixed;
+use crate::frame::report::text::{count, list, percent, settings};
+use crate::frame::units::{format_seconds, format_size};
+use crate::frame::values::memory_of_hosts;
+
+use super::layout::{access_index, measuring};
+
+/// Backends with a line of their own; more are in the tables.
+const BACKENDS: usize = 4;
+/// Columns of their names.
+const LABEL: usize = 13;
+
+pub(super) fn head(result: &RunResult, derived: &Derived, common: Head) -> Head {
+    let (config, manifest) = (&result.config, &result.manifest);
+    let each = if config.backends.len() > 1 { " for each backend" } else { "" };
+    let label = |backend: &str| fixed(backend, LABEL).trim_end().to_owned();
+    let evidence = measuring(result).take(BACKENDS).map(|b| (label(b), evidence(result, derived, b)));
+    let machine = machine::facts(&manifest.machine, Some(&manifest.mpi_io_layer)).into_iter();
+    let facts = pairs([("schedule", Some(schedule(result)))]).into_iter().chain(machine);
+    Head {
+        asked: format!("release {}, T = {}{each}", config.release.name(), format_seconds(config.time_seconds)),
+        settings: unusual(config),
+        facts: facts.chain(machine::storage_facts(&manifest.storage)).chain(evidence).collect(),
+        ..common
+    }
+}
+
+fn schedule(result: &RunResult) -> String {
+    let config = &result.config;
+    let partitions: Vec<String> = result.partitions.iter().map(|p| p.ranks.to_string()).collect();
+    format!(
+        "release {}, T = {} on {} ranks, {}{}",
+        config.release.name(),
+        format_seconds(config.time_seconds),
+        if partitions.is_empty() { "no".to_owned() } else { list(&partitions) },
+        list(&config.backends),
+        turns(config)
+    )
+}
+
+fn turns(config: &Config) -> String {
+    match (config.backends.len(), config.rounds) {
+        (0 | 1, 0 | 1) => String::new(),
+        (0 | 1, rounds) => format!(", {rounds} rounds a pattern"),
+        (_, 0 | 1) => " (T each, in turns)".to_owned(),
+        (_, rounds) => format!(" (T each, {rounds} rounds)"),
+    }
+}
+
+/// What was chosen otherwise than by default and changes the meaning of the numbers, the options of the drivers in the
+/// middle; None: nothing.
+fn unusual(config: &Config) -> Option<String> {
+    let has_queue = any_can(&config.backends, |row| row.has_queue);
+    let option = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
+    let direct = match config.direct {
+        DirectPolicy::ByBackend => None,
+        policy => Some(format!("--direct {}", machine::direct(policy))),
+    };
+    let collective = match config.collective {
+        CollectivePolicy::Auto => None,
+        CollectivePolicy::Independent => Some("--collective independent".to_owned()),
+        CollectivePolicy::TwoPhase => Some("--collective two-phase".to_owned()),
+        CollectivePolicy::UnsafeReadModifyWrite => Some("UNSAFE READ-MODIFY-WRITE OF SHARED SECTORS".to_owned()),
+    };
+    let exchange = match config.exchange {
+        ExchangePolicy::Auto => None,
+        ExchangePolicy::SharedMemory => Some("--set exchange=shared-memory".to_owned()),
+        ExchangePolicy::Messages => Some("--set exchange=messages".to_owned()),
+    };
+    let room = match config.preallocate {
+        PreallocatePolicy::Auto => None,
+        PreallocatePolicy::Native => Some("--preallocate native"),
+        PreallocatePolicy::Zeros => Some("--set preallocate=zeros"),
+        PreallocatePolicy::Size => Some("--set preallocate=size"),
+        // Of results from before it was made too.
+        PreallocatePolicy::Off => config.may_be_direct().then_some("--preallocate off"),
+    };
+    let types: Vec<String> = config.types.iter().map(PatternType::to_string).collect();
+    settings([
+        config.inject.map(|damage| format!("DAMAGED ON PURPOSE ({})", damage_name(damage))),
+        (config.types != PatternType::ALL).then(|| format!("types {} only", list(&types))),
+        option(config.buffers == Buffers::Reused, "--buffers reused (FROM WARM BUFFERS)"),
+        direct,
+        (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache))),
+        collective,
+        config.aggregators.map(|n| format!("--aggregators {n}")),
+        config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes))),
+        exchange,
+        room.map(str::to_owned),
+        config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
+        config.until_percent.map(|percent| format!("--until {percent}%")),
+        option(config.latency, "--latency"),
+        option(!config.shared_pointer, "--set shared-pointer=off"),
+        option(config.termination == Termination::PerCall, "--termination per-call"),
+        option(config.unique_open, "--set unique-open=on"),
+        (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint rule")),
+        option(config.verify == Verify::Full, "--verify full"),
+    ])
+}
+
+fn cache_name(cache: CachePolicy) -> &'static str {
+    match cache {
+        CachePolicy::Drop => "drop",
+        CachePolicy::Dontcache => "dontcache",
+        CachePolicy::RankShift => "rank-shift",
+        CachePolicy::Keep => "keep",
+    }
+}
+
+fn damage_name(damage: Inject) -> &'static str {
+    match damage {
+        Inject::Flip => "one bit turned over",
+        Inject::OtherRank => "a chunk holds another rank's data",
+        Inject::Stale => "a chunk holds the data of the first write",
+        Inject::Zero => "a chunk is zero",
+        Inject::Hole => "a chunk is a hole",
+        Inject::Swap => "two places have changed their data",
+        Inject::Misplaced => "a chunk holds the data of another place",
+    }
+}
+
+/// How much was written, where reads came from, and whether the page cache was in between.
+fn evidence(result: &RunResult, derived: &Derived, backend: &str) -> String {
+    let own = derived.partitions.iter().filter(|p| p.backend == backend);
+    let written = own.map(|p| p.access_bytes[access_index(Access::Write)]).fold(0, u64::saturating_add);
+    let share = match written as f64 / memory_of_hosts(&result.manifest.machine).max(1) as f64 {
+        share if share > 1.0 => format!("{share:.1} x memory"),
+        share => format!("{} of memory", percent(share)),
+    };
+    let run: Vec<&PatternRecord> = result.patterns.iter().filter(|r| r.backend == backend && r.was_run()).collect();
+    let (reads, cache) = (read_from_storage(result, &run), direct_used(&run));
+    format!("first write {} ({share}), {reads}, {cache}", format_size(written))
+}
+
+fn read_from_storage(result: &RunResult, run: &[&PatternRecord]) -> String {
+    let (mut read, mut storage, mut known) = (0_u64, 0_u64, true);
+    for r in run.iter().filter(|r| has_source(r)) {
+        let from_storage = storage_bytes(result, r);
+        read = read.saturating_add(r.moved_bytes);
+        storage = storage.saturating_add(from_storage.unwrap_or(0));
+        known &= from_storage.is_some();
+    }
+    match (read, known) {
+        (0, _) => "nothing read".to_owned(),
+        (_, false) => "source of reads not known".to_owned(),
+        (_, true) => format!("reads {} from storage", percent(storage as f64 / read as f64)),
+    }
+}
+
+fn direct_used(run: &[&PatternRecord]) -> String {
+    let direct = run.iter().filter(|r| r.direct == Some(true)).count();
+    let known = run.iter().filter(|r| r.direct.is_some()).count();
+    match (run.len(), known, direct) {
+        (0, ..) => "nothing run".to_owned(),
+        (_, 0, _) => "page cache as MPI chooses".to_owned(),
+        (all, _, direct) if direct == all => "direct I/O".to_owned(),
+        (_, _, 0) => "through the page cache".to_owned(),
+        (all, ..) => format!("{direct} of {all} direct"),
+    }
+}
+
+/// How much of the data was compared; None: nothing.
+pub(super) fn checked(result: &RunResult) -> Option<String> {
+    const WORD_BYTES: u64 = 8;
+    let words = words_checked(result);
+    (words > 0)
+        .then(|| format!("{} read back and compared: all as written", format_size(words.saturating_mul(WORD_BYTES))))
+}
+
+/// What is said of a run that has its end.
+pub(super) fn complete(result: &RunResult) -> String {
+    let run = count(result.patterns.iter().filter(|r| r.was_run()).count() as u64, "pattern run");
+    let checked = count(words_checked(result), "word");
+    format!("Run complete: {run}, {checked} of data compared with what was written.")
+}
+
+fn words_checked(result: &RunResult) -> u64 {
+    result.patterns.iter().map(|r| r.verification.words_checked).fold(0, u64::saturating_add)
+}
+
+/// Wrong data in words.
+pub(super) fn corruption(result: &RunResult) -> Corruption {
+    let ring = result.patterns.iter().map(|r| r.verification.words_wrong).fold(0, u64::saturating_add);
+    let full = result.types.iter().filter_map(|t| t.full_verification).map(|v| v.words_wrong);
+    let sampled = result.patterns.iter().filter_map(|r| r.sample.as_ref()).map(|s| s.words_wrong);
+    let amount = format!(
+        "{} wrong in what was read back, {} in the full check, {} in samples of the files",
+        count(ring, "word"),
+        count(full.fold(0, u64::saturating_add), "word"),
+        count(sampled.fold(0, u64::saturating_add), "word")
+    );
+    let next_step = "Do not trust this storage with these settings. Repeat with --verify full and another backend to find out whether the \
+                     file system, the MPI library or a cache between them is at fault.";
+    Corruption::of("DATA CORRUPTION", amount, &result.corruptions, place, next_step)
+}
+
+fn place(c: &CorruptionRecord) -> String {
+    format!(
+        "{} on {}, {}, pattern {}, file {} at offset {}, data of rank {}: {} ({} wrong; first: expected {:016x}, found {:016x})",
+        c.backend,
+        count(c.ranks, "rank"),
+        c.access.name(),
+        c.pattern,
+        c.file,
+        c.offset_bytes,
+        c.rank,
+        c.looks_like,
+        count(c.words_wrong, "word"),
+        c.expected,
+        c.found
+    )
+}

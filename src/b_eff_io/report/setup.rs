@@ -1,0 +1,105 @@
+//! How the run was set up: what a reader needs to repeat it or to explain a number.
+
+use crate::b_eff_io::records::{FirstWriteTrial, QueueCalibration, RunResult};
+use crate::frame::backends::any_can;
+use crate::frame::records::Access;
+use crate::frame::report::common;
+use crate::frame::report::model::{pairs, Section};
+use crate::frame::report::text::{count, figure, percent};
+use crate::frame::units::{format_seconds, format_size};
+
+use super::comparable;
+use super::layout::chunk_label;
+
+/// The facts, and what was measured or chosen at run time.
+pub(super) fn section(result: &RunResult) -> Section {
+    let (config, manifest) = (&result.config, &result.manifest);
+    let partition = |p: &crate::b_eff_io::records::PartitionRecord| {
+        format!("{} {}", count(p.ranks, "rank"), format_seconds(p.time_seconds))
+    };
+    let partitions: Vec<String> = result.partitions.iter().map(partition).collect();
+    let data = format!("seed {}, period {}{}", config.seed, format_size(manifest.period_bytes), sampled(result));
+    let kept = if config.keep_files { " (files kept)" } else { "" };
+    let own = [
+        ("time of partitions", (!partitions.is_empty()).then(|| partitions.join(", "))),
+        ("data", Some(data)),
+        ("alignment", Some(alignment(result))),
+        ("queue", queue(result)),
+    ];
+    let trials = result.first_write_trials.iter().map(|trial| ("first writes", Some(first_writes(trial))));
+    let directory = [("run directory", Some(format!("{}{kept}, under {}", manifest.run_dir, manifest.storage.path)))];
+    let own = pairs(own.into_iter().chain(trials).chain(directory));
+    common::set_up(&manifest.machine, Some(&manifest.storage), &comparable::own_facts(result), own)
+}
+
+/// How much was compared of what lies in the files.
+fn sampled(result: &RunResult) -> String {
+    let (mut bytes, mut of_bytes, mut past_cache_bytes) = (0_u64, 0_u64, 0_u64);
+    for sample in result.patterns.iter().filter_map(|r| r.sample.as_ref()) {
+        bytes = bytes.saturating_add(sample.bytes);
+        of_bytes = of_bytes.saturating_add(sample.of_bytes);
+        past_cache_bytes = past_cache_bytes.saturating_add(sample.past_cache_bytes);
+    }
+    if bytes == 0 {
+        return String::new();
+    }
+    let [share, past] = [(bytes, of_bytes), (past_cache_bytes, bytes)].map(|(a, b)| percent(a as f64 / b as f64));
+    format!("; after each pattern a sample of its bytes in the file was compared: {share} of them, {past} of it past the page cache")
+}
+
+/// What direct I/O needs.
+fn alignment(result: &RunResult) -> String {
+    let storage = &result.manifest.storage;
+    match (storage.direct_offset_align_bytes, storage.direct_memory_align_bytes) {
+        (Some(offset), Some(memory)) => {
+            format!("offsets and lengths in multiples of {offset} bytes, memory of {memory}")
+        }
+        _ => "the file system does not tell it".to_owned(),
+    }
+}
+
+/// Depth of the queue by calibration; None if there was none to be made.
+fn queue(result: &RunResult) -> Option<String> {
+    let config = &result.config;
+    if config.queue_depth.is_some() || !any_can(&config.backends, |row| row.has_queue) {
+        return None;
+    }
+    Some(match result.queue_calibrations.as_slice() {
+        [] => "depth of the driver; no calibration was recorded".to_owned(),
+        queue_calibrations => format!("depth by calibration{}", chosen(queue_calibrations)),
+    })
+}
+
+/// `: write 32 from 1 kB, 8 from 1 MB; read ...`.
+fn chosen(queue_calibrations: &[QueueCalibration]) -> String {
+    let mut text = String::new();
+    for access in Access::ALL {
+        let depths: Vec<String> = queue_calibrations
+            .iter()
+            .filter(|t| t.access == access)
+            .map(|t| format!("{} from {}", t.depth, chunk_label(t.chunk_bytes)))
+            .collect();
+        if !depths.is_empty() {
+            text.push_str(&format!("; {} {}", access.name(), depths.join(", ")));
+        }
+    }
+    text
+}
+
+/// How two-phase first writes go, and what the trial before the run saw.
+fn first_writes(trial: &FirstWriteTrial) -> String {
+    let FirstWriteTrial { backend, chosen, .. } = trial;
+    let start = format!("two-phase ones of {backend} {}", chosen.name());
+    let Some(ratio) = trial.ratio else {
+        return format!("{start}: not tried, {}", trial.not_tried.as_deref().unwrap_or("for no recorded reason"));
+    };
+    let ms = |seconds: f64| figure(1000.0 * seconds);
+    let pairs: Vec<String> =
+        trial.pairs.iter().map(|p| format!("{}/{}", ms(p.direct_seconds), ms(p.buffered_seconds))).collect();
+    format!(
+        "{start}: in {} of {} direct/buffered took {} ms with the sync, median {ratio:.2}",
+        count(trial.pairs.len() as u64, "pair"),
+        format_size(trial.bytes),
+        pairs.join(", ")
+    )
+}

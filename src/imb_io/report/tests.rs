@@ -1,0 +1,234 @@
+//! The report of IMB-IO on a screen, in full and on a page.
+
+use std::io;
+
+use super::*;
+use crate::frame::records::Outcome;
+use crate::frame::report::checks::{
+    assert_fits_a_screen, assert_full_fits, assert_page, full, hostile_name, one_of_each,
+};
+use crate::frame::report::Saved;
+use crate::imb_io::plan::{catalogue, Mode};
+use crate::imb_io::records::RowEnd;
+
+fn assert_fits(result: &ImbResult, what: &str) -> String {
+    let saved = Saved::Files([".jsonl", ".json", ".csv", ".imb"].map(|end| format!("results/imb1{end}").into()).into());
+    assert_fits_a_screen(result, overview::backends(result).len(), saved, what)
+}
+
+#[test]
+fn golden_reports() {
+    for (name, result, _) in fixtures::all() {
+        insta::assert_snapshot!(format!("{name}.screen"), assert_fits(&result, name));
+        insta::assert_snapshot!(format!("{name}.full"), full(&result, Level::Full));
+    }
+    // Every block looks the same in the details: a few of each kind are enough.
+    let mut result = fixtures::complete();
+    result.rows.retain(|r| r.mode == Mode::Aggregate && r.benchmark != "P_Read_Priv");
+    result.repeats.clear();
+    insta::assert_snapshot!("few.details", full(&result, Level::Details));
+}
+
+#[test]
+fn every_suffix_has_its_view() {
+    for (name, result, derived) in fixtures::all() {
+        for suffix in result.suffixes() {
+            assert!(!result.view(&derived, &suffix).unwrap().is_empty(), "{name} {suffix}");
+        }
+        assert_eq!(result.view(&derived, ".sum").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}
+
+/// Rows of many benchmarks more.
+fn many(result: &mut ImbResult) {
+    let rows = result.rows.clone();
+    for number in 0..40 {
+        result.rows.extend(rows.iter().cloned().map(|mut row| {
+            row.benchmark = format!("another-{number}");
+            row
+        }));
+    }
+}
+
+/// Whatever a file holds: bounds of the screen, of the lines of the full text, and of a page.
+#[test]
+fn every_result_keeps_the_bounds() {
+    for (name, result, _) in fixtures::all() {
+        let with = |change: &dyn Fn(&mut ImbResult), what: &str| {
+            let mut result = result.clone();
+            change(&mut result);
+            let what = format!("{name}, {what}");
+            assert_fits(&result, &what);
+            assert_full_fits(&result, "IMB-IO = ", &what);
+            assert_page(&result, &what);
+        };
+        for outcome in [Outcome::Complete, Outcome::Failed, Outcome::Interrupted, Outcome::Killed] {
+            with(&|r| r.ending.outcome = outcome, "an outcome");
+        }
+        with(&|r| r.warnings = one_of_each::<ImbResult>(), "every warning");
+        with(&|r| r.rows.clear(), "no rows");
+        with(&|r| (r.rows.clear(), r.setup.sizes_bytes.clear()).0, "nothing");
+        with(&many, "many benchmarks");
+        for factor in [1e-7, 1e7, 1e300, f64::NAN] {
+            let times = |r: &mut ImbResult| {
+                r.rows.iter_mut().flat_map(|row| &mut row.times).for_each(|t| t.max_seconds *= factor);
+            };
+            with(&times, "other times");
+        }
+        with(
+            &|r| {
+                let sizes = r.rows.clone();
+                r.rows.extend((0..26).flat_map(|n| {
+                    sizes.iter().cloned().map(move |mut row| {
+                        row.sample_bytes = row.sample_bytes.map(|bytes| bytes + (1 << n));
+                        row
+                    })
+                }));
+            },
+            "many sizes",
+        );
+        let hostile = |r: &mut ImbResult| {
+            let bad = "</script><script>alert(1)</script>\u{1b}[31m'\"".to_owned();
+            r.setup.storage.path.clone_from(&bad);
+            r.rows.iter_mut().for_each(|row| (row.benchmark, row.backend) = (bad.clone(), bad.clone()));
+            r.config.backends = vec![bad.clone(), bad];
+        };
+        with(&hostile, "names of markup");
+        with(
+            &|r| {
+                many(r);
+                let long = hostile_name();
+                r.rows.iter_mut().for_each(|row| row.benchmark.push_str(&long));
+                r.setup.machine.mpi_library.clone_from(&long);
+                r.setup.machine.started_utc.clone_from(&long);
+                r.setup.machine.hosts.iter_mut().for_each(|host| host.name.clone_from(&long));
+                r.setup.storage.path.clone_from(&long);
+                r.errors = fixtures::failed().errors;
+                r.errors.iter_mut().for_each(|e| e.message.clone_from(&long));
+                r.corruptions = fixtures::failed().corruptions;
+                r.ending.outcome = Outcome::Interrupted;
+            },
+            "everything that goes wrong",
+        );
+    }
+}
+
+#[test]
+fn the_verdict_is_one_line_for_grep() {
+    let text = assert_fits(&fixtures::complete(), "complete");
+    assert_eq!(text.lines().filter(|line| line.starts_with("IMB-IO = ")).count(), 1, "{text}");
+}
+
+/// The names of the release fit into their column, or two benchmarks would look alike.
+#[test]
+fn every_name_fits_into_its_column() {
+    let longest = catalogue::all().iter().map(|b| b.name.len()).max().unwrap();
+    assert!(longest <= overview::NAME, "{longest}");
+}
+
+#[test]
+fn what_stands_out_is_told_with_its_row() {
+    let mut result = fixtures::complete();
+    for row in result.rows.iter_mut().filter(|r| r.benchmark == "S_Write_Indv" && r.mode == Mode::NonAggregate) {
+        row.times.iter_mut().for_each(|t| t.max_seconds *= 50.0);
+    }
+    let text = assert_fits(&result, "slow syncs");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("50 times slower with a sync behind each repetition than behind all"), "{text}");
+}
+
+#[test]
+fn the_head_says_in_full_what_is_timed() {
+    let text = full(&fixtures::complete(), Level::Full);
+    let timed = text.lines().find(|l| l.starts_with("  timed ")).unwrap();
+    assert!(timed.ends_with("Open_Close"), "{timed}");
+}
+
+#[test]
+fn the_sync_of_aggregate_mode_is_a_thing_of_writes() {
+    let mut result = fixtures::complete();
+    let shown = |result: &ImbResult| full(result, Level::Full).contains("the one sync behind all");
+    assert!(shown(&result));
+    result.rows.retain(|r| !r.benchmark.contains("Write"));
+    assert!(!shown(&result));
+}
+
+/// The promise: what is not complete has no number but its size and repetitions.
+#[test]
+fn a_broken_row_shows_no_number() {
+    let mut result = fixtures::failed();
+    result.errors.clear();
+    for (index, row) in result.rows.iter_mut().enumerate() {
+        row.ended = if index % 2 == 0 { RowEnd::Error("rank 1: short".into()) } else { RowEnd::Interrupted };
+    }
+    let text = full(&result, Level::Details);
+    let (_, rows) = text.split_once("\nRows\n").unwrap();
+    let (rows, _) = rows.split_once("\nWRONG DATA\n").unwrap();
+    let has_cause = |l: &&str| l.contains(": ERROR on rank 1: short") || l.contains(": INTERRUPTED by a signal");
+    assert_eq!(rows.lines().filter(has_cause).count(), result.rows.len(), "{rows}");
+    let in_tables = rows.lines().filter(|l| l.contains(" | ") && !l.contains("[usec]"));
+    assert_eq!(in_tables.clone().count(), result.rows.len(), "{rows}");
+    for line in in_tables {
+        let numbers = line.split_whitespace().filter(|w| w.parse::<f64>().is_ok());
+        assert_eq!(numbers.count(), 2, "{line}");
+    }
+}
+
+#[test]
+fn the_first_columns_are_those_of_the_release() {
+    let page = assert_page(&fixtures::complete(), "complete");
+    let head =
+        |line: &str| line.split("<th scope=col>").skip(1).take_while(|h| *h != "|").collect::<Vec<_>>().join(",");
+    let found: Vec<String> = page.lines().filter(|l| l.contains("<th scope=col>|")).map(head).collect();
+    for expected in [
+        "#bytes,#repetitions,t [usec],Mbytes/sec",
+        "#bytes,#repetitions,t_min [usec],t_max [usec],t_avg [usec],Mbytes/sec",
+        "#bytes,#repetitions,t_ovrl [usec],t_pure [usec],t_CPU [usec],overlap [%]",
+        "#repetitions,t_min [usec],t_max [usec],t_avg [usec]",
+    ] {
+        assert!(found.iter().any(|f| f == expected), "{found:?}");
+    }
+}
+
+/// Long times need more columns than there are: ours continue below.
+#[test]
+fn the_columns_of_the_release_stay_together() {
+    let mut result = fixtures::complete();
+    result.rows.retain(|r| r.benchmark == "C_Write_Expl");
+    for row in &mut result.rows {
+        row.times.iter_mut().for_each(|t| t.max_seconds *= 1e9);
+    }
+    let text = assert_full_fits(&result, "IMB-IO = ", "long times");
+    let head = text.lines().find(|l| l.trim_start().starts_with("#bytes   #repetitions")).unwrap();
+    assert!(head.ends_with("Mbytes/sec"), "{text}");
+}
+
+#[test]
+fn the_last_line_is_the_verdict() {
+    let last = |result: &ImbResult| full(result, Level::Full).lines().last().unwrap().to_owned();
+    let mut result = fixtures::complete();
+    let complete = last(&result);
+    assert!(complete.starts_with("IMB-IO = complete and verified: 21 of 21 rows complete, "), "{complete}");
+    assert!(complete.ends_with("0 bytes wrong, took 50.0 s, 1.25 of the 40.0 s announced"), "{complete}");
+    let failed = last(&fixtures::failed());
+    assert!(
+        failed.starts_with("IMB-IO = WRONG DATA: 6 of 13 rows complete, 1 failed, 1 interrupted, 5 not reached, "),
+        "{failed}"
+    );
+    assert!(failed.ends_with(", OVERSUBSCRIBED, INTERRUPTED"), "{failed}");
+    result.ending.outcome = Outcome::Killed;
+    assert!(last(&result).ends_with("no end recorded, KILLED"));
+}
+
+#[test]
+fn an_empty_result_is_still_a_report() {
+    let mut result = fixtures::complete();
+    result.rows.clear();
+    result.setup.rows = 0;
+    result.announcement = None;
+    result.setup.machine.hosts.clear();
+    result.setup.sizes_bytes.clear();
+    result.setup.rank_counts.clear();
+    let text = full(&result, Level::Details);
+    assert!(text.lines().last().unwrap().starts_with("IMB-IO = NOT complete: 0 of 0 rows complete"));
+}
