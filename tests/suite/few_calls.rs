@@ -8,10 +8,7 @@ use crate::support::{document, items, number, Launch, Scratch};
 
 /// Patterns of the rows of the table by their place in the type: 1 kB to M_PART.
 const ROWS: [u64; 7] = [4, 6, 3, 5, 2, 7, 1];
-/// Widths of the table: label, number, marks.
-const LABEL: usize = 22;
-const NUMBER: usize = 11;
-const CELL: usize = 15;
+const CHUNKS: [&str; 7] = ["1 kB ", "1 kB+8 ", "32 kB ", "32 kB+8 ", "1 MB ", "1 MB+8 ", "M_PART "];
 
 fn pattern_of(row: usize, pattern_type: usize) -> u64 {
     // Type 0 has one pattern more, in the third place.
@@ -37,17 +34,21 @@ fn digits(text: &str) -> usize {
 /// The cells of the table in order: access method, row, type, number, marks.
 fn cells(table: &str) -> Vec<(&'static str, usize, usize, String, String)> {
     let mut found = Vec::new();
-    for (access, word) in [("write", "  write    1 kB "), ("rewrite", "  rewrite  1 kB "), ("read", "  read     1 kB ")]
-    {
-        let lines: Vec<&str> = table.lines().skip_while(|line| !line.starts_with(word)).take(ROWS.len()).collect();
+    for access in ["write", "rewrite", "read"] {
+        let start = |line: &&str| line.trim_start().strip_prefix(access).is_some_and(|rest| rest.contains(" 1 kB "));
+        let lines: Vec<&str> = table.lines().skip_while(|line| !start(line)).take(ROWS.len()).collect();
         assert_eq!(lines.len(), ROWS.len(), "{access}");
         for (row, line) in lines.iter().enumerate() {
-            let line = format!("{line:<width$}", width = LABEL + 5 * CELL);
-            for pattern_type in 0..5 {
-                let cell = &line[LABEL + pattern_type * CELL..][..CELL];
-                let (shown, marks) = cell.split_at(NUMBER);
-                found.push((access, row, pattern_type, shown.trim().to_owned(), marks.trim().to_owned()));
+            let (_, cells) = line.split_once(CHUNKS[row]).unwrap_or_else(|| panic!("no {} in {line}", CHUNKS[row]));
+            let mut shown: Vec<(String, String)> = Vec::new();
+            for word in cells.split_whitespace() {
+                match shown.last_mut() {
+                    Some((_, marks)) if word.starts_with(char::is_alphabetic) => word.clone_into(marks),
+                    _ => shown.push((word.to_owned(), String::new())),
+                }
             }
+            assert_eq!(shown.len(), 5, "{line}");
+            found.extend(shown.into_iter().enumerate().map(|(at, (number, marks))| (access, row, at, number, marks)));
         }
     }
     found

@@ -165,7 +165,7 @@ fn names_from_everywhere() {
     assert_eq!(planned(&format!("-input {input} -exclude Open_Close")), ["C_Read_Indv"]);
     assert_eq!(planned("S_Read_Expl -include C_IRead_All_Indv"), ["S_Read_Expl", "C_IRead_All_Indv"]);
     let text = shown("--plan 4 S_Write_Expl -iter 7,1,5 --iter-policy=set -msglog 3:4 -npmin 2 --multi 1");
-    assert!(text.contains(&format!("{:>12}{:>16}{:>16}", 16, 7, 5)), "{text}");
+    assert!(text.lines().any(|line| line.split_whitespace().eq(["16", "7", "5"])), "{text}");
     assert!(text.lines().any(|line| line.split_whitespace().eq(["policy", "set"])), "{text}");
 }
 

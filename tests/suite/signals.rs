@@ -69,5 +69,5 @@ fn a_killed_rank_leaves_a_journal_that_is_a_result() {
     let text = String::from_utf8_lossy(&report.stdout);
     assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
     assert!(text.to_lowercase().contains("killed"), "{text}");
-    assert!(text.contains("scatter") && text.contains("mpiio on 2 ranks"), "{text}");
+    assert!(text.contains("scatter") && text.contains("Backends side by side, 2 ranks"), "{text}");
 }

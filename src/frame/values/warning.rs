@@ -40,10 +40,17 @@ fn in_words(warning: Warning, own: &[Kind]) -> Warning {
     if !warning.cause.is_empty() {
         return warning;
     }
-    let next_step = kinds::find(own, &warning.kind).map_or("This version does not know it.", |kind| kind.next_step);
     let bare = warning.bare();
-    let cause = format!("{}.", clause(&bare));
-    warning.told(bare, cause).next(next_step)
+    match kinds::find(own, &warning.kind) {
+        Some(kind) => {
+            let cause = format!("{} ({}).", clause(kind.meaning.trim()), clause(&bare));
+            warning.told(bare, cause).next(kind.next_step)
+        }
+        None => {
+            let cause = format!("{}.", clause(&bare));
+            warning.told(bare, cause).next("This version does not know it.")
+        }
+    }
 }
 
 /// How many there are, and the first of them; None if there is none to warn of.
@@ -183,7 +190,9 @@ mod tests {
         let later = Warning { kind: "later_kind".into(), ..new(3) };
         let found = all(&[old("mpiio"), old("mpiio"), old("posix"), later.clone()], vec![new(1), new(2)], &[]);
         let words = "hint not granted: backend posix, key a";
-        let posix = old("posix").told(words, format!("{words}.")).next(kinds::HINT_NOT_GRANTED.next_step);
+        let kind = kinds::HINT_NOT_GRANTED;
+        let cause = format!("{} ({words}).", clause(kind.meaning.trim()));
+        let posix = old("posix").told(words, cause).next(kind.next_step);
         assert_eq!(found, [new(1), posix, later], "what has words comes before what has none");
     }
 }
