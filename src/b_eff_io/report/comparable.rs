@@ -1,58 +1,17 @@
 //! What a result of b_eff_io offers to `compare`: its value, the types with each access method, and every timed pattern.
 
 use super::layout::{ROWS, ROW_BYTES};
+use super::options::FIELDS;
 use crate::b_eff_io::records::{Intervals, PatternRecord, RunResult};
 use crate::b_eff_io::values::{cache_share, Derived, PatternValue, TypeValue};
 use crate::frame::records::{Access, Record};
-use crate::frame::report::facts::{self, definition, set_up, Field};
+use crate::frame::report::facts;
 use crate::frame::units::{format_size, mb_per_second};
 use crate::frame::values::comparable::Unit::MegabytesPerSecond;
 use crate::frame::values::comparable::{Comparable, Fact, Kind, Level, Quantity, Told, NOISE_CACHED, NOISE_DIRECT};
 use crate::frame::values::machine_share::is_shared;
 use crate::frame::values::probe::{self, Verdict};
 use crate::frame::values::NULL_BACKEND;
-
-/// Every field of the configuration.
-const FIELDS: [(&str, Field); 35] = [
-    ("release", definition("release")),
-    ("time_seconds", definition("T")),
-    ("types", definition("types")),
-    ("full_rewrite", definition("rewrite of all types")),
-    ("shared_pointer", definition("shared file pointer")),
-    ("segment_multiple_bytes", definition("segments in multiples of")),
-    ("termination", definition("end of the loops")),
-    ("rounds", definition("rounds")),
-    ("cache", definition("page cache")),
-    ("buffers", definition("memory of the calls")),
-    ("unique_open", definition("unique open")),
-    ("inject", definition("damage on purpose")),
-    ("backends", set_up("backend")),
-    ("direct", set_up("direct I/O")),
-    ("queue_depth", set_up("queue depth")),
-    ("collective", set_up("collective")),
-    ("aggregators", set_up("aggregators")),
-    ("domain_bytes", set_up("domain")),
-    ("exchange", set_up("exchange")),
-    ("preallocate", set_up("room before direct first writes")),
-    ("verify", set_up("verify")),
-    ("latency", set_up("latency recorded")),
-    ("space_limit", set_up("space")),
-    // What is compared is the first pass, which repeats do not change.
-    ("repeat", Field::Silent),
-    ("until_percent", Field::Silent),
-    // Told by the hints themselves, and by partitions and M_PART.
-    ("hints", Field::Silent),
-    ("partitions", Field::Silent),
-    ("memory_per_process_bytes", Field::Silent),
-    ("inject_at", Field::Silent),
-    ("path", Field::Silent),
-    ("run_dir", Field::Silent),
-    ("keep_files", Field::Silent),
-    ("out", Field::Silent),
-    // Told by where the ranks were.
-    ("bind", Field::Silent),
-    ("seed", Field::Silent),
-];
 
 /// What there is to compare.
 pub(super) fn comparable(result: &RunResult, derived: &Derived) -> Comparable {

@@ -1,22 +1,18 @@
 //! The head of the report: what was measured, where, and what is unusual about it; data that was wrong.
 
-use crate::b_eff_io::config::{
-    Buffers, CollectivePolicy, Config, ExchangePolicy, Inject, PreallocatePolicy, Termination, Verify,
-};
-use crate::b_eff_io::pattern_type::PatternType;
+use crate::b_eff_io::config::Config;
 use crate::b_eff_io::records::{CorruptionRecord, PatternRecord, RunResult};
 use crate::b_eff_io::values::{has_source, storage_bytes, Derived};
-use crate::frame::backends::any_can;
-use crate::frame::config::{CachePolicy, DirectPolicy};
 use crate::frame::records::Access;
 use crate::frame::report::machine;
 use crate::frame::report::model::{pairs, Corruption, Head};
 use crate::frame::report::sheet::fixed;
-use crate::frame::report::text::{count, list, percent, settings};
+use crate::frame::report::text::{count, list, percent};
 use crate::frame::units::{format_seconds, format_size};
 use crate::frame::values::memory_of_hosts;
 
 use super::layout::{access_index, measuring};
+use super::options;
 
 /// Backends with a line of their own; more are in the tables.
 const BACKENDS: usize = 4;
@@ -32,7 +28,7 @@ pub(super) fn head(result: &RunResult, derived: &Derived, common: Head) -> Head 
     let facts = pairs([("schedule", Some(schedule(result)))]).into_iter().chain(machine);
     Head {
         asked: format!("release {}, T = {}{each}", config.release.name(), format_seconds(config.time_seconds)),
-        settings: unusual(config),
+        settings: options::unusual(config),
         facts: facts.chain(machine::storage_facts(&manifest.storage)).chain(evidence).collect(),
         ..common
     }
@@ -57,78 +53,6 @@ fn turns(config: &Config) -> String {
         (0 | 1, rounds) => format!(", {rounds} rounds a pattern"),
         (_, 0 | 1) => " (T each, in turns)".to_owned(),
         (_, rounds) => format!(" (T each, {rounds} rounds)"),
-    }
-}
-
-/// What was chosen otherwise than by default and changes the meaning of the numbers, the options of the drivers in the
-/// middle; None: nothing.
-fn unusual(config: &Config) -> Option<String> {
-    let has_queue = any_can(&config.backends, |row| row.has_queue);
-    let option = |is_set: bool, text: &str| is_set.then(|| text.to_owned());
-    let direct = match config.direct {
-        DirectPolicy::ByBackend => None,
-        policy => Some(format!("--direct {}", machine::direct(policy))),
-    };
-    let collective = match config.collective {
-        CollectivePolicy::Auto => None,
-        CollectivePolicy::Independent => Some("--collective independent".to_owned()),
-        CollectivePolicy::TwoPhase => Some("--collective two-phase".to_owned()),
-        CollectivePolicy::UnsafeReadModifyWrite => Some("UNSAFE READ-MODIFY-WRITE OF SHARED SECTORS".to_owned()),
-    };
-    let exchange = match config.exchange {
-        ExchangePolicy::Auto => None,
-        ExchangePolicy::SharedMemory => Some("--set exchange=shared-memory".to_owned()),
-        ExchangePolicy::Messages => Some("--set exchange=messages".to_owned()),
-    };
-    let room = match config.preallocate {
-        PreallocatePolicy::Auto => None,
-        PreallocatePolicy::Native => Some("--preallocate native"),
-        PreallocatePolicy::Zeros => Some("--set preallocate=zeros"),
-        PreallocatePolicy::Size => Some("--set preallocate=size"),
-        // Of results from before it was made too.
-        PreallocatePolicy::Off => config.may_be_direct().then_some("--preallocate off"),
-    };
-    let types: Vec<String> = config.types.iter().map(PatternType::to_string).collect();
-    settings([
-        config.inject.map(|damage| format!("DAMAGED ON PURPOSE ({})", damage_name(damage))),
-        (config.types != PatternType::ALL).then(|| format!("types {} only", list(&types))),
-        option(config.buffers == Buffers::Reused, "--buffers reused (FROM WARM BUFFERS)"),
-        direct,
-        (config.cache != CachePolicy::Drop).then(|| format!("--cache {}", cache_name(config.cache))),
-        collective,
-        config.aggregators.map(|n| format!("--aggregators {n}")),
-        config.domain_bytes.map(|bytes| format!("--domain {}", format_size(bytes))),
-        exchange,
-        room.map(str::to_owned),
-        config.queue_depth.filter(|_| has_queue).map(|depth| format!("--depth {depth}")),
-        config.until_percent.map(|percent| format!("--until {percent}%")),
-        option(config.latency, "--latency"),
-        option(!config.shared_pointer, "--set shared-pointer=off"),
-        option(config.termination == Termination::PerCall, "--termination per-call"),
-        option(config.unique_open, "--set unique-open=on"),
-        (!config.hints.is_empty()).then(|| count(config.hints.len() as u64, "hint rule")),
-        option(config.verify == Verify::Full, "--verify full"),
-    ])
-}
-
-fn cache_name(cache: CachePolicy) -> &'static str {
-    match cache {
-        CachePolicy::Drop => "drop",
-        CachePolicy::Dontcache => "dontcache",
-        CachePolicy::RankShift => "rank-shift",
-        CachePolicy::Keep => "keep",
-    }
-}
-
-fn damage_name(damage: Inject) -> &'static str {
-    match damage {
-        Inject::Flip => "one bit turned over",
-        Inject::OtherRank => "a chunk holds another rank's data",
-        Inject::Stale => "a chunk holds the data of the first write",
-        Inject::Zero => "a chunk is zero",
-        Inject::Hole => "a chunk is a hole",
-        Inject::Swap => "two places have changed their data",
-        Inject::Misplaced => "a chunk holds the data of another place",
     }
 }
 

@@ -18,6 +18,7 @@ pub mod json;
 mod ladder;
 mod latency;
 pub mod layout;
+mod options;
 mod partitions;
 pub mod plan_table;
 mod program;

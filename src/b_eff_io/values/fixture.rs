@@ -31,7 +31,7 @@ pub(super) fn run_of(release: Release) -> RunResult {
         space_bytes: Some(1 << 40),
         time_seconds: PARTITION_SECONDS,
     };
-    let config = config(release, sizes);
+    let config = default_config(release, sizes);
     let partitions = sizes.iter().map(partition).collect();
     let mut result = RunResult::new(config, manifest(), HarnessCost::default(), partitions);
     let specs: [PatternSpec; PATTERNS] = patterns(M_PART_BYTES);
@@ -117,7 +117,8 @@ fn file(pattern_type: PatternType, ranks: u64, access: Access) -> TypeRecord {
     }
 }
 
-fn config(release: Release, sizes: &[u64]) -> Config {
+/// Every option at its default.
+pub(in crate::b_eff_io) fn default_config(release: Release, sizes: &[u64]) -> Config {
     Config {
         release,
         time_seconds: if release == Release::R2_1 { 3.0 } else { 1.0 } * PARTITION_SECONDS,

@@ -6,7 +6,7 @@
 pub mod averages;
 mod debt;
 #[cfg(test)]
-mod fixture;
+pub(super) mod fixture;
 mod hints;
 mod influence;
 mod intervals;
