@@ -400,7 +400,7 @@ fn target(has: Range<u64>, needed: u64, limit: u64, ahead_bytes: &RangeInclusive
 
 /// Chunks larger than a block that share blocks with their neighbours, each written at its own place by the only rank there. A file system
 /// writes such a chunk alone, with room as without: room gains nothing, and reserved blocks cost more than new ones, because the rest of
-/// a block is filled and each block is marked as written (counts: benches/README.md). Where ranks share a stretch, room keeps them
+/// a block is filled and each block is marked as written (counts: docs/lab/README.md). Where ranks share a stretch, room keeps them
 /// from making the file longer in turns.
 fn cuts_blocks(pattern: &Pattern, block: u64) -> bool {
     let is_whole = |bytes: u64| block == 0 || bytes.is_multiple_of(block);

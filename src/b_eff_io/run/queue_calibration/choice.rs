@@ -18,7 +18,7 @@ pub const LARGE_DEPTHS: [u32; 3] = [2, 4, 8];
 /// Chunks above this are large: they are also tried in operations.
 const WHOLE_BYTES: u64 = MIB;
 /// Sizes and depths of these operations, the most useful ones first. A device may take several at the same time where it takes one large
-/// one in a piece, and less memory is under way. Which size is the best depends on the disk (benches/README.md).
+/// one in a piece, and less memory is under way. Which size is the best depends on the disk (docs/lab/README.md).
 pub const OPERATIONS: [(u64, u32); 4] = [(MIB, 8), (2 * MIB, 4), (2 * MIB, 8), (MIB, 16)];
 /// Chunk sizes of the patterns, beside M_PART.
 const CHUNKS: [u64; 3] = [1 << 10, 32 << 10, MIB];
