@@ -32,7 +32,7 @@ pub(super) const FIELDS: [(&str, Field); 35] = [
     ("aggregators", set_up("aggregators")),
     ("domain_bytes", set_up("domain")),
     ("exchange", set_up("exchange")),
-    ("preallocate", set_up("room before direct first writes")),
+    ("preallocate", set_up("preallocation")),
     ("verify", set_up("verify")),
     ("latency", set_up("latency recorded")),
     ("space_limit", set_up("space")),
